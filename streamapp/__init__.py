@@ -1,0 +1,1 @@
+"""The application: Faust worker, tasks, outbox, probes and command line."""
