@@ -1,0 +1,68 @@
+"""What can be wrong in `topics`: exceptions for people, reasons for records.
+
+    TopicsError
+    ├── CodecError       columns that a format cannot carry (a mistake of the caller, never of a record)
+    ├── DatasetError     a data set file that cannot be read; names file and line
+    └── CatalogueError   topics that are missing or differ from the catalogue
+
+A bad record on a topic is not an exception. It becomes a `Malformed` with one of the reasons below, and the
+other records of its batch go on.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TopicsError(Exception):
+    """Base of every exception raised on purpose by `topics`."""
+
+
+class CodecError(TopicsError):
+    """Columns that the chosen wire format cannot carry."""
+
+
+class DatasetError(TopicsError):
+    """A data set that cannot be read: the message begins with `file:line:` where both are known."""
+
+    def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+        """Prefix `message` with the place it is about."""
+        self.path = path
+        self.line = line
+        place = ":".join(str(part) for part in (path, line) if part is not None)
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class CatalogueError(TopicsError):
+    """Topics that are missing or differ from what the catalogue says."""
+
+
+class Reason(StrEnum):
+    """Why a record (or a row of a block) is a dead letter. The slugs are public: their meaning never changes.
+
+    The first group is found by the codecs, the second by the task that knows models and schemas.
+    """
+
+    MISSING_KEY = "missing-key"
+    BAD_KEY = "bad-key"
+    NULL_VALUE = "null-value"
+    TOO_LARGE = "too-large"
+    UNKNOWN_CONTENT_TYPE = "unknown-content-type"
+    NOT_JSON = "not-json"
+    BAD_HEADER = "bad-header"
+    WRONG_LENGTH = "wrong-length"
+    WRONG_TYPE = "wrong-type"
+    MISSING_FIELD = "missing-field"
+    NOT_FINITE = "not-finite"
+    BAD_WEIGHT = "bad-weight"
+    BAD_BLOCK = "bad-block"
+    TOO_MANY_ROWS = "too-many-rows"
+    BAD_ROWS = "bad-rows"
+    UNKNOWN_COMMAND = "unknown-command"
+
+    WRONG_SCHEMA = "wrong-schema"
+    TOO_MANY_CLASSES = "too-many-classes"
+    TOO_MANY_MODELS = "too-many-models"
+    UNKNOWN_MODEL = "unknown-model"
+    BAD_CONTROL = "bad-control"
+    PROCESSING_ERROR = "processing-error"

@@ -1,0 +1,236 @@
+"""Records as columns: what the codecs make of a batch, and what they make records of.
+
+A batch is decoded into a few arrays and lists, never into an object per record. `n` is the number of rows of
+a batch: one for each good record, and for a block record (Arrow) one for each good row. Rows stand in the
+order of their records, rows of a block in the order of the block. `record` leads from a row back to its
+record in `RawRecords`.
+
+The wire formats are described in docs/records.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.errors import Reason
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Headers = Sequence[tuple[str, bytes]]
+Command = Literal["create", "configure", "freeze", "reset", "delete", "import"]
+Format = Literal["json", "packed", "arrow"]
+
+
+# -- coming in ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawRecords:
+    """Consumed records of one topic partition in offset order, as columns of equal length."""
+
+    topic: str
+    partition: int
+    offsets: list[int]
+    timestamps: list[int]  # milliseconds since the epoch: the event time of the record
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    headers: list[Headers]  # () where a record has none
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A record that cannot be processed, or the bad rows of a block whose other rows can."""
+
+    record: int  # index in RawRecords
+    reason: Reason
+    detail: str  # one sentence for a person; at most 300 characters
+    rows: tuple[
+        tuple[int, Reason], ...
+    ] = ()  # bad rows of a block (numbered from 0 in the record), ascending
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Feature values of the m rows that name the same features in the same order."""
+
+    names: tuple[str, ...] | None  # None: by position, in schema order
+    rows: Ints64  # int64[m], ascending: rows of the batch
+    values: Floats  # float64[m, d], C order; NaN where missing and where the cell is a string
+    strings: dict[int, list[str | None]] = field(default_factory=dict)  # column -> m cells; None: no string
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str] | None,
+        values: Floats,
+        strings: Mapping[int, list[str | None]] | None = None,
+    ) -> Features:
+        """Return the features of a batch in which all rows name the same ones (for encoding)."""
+        columns = np.ascontiguousarray(values, dtype=np.float64)
+        rows = np.arange(len(columns), dtype=np.int64)
+        return cls(None if names is None else tuple(names), rows, columns, dict(strings or {}))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instances:
+    """Decoded records of the topic `instances`: n rows."""
+
+    record: Ints32  # int32[n]: index in RawRecords, ascending
+    row: Ints32  # int32[n]: row within its record; 0 for a record that is one instance
+    keys: list[str]  # distinct model keys of the batch
+    key: Ints32  # int32[n] into keys
+    ids: list[
+        str
+    ]  # n ids: the producer's, else "<partition>-<offset>" ("<partition>-<offset>-<row>" in blocks)
+    label_values: list[str]  # distinct canonical class names of the batch
+    label: Ints32  # int32[n] into label_values; -1: no label
+    weight: Floats  # float64[n], > 0, finite; 1.0 where absent
+    features: list[Features]  # every row is in exactly one of them
+    blocks: Ints32  # int32[b, 3]: record, first row, rows (good ones) of each block record, ascending
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.record)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Decoded records of the topic `labels`: n rows."""
+
+    record: Ints32  # int32[n]: index in RawRecords, ascending
+    row: Ints32  # int32[n]: row within its record; 0 for a record that is one label
+    keys: list[str]  # distinct model keys of the batch
+    key: Ints32  # int32[n] into keys
+    ids: list[str]  # n instance ids; always given by the producer
+    label_values: list[str]  # distinct canonical class names of the batch
+    label: Ints32  # int32[n] into label_values; -1: declined
+    weight: Floats  # float64[n], > 0, finite; 1.0 where absent
+    annotators: list[str | None]
+    features: list[Features]  # only of the rows that carry features; a row is in at most one of them
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One command to the model of a key."""
+
+    record: int  # index in RawRecords
+    key: str
+    command: Command
+    body: dict[str, Any]  # the other members of the object; judged by the task (`bad-control`)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Controls:
+    """Decoded records of the topic `controls`, in order."""
+
+    items: list[Control]
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        """Return the number of commands."""
+        return len(self.items)
+
+
+# -- going out ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """Answers of models that share one list of classes: n rows, one record each or together one block."""
+
+    classes: tuple[str, ...]  # K class names in code order
+    ids: list[str]  # n instance ids
+    prediction: Ints32  # int32[n] class code; -1: the model knows no class yet
+    probability: Floats  # float64[n, >= K]; columns beyond K are ignored
+    version: Ints64  # int64[n]: labels learned when answered; -1: dead-lettered row of a block, answered null
+    explanation: list[str | None] | None = None  # rule path of each row
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelRequests:
+    """Requests for the true label of n instances, in either direction (the oracle and the demo read them)."""
+
+    request_ids: list[str]
+    instance_ids: list[str]
+    features: list[Features]  # rows are rows of this batch; a row is in at most one of them
+    predictions: list[str | None]  # class name the model answered; None: it knew no class yet
+    strategies: list[str]  # name of the query strategy that asked
+    utility: Floats  # float64[n]: how much the strategy wants the label; NaN: it does not say
+    expires_ms: Ints64  # int64[n]: event time in ms after which the label comes too late; -1: never
+    record: Ints32 | None = None  # int32[n]: index in the decoded values; None when encoding
+    malformed: list[Malformed] = field(default_factory=list)  # what could not be read
+
+    def __len__(self) -> int:
+        """Return the number of requests."""
+        return len(self.request_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftAlert:
+    """A drift detector changed its level."""
+
+    level: Literal["warning", "drift", "in-control"]
+    detector: str
+    error_rate: float  # as the detector sees it, 0..1
+    action: str  # what was done, e.g. "rebuild"; "none" when only said
+    node: int | None = None  # None: the whole model
+    version: int = 0  # labels learned when it happened
+    instance_id: str | None = None  # the instance whose label raised it
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRecord:
+    """Prequential metrics of one model after some number of labels. NaN: not defined (yet)."""
+
+    records: int
+    labels: int
+    accuracy: float
+    accuracy_windowed: float
+    kappa: float
+    kappa_windowed: float
+    f1_rarer: float
+    f1_rarer_windowed: float
+    label_share: float
+    version: int = 0  # labels learned by the model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReceivedPredictions:
+    """Predictions read back from their topic: n rows whose models may know different classes."""
+
+    record: Ints32  # int32[n]: index in the decoded values
+    row: Ints32  # int32[n]: row within its block; 0 for a record that is one prediction
+    ids: list[str | None]  # None: the row was dead-lettered
+    labels: list[str | None]  # None: no class known yet, or dead-lettered
+    probabilities: list[dict[str, float]]
+    version: Ints64  # int64[n]; -1: dead-lettered
+    explanations: list[str | None]
+    malformed: list[Malformed]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.ids)
