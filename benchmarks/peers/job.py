@@ -1,0 +1,56 @@
+"""What every peer is told on its command line, and the end it waits for."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pass over a topic: read `source` from its start, answer each record to its partition of `sink`."""
+
+    bootstrap: str
+    source: str
+    sink: str
+    group: str
+    format: str
+    leaf: str
+    low_latency: bool
+
+    @classmethod
+    def from_arguments(cls, arguments: Sequence[str] | None = None) -> Job:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--bootstrap", required=True)
+        parser.add_argument("--source", required=True)
+        parser.add_argument("--sink", required=True)
+        parser.add_argument("--group", required=True)
+        parser.add_argument("--format", choices=("json", "packed", "arrow"), default="json")
+        parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="mc")
+        parser.add_argument("--low-latency", action="store_true")
+        return cls(**vars(parser.parse_args(arguments)))
+
+    def command(self, module: str) -> list[str]:
+        """Return the arguments that start peer `module` with this job (after the interpreter)."""
+        words = ["-m", module]
+        for name in ("bootstrap", "source", "sink", "group", "format", "leaf"):
+            words += [f"--{name}", getattr(self, name)]
+        return [*words, "--low-latency"] if self.low_latency else words
+
+
+class Stop:
+    """True once SIGTERM or SIGINT has come; the loops ask it between polls."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+        signal.signal(signal.SIGINT, self._ask)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+
+    def __bool__(self) -> bool:
+        return self.asked

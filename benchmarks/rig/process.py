@@ -1,0 +1,107 @@
+"""A watched process: CPU time and memory as the kernel counts them, and a certain end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+TICK = 1.0 / os.sysconf("SC_CLK_TCK")
+TERM_SECONDS = 30.0
+
+
+class ChildFailed(RuntimeError):
+    """A process under measurement ended early or did not end well; the message ends with its log."""
+
+
+class Child:
+    """One system under measurement, started for a `with` block and ended with SIGTERM at its end."""
+
+    def __init__(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._command = list(command)
+        self._log = log
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self._environment
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process = self._running
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(TERM_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                if kind is None:
+                    raise self.failed(f"was still running {TERM_SECONDS:.0f} s after SIGTERM") from None
+        if kind is None and process.returncode not in (0, -signal.SIGTERM):
+            raise self.failed(f"ended with exit code {process.returncode}")
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            message = "the process is started by entering the with block"
+            raise RuntimeError(message)
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    def check(self) -> None:
+        """Raise if the process has ended by itself."""
+        code = self._running.poll()
+        if code is not None:
+            raise self.failed(f"ended by itself with exit code {code}")
+
+    def failed(self, what: str) -> ChildFailed:
+        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-30:])
+        return ChildFailed(f"{' '.join(self._command)} {what}\n{tail}")
+
+    def cpu_seconds(self) -> float:
+        """Return user and system time of all threads, ended ones too."""
+        return _cpu(Path(f"/proc/{self.pid}/stat").read_text())
+
+    def cpu_by_thread(self) -> dict[str, float]:
+        """Return CPU seconds of the living threads, summed by thread name."""
+        seconds: dict[str, float] = {}
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            stat = (task / "stat").read_text()
+            name = stat[stat.index("(") + 1 : stat.rindex(")")]
+            name = "main" if task.name == str(self.pid) else name
+            seconds[name] = seconds.get(name, 0.0) + _cpu(stat)
+        return seconds
+
+    def peak_mib(self) -> float:
+        """Return the largest resident set so far, in MiB."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+        raise self.failed("has no memory of its own any more")
+
+
+def _cpu(stat: str) -> float:
+    """Return utime + stime of a line of /proc: fields 14 and 15, counted after the name in brackets."""
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return (int(fields[11]) + int(fields[12])) * TICK
+
+
+def python(*words: str) -> list[str]:
+    """Return a command for this interpreter."""
+    return [sys.executable, *words]

@@ -1,0 +1,69 @@
+"""How much of a topic a reader can see, without reading it: the high watermarks of its partitions."""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+REQUEST_SECONDS = 10.0
+LOOK_SECONDS = 0.05
+NOT_YET = {  # what a broker says of a topic it is still setting up
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
+
+
+class Cluster:
+    """The broker of a measurement: creates topics, deletes them, looks at their ends."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def create(self, *topics: str, partitions: int, config: dict[str, str] | None = None) -> None:
+        new = [NewTopic(topic, partitions, 1, config=config or {}) for topic in topics]
+        for future in self._admin.create_topics(new, request_timeout=REQUEST_SECONDS).values():
+            future.result()
+        for topic in topics:
+            self._await_leaders(topic, partitions)
+
+    def _await_leaders(self, topic: str, partitions: int) -> None:
+        """Return when every partition tells its end: leaders are known a moment after the creation."""
+        deadline = time.monotonic() + REQUEST_SECONDS
+        while True:
+            try:
+                self.ends(topic, partitions)
+            except KafkaException as error:
+                if time.monotonic() > deadline or error.args[0].code() not in NOT_YET:
+                    raise
+                time.sleep(LOOK_SECONDS)
+            else:
+                return
+
+    def delete(self, *topics: str) -> None:
+        for future in self._admin.delete_topics(list(topics), request_timeout=REQUEST_SECONDS).values():
+            future.result()
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete every topic whose name starts with `prefix`."""
+        known = self._admin.list_topics(timeout=REQUEST_SECONDS).topics
+        names = [name for name in known if name.startswith(prefix)]
+        if names:
+            self.delete(*names)
+
+    def ends(self, topic: str, partitions: int) -> list[int]:
+        """Return the high watermark of each partition: one request for all of them."""
+        wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
+        futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
+        found = {place.partition: future.result().offset for place, future in futures.items()}
+        return [found[partition] for partition in range(partitions)]
+
+    def committed(self, group: str, topic: str, partitions: int) -> int:
+        """Return the sum of the committed offsets of `group`, 0 where there is none."""
+        places = [TopicPartition(topic, partition) for partition in range(partitions)]
+        futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
+        result = futures[group].result()
+        return sum(max(place.offset, 0) for place in result.topic_partitions)
