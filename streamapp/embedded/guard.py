@@ -1,0 +1,48 @@
+"""Parent of the Java process: ends it when the program that started the broker is gone, however that ended.
+
+Started as a script with only the standard library. Standard input is a pipe from the starter: `stop` or
+`kill` on it asks for an orderly or an immediate end; end of file without a word means that the starter has
+died, and then `--remove DIR` is removed too, because nobody else will do it.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+GRACE_SECONDS = 20
+
+
+def main(arguments: list[str]) -> int:
+    """`[--remove DIR] -- JAVA ARGUMENTS…`: run Java, watch standard input, return Java's exit status."""
+    split = arguments.index("--")
+    options, command = arguments[:split], arguments[split + 1 :]
+    java = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    orphaned = threading.Event()
+    threading.Thread(target=_watch, args=(java, orphaned), daemon=True).start()
+    status = java.wait()
+    if orphaned.is_set() and "--remove" in options:
+        shutil.rmtree(options[options.index("--remove") + 1], ignore_errors=True)
+    return status
+
+
+def _watch(java: subprocess.Popen[bytes], orphaned: threading.Event) -> None:
+    word = os.read(0, 16).strip()
+    if not word:
+        orphaned.set()
+    if word == b"kill":
+        java.kill()
+        return
+    java.terminate()
+    try:
+        java.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        java.kill()
+
+
+if __name__ == "__main__":
+    # A Ctrl-C in the terminal is for the starter, which then says what it wants.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(main(sys.argv[1:]))

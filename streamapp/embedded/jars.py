@@ -1,0 +1,160 @@
+"""The broker's jars in a cache per user: fetched once, checked, safe for two starts at once."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from streamapp.embedded import maven
+from streamapp.embedded.lock import Jar, read_lock
+from streamapp.errors import DownloadError
+
+N_CONNECTIONS = 4
+ATTEMPTS = 3
+CONNECT_SECONDS, READ_SECONDS = 10, 60
+
+Advance = Callable[[int], None]
+
+
+def cache_directory() -> Path:
+    """`$XDG_CACHE_HOME/streamgrove/kafka`, by default below `~/.cache`."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "streamgrove" / "kafka"
+
+
+def fetch_jars(directory: Path | None = None) -> list[Path]:
+    """Files of the class path, every one holding exactly the locked bytes; what is missing is fetched."""
+    directory = directory or cache_directory()
+    jars = read_lock()
+    with _exclusive(directory):
+        missing = [jar for jar in jars if not jar.matches(directory / jar.name)]
+        if missing:
+            _fetch(missing, directory)
+    return [directory / jar.name for jar in jars]
+
+
+@contextmanager
+def _exclusive(directory: Path) -> Iterator[None]:
+    """Hold the cache's lock: the second of two starts waits here and then finds everything done."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = (directory / ".lock").open("w")
+    except OSError as error:
+        message = f"cannot write the cache {directory} ({error.strerror}); set XDG_CACHE_HOME elsewhere"
+        raise DownloadError(message) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(jars: list[Jar], directory: Path) -> None:
+    settings = maven.read_maven_settings()
+    remaining = [jar for jar in jars if not _copy_from_local(jar, directory, settings)]
+    if not remaining:
+        return
+    sources = maven.sources(settings)
+    with _progress(sum(jar.size for jar in remaining)) as advance, ThreadPoolExecutor(N_CONNECTIONS) as pool:
+        downloads = [pool.submit(_download, jar, directory, sources, settings, advance) for jar in remaining]
+        try:
+            for download in downloads:
+                download.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _copy_from_local(jar: Jar, directory: Path, settings: maven.MavenSettings) -> bool:
+    for repository in maven.local_repositories(settings):
+        file = repository / jar.path
+        if jar.matches(file):
+            with _replacing(directory / jar.name) as scratch:
+                shutil.copyfile(file, scratch)
+            return True
+    return False
+
+
+def _download(
+    jar: Jar, directory: Path, sources: list[maven.Source], settings: maven.MavenSettings, advance: Advance
+) -> None:
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.util import Retry
+
+    problems = []
+    with requests.Session() as session:
+        retry = Retry(
+            ATTEMPTS, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), raise_on_status=False
+        )
+        session.mount("http://", HTTPAdapter(max_retries=retry))
+        session.mount("https://", HTTPAdapter(max_retries=retry))
+        for source in sources:
+            url = f"{source.url}/{jar.path}"
+            done = 0
+            try:
+                with (
+                    session.get(
+                        url,
+                        auth=source.auth,
+                        proxies=maven.proxies_for(url, settings),
+                        timeout=(CONNECT_SECONDS, READ_SECONDS),
+                        stream=True,
+                    ) as response,
+                    _replacing(directory / jar.name) as scratch,
+                ):
+                    response.raise_for_status()
+                    with scratch.open("wb") as file:
+                        for chunk in response.iter_content(1 << 16):
+                            file.write(chunk)
+                            done += len(chunk)
+                            advance(len(chunk))
+                    if not jar.matches(scratch):
+                        message = f"{url}: the bytes are not the locked ones (SHA-256 or size differs)"
+                        raise DownloadError(message)
+                return
+            except requests.RequestException as error:
+                problems.append(f"{source.url}: {_reason(error)}")
+                advance(-done)
+    message = (
+        f"cannot fetch {jar.name} of the embedded broker ({'; '.join(problems)}); check the network, a proxy "
+        "(HTTPS_PROXY) or a mirror (~/.m2/settings.xml), or name a broker: GROVE_KAFKA_BOOTSTRAP_SERVERS"
+    )
+    raise DownloadError(message)
+
+
+def _reason(error: Exception) -> str:
+    """Innermost cause, in a few words (the outer ones repeat URL and pool)."""
+    cause: BaseException = error
+    while True:
+        inner = getattr(cause, "reason", None) or (cause.args[0] if cause.args else None)
+        if not isinstance(inner, BaseException):
+            break
+        cause = inner
+    return f"{type(cause).__name__}: {str(cause).rpartition(': ')[2] or cause}"
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A scratch file that takes the target's name at once when complete, and vanishes when not."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
+    scratch = Path(name)
+    try:
+        yield scratch
+        scratch.replace(target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("Apache Kafka (once)", total=total)
+        yield lambda n: progress.advance(task, n)

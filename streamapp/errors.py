@@ -1,0 +1,27 @@
+"""Errors that a person or an operator is meant to read: one line, what is wrong and what to do."""
+
+
+class StreamappError(Exception):
+    """Something went wrong that is not a bug; `exit_code` is what the command ends with."""
+
+    exit_code = 1
+
+
+class UsageError(StreamappError):
+    """The command line asks for something that does not exist."""
+
+    exit_code = 64
+
+
+class SettingsError(StreamappError):
+    """A setting is missing, unknown or out of its range."""
+
+    exit_code = 78
+
+
+class DownloadError(StreamappError):
+    """A file of the embedded broker could not be fetched or is not what the lock file says."""
+
+
+class BrokerError(StreamappError):
+    """The Kafka broker does not answer, or did not start."""

@@ -1,0 +1,110 @@
+"""The embedded broker: serves, keeps its data over a stop and a crash, ends with its parent."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamapp.embedded import EmbeddedBroker
+from streamapp.errors import BrokerError
+
+pytestmark = pytest.mark.broker
+
+
+def produce(servers: str, topic: str, value: bytes) -> None:
+    failed = []
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error))
+    assert producer.flush(30) == 0
+    assert failed == [None]
+
+
+def consume(servers: str, topic: str, n: int) -> list[bytes]:
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": f"read-{topic}", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    try:
+        messages = consumer.consume(n, timeout=30)
+    finally:
+        consumer.close()
+    assert all(message.error() is None for message in messages)
+    return [message.value() for message in messages]
+
+
+def create(servers: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stop", "crash"])
+def test_data_and_address_survive(private_broker: EmbeddedBroker, kill: bool) -> None:
+    address = private_broker.bootstrap_servers
+    create(address, "kept")
+    produce(address, "kept", b"before")
+
+    private_broker.stop(kill=kill)
+    assert not private_broker.running
+    private_broker.start()
+
+    assert private_broker.bootstrap_servers == address
+    produce(address, "kept", b"after")
+    assert consume(address, "kept", 2) == [b"before", b"after"]
+
+
+def test_only_loopback_is_listened_on(private_broker: EmbeddedBroker) -> None:
+    properties = (private_broker.directory / "server.properties").read_text()
+    listeners = [line for line in properties.splitlines() if "listeners=" in line]
+    assert len(listeners) == 2
+    assert all("://127.0.0.1:" in line for line in listeners)
+
+
+def test_temporary_directory_goes_with_the_broker(tmp_path: Path) -> None:
+    with EmbeddedBroker() as temporary:
+        assert temporary.running
+    assert not temporary.directory.exists()
+
+
+def test_a_given_directory_stays_and_serves_again(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "kafka") as first:
+        create(first.bootstrap_servers, "kept")
+        produce(first.bootstrap_servers, "kept", b"one")
+    with EmbeddedBroker(tmp_path / "kafka") as second:
+        assert consume(second.bootstrap_servers, "kept", 1) == [b"one"]
+
+
+def test_a_second_broker_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "kafka") as first:
+        with pytest.raises(BrokerError, match="lock"):
+            EmbeddedBroker(tmp_path / "kafka").start()
+        assert first.running
+
+
+def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\n"
+        "from streamapp.embedded import EmbeddedBroker\n"
+        "with EmbeddedBroker() as broker:\n"
+        "    print(broker.directory, broker._guard.pid, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    directory, guard = parent.stdout.readline().split()
+    watch = os.pidfd_open(int(guard)) if hasattr(os, "pidfd_open") else None
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+    if watch is None:
+        pytest.skip("needs pidfd_open to wait for a process that is not a child")
+    ended, _, _ = select.select([watch], [], [], 30)
+    os.close(watch)
+    assert ended, "the broker outlived its parent"
+    assert not Path(directory).exists()
