@@ -3,7 +3,9 @@
     TopicsError
     ├── CodecError       columns that a format cannot carry (a mistake of the caller, never of a record)
     ├── DatasetError     a data set file that cannot be read; names file and line
-    └── CatalogueError   topics that are missing or differ from the catalogue
+    ├── CatalogueError   topics that are missing or differ from the catalogue
+    └── BrokerError      a broker that cannot be reached or refuses; names the address
+        └── DeliveryError    records that were produced but not delivered
 
 A bad record on a topic is not an exception. It becomes a `Malformed` with one of the reasons below, and the
 other records of its batch go on.
@@ -35,6 +37,14 @@ class DatasetError(TopicsError):
 
 class CatalogueError(TopicsError):
     """Topics that are missing or differ from what the catalogue says."""
+
+
+class BrokerError(TopicsError):
+    """A broker that cannot be reached in time or refuses a request: the message names its address."""
+
+
+class DeliveryError(BrokerError):
+    """Records that the broker did not take: the message counts them and gives the first reason."""
 
 
 class Reason(StrEnum):

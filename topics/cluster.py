@@ -1,0 +1,122 @@
+"""A Kafka cluster as seen by its administration client: reachable or not, and which topics it has.
+
+Every call is bounded in time, and a cluster that does not answer is one clear error instead of librdkafka's
+endless attempts and lines on stderr.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from topics.errors import BrokerError, CatalogueError
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 8.0  # of one request; a person waits at most ten seconds for "not there"
+
+# librdkafka's own errors (no broker answered) have negative codes, errors a broker sends have positive ones.
+_ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
+
+
+class Cluster:
+    """The administration side of a Kafka cluster.
+
+    `kafka` holds client properties under Kafka's names (`bootstrap.servers`, `security.protocol`, …); those
+    that only producers or consumers know are left out.
+    """
+
+    def __init__(self, kafka: Mapping[str, Any], timeout: float = TIMEOUT_S) -> None:
+        """Open no connection yet: librdkafka does that with the first request."""
+        self.address = str(kafka.get("bootstrap.servers", "")).strip()
+        if not self.address:
+            message = "bootstrap.servers must be set, for example bootstrap.servers=localhost:9092"
+            raise BrokerError(message)
+        self.timeout = timeout
+        self._complaint = ""
+        self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complain})
+
+    @staticmethod
+    def properties(kafka: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the properties every kind of client knows, with librdkafka kept from writing to stderr."""
+        return {key: value for key, value in kafka.items() if key.startswith(_ADMIN_PROPERTIES)} | {
+            "log_level": 0
+        }
+
+    @property
+    def client(self) -> Any:
+        """Return the confluent-kafka AdminClient."""
+        return self._client
+
+    def _complain(self, error: KafkaError) -> None:
+        self._complaint = error.str().split(" (after ")[0]
+
+    def partition_counts(self, names: Iterable[str] | None = None) -> dict[str, int]:
+        """Return topic → number of partitions of those topics in `names` (default: all) that exist."""
+        found = self.topics()
+        return {n: len(found[n].partitions) for n in (found if names is None else names) if n in found}
+
+    def partition_count(self, name: str) -> int:
+        """Return the number of partitions of a topic that must exist."""
+        counts = self.partition_counts([name])
+        if name not in counts:
+            message = (
+                f"topic {name!r} does not exist at {self.address}; create it with 'grove topics create' "
+                f"or set topics.prefix to the one in use"
+            )
+            raise CatalogueError(message)
+        return counts[name]
+
+    def topics(self) -> dict[str, Any]:
+        """Return topic → metadata (partitions with leader, replicas, in-sync replicas) of all topics."""
+        try:
+            return dict(self._client.list_topics(timeout=self.timeout).topics)
+        except KafkaException as failure:
+            raise self.error(failure) from None
+
+    def wait_for(self, names: Iterable[str]) -> None:
+        """Return when the cluster's metadata shows all of `names`: creation is not instantly visible."""
+        wanted = list(names)
+        deadline = time.monotonic() + self.timeout
+        while missing := set(wanted) - self.partition_counts().keys():
+            if time.monotonic() > deadline:
+                message = f"topic {min(missing)!r} was created but is not visible after {self.timeout:g} s"
+                raise BrokerError(message)
+            self._client.poll(0.05)
+
+    def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return topic → its configuration, defaults included, under Kafka's names."""
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        if not resources:
+            return {}
+        futures = self._client.describe_configs(resources, request_timeout=self.timeout)
+        answers = {}
+        for resource, future in futures.items():
+            entries = self.result(future)
+            answers[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
+        return answers
+
+    def result(self, future: Any) -> Any:
+        """Return what a request's future holds, its errors as ours."""
+        try:
+            return future.result(timeout=self.timeout + 1)
+        except KafkaException as failure:
+            raise self.error(failure) from None
+
+    def error(self, failure: KafkaException) -> BrokerError:
+        """Return the exception that says what a failed request means."""
+        cause = failure.args[0]
+        self._client.poll(0)  # serves error_cb: the reason behind a timeout is only known there
+        if cause.code() < 0:
+            reason = f" ({self._complaint})" if self._complaint else ""
+            message = (
+                f"bootstrap.servers={self.address} did not answer within {self.timeout:g} s{reason}; "
+                f"start a broker there (for example 'grove broker') or set bootstrap.servers to one that runs"
+            )
+            return BrokerError(message)
+        return BrokerError(f"bootstrap.servers={self.address} refused the request: {cause.str()}")

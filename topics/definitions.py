@@ -1,0 +1,148 @@
+"""The catalogue of topics: name, direction, key, cleanup, retention, size limits, co-partition group.
+
+Everything that creates, checks or names a topic asks here. The key of every topic is the model key, and all
+topics are in one co-partition group: same key, same number of partitions, same partitioner (murmur2), because
+the partition of an output is the partition of the input it answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Direction = Literal["in", "out"]
+
+DEFAULT_PREFIX = "grove."
+DEFAULT_PARTITIONS = 16
+
+MODEL_KEY = "model key"
+LEARNING = "learning"  # name of the co-partition group
+
+DAY_MS = 24 * 3600 * 1000
+UNLIMITED = -1
+BLOCK_BYTES = 8 * 1024 * 1024  # a block record may carry thousands of rows; Kafka's own limit is 1 MiB
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of the catalogue, without prefix and partition count: those belong to an installation."""
+
+    name: str
+    direction: Direction
+    value: str  # what a record says, for people
+    retention_ms: int  # -1: for ever
+    cleanup: Literal["delete", "compact"] = "delete"
+    key: str = MODEL_KEY
+    group: str = LEARNING
+    max_message_bytes: int | None = None  # None: the broker's default
+
+    @property
+    def config(self) -> dict[str, str]:
+        """Return the topic configuration under Kafka's names, as `create` sets and `check` expects it."""
+        config = {
+            "cleanup.policy": self.cleanup,
+            "retention.ms": str(self.retention_ms),
+            "compression.type": "producer",  # the broker keeps the producer's batches as they are
+            "message.timestamp.type": "CreateTime",  # the timestamp of a record is event time
+        }
+        if self.max_message_bytes is not None:
+            config["max.message.bytes"] = str(self.max_message_bytes)
+        return config
+
+
+INSTANCES = Topic(
+    "instances",
+    "in",
+    "features, optional id, label and weight",
+    retention_ms=7 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES,
+)
+LABELS = Topic(
+    "labels",
+    "in",
+    "instance id and label, or declined; optional weight, annotator and features",
+    retention_ms=7 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES,
+)
+# Without limit: the configuration of a model is what its commands made of it, however old they are.
+CONTROLS = Topic("controls", "in", "a command to the model of this key", retention_ms=UNLIMITED)
+PREDICTIONS = Topic(
+    "predictions",
+    "out",
+    "id, label, class probabilities, model version",
+    retention_ms=7 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES,
+)
+LABEL_REQUESTS = Topic(
+    "label-requests",
+    "out",
+    "request id, instance id, features, prediction, strategy, utility, expiry",
+    retention_ms=7 * DAY_MS,
+)
+DRIFT_ALERTS = Topic(
+    "drift-alerts", "out", "detector, level, error rate, node, what was done", retention_ms=30 * DAY_MS
+)
+EVALUATIONS = Topic(
+    "evaluations", "out", "prequential metrics of a model, every N labels", retention_ms=30 * DAY_MS
+)
+# The untouched record plus headers: as large as the largest input, with room for the headers.
+DEAD_LETTERS = Topic(
+    "dead-letters",
+    "out",
+    "the untouched record, with headers that say why",
+    retention_ms=90 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES + 64 * 1024,
+)
+
+CATALOGUE: tuple[Topic, ...] = (
+    INSTANCES,
+    LABELS,
+    CONTROLS,
+    PREDICTIONS,
+    LABEL_REQUESTS,
+    DRIFT_ALERTS,
+    EVALUATIONS,
+    DEAD_LETTERS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicNames:
+    """Full names of the topics of one installation.
+
+    >>> TopicNames("fraud.").label_requests
+    'fraud.label-requests'
+    """
+
+    prefix: str = DEFAULT_PREFIX
+    instances: str = field(init=False)
+    labels: str = field(init=False)
+    controls: str = field(init=False)
+    predictions: str = field(init=False)
+    label_requests: str = field(init=False)
+    drift_alerts: str = field(init=False)
+    evaluations: str = field(init=False)
+    dead_letters: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Put the prefix before every name; refuse one that Kafka would refuse later."""
+        bad = sorted({c for c in self.prefix if not (c.isascii() and (c.isalnum() or c in "._-"))})
+        if bad:
+            message = (
+                f"topics.prefix={self.prefix!r} must consist of letters, digits, '.', '_' and '-'; "
+                f"remove {' '.join(map(repr, bad))}"
+            )
+            raise ValueError(message)
+        if len(self.prefix) > 200:
+            message = f"topics.prefix={self.prefix[:20]!r}… must have at most 200 characters"
+            raise ValueError(message)
+        for topic in CATALOGUE:
+            object.__setattr__(self, topic.name.replace("-", "_"), self.prefix + topic.name)
+
+    def of(self, topic: Topic) -> str:
+        """Return the full name of a topic of the catalogue."""
+        return self.prefix + topic.name
+
+    def all(self) -> dict[str, Topic]:
+        """Return full name → definition, in the order of the catalogue."""
+        return {self.of(topic): topic for topic in CATALOGUE}
