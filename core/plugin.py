@@ -1,0 +1,105 @@
+"""What all plug-ins have in common: parameters are dataclass fields, checked when the plug-in is built.
+
+    @dataclass(frozen=True, slots=True)
+    class Plugin(Bound):
+        delta: float = number(1e-7, above=0.0, below=1.0)
+
+A refused value names itself and the rule: ``delta=1.5 must be below 1.0``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.errors import ParameterError
+
+
+def number(
+    default: float,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+) -> Any:
+    """Declare a float parameter with its range."""
+    rules = {"at least": at_least, "above": above, "at most": at_most, "below": below}
+    return dataclasses.field(default=default, metadata={"type": float, "rules": rules})
+
+
+def count(default: int, *, at_least: int = 0, at_most: int | None = None) -> Any:
+    """Declare an integer parameter with its range."""
+    rules = {"at least": at_least, "at most": at_most}
+    return dataclasses.field(default=default, metadata={"type": int, "rules": rules})
+
+
+def flag(default: bool) -> Any:
+    """Declare a parameter that is true or false."""
+    return dataclasses.field(default=default, metadata={"type": bool, "rules": {}})
+
+
+def choice(default: str | None, *options: str | None) -> Any:
+    """Declare a parameter that is one of a few words (None stands for "off")."""
+    return dataclasses.field(default=default, metadata={"options": options})
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Checked, frozen parameters; ``to_dict`` gives them back."""
+
+    family: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for declared in dataclasses.fields(self):
+            if declared.metadata:
+                value = check(declared.name, getattr(self, declared.name), declared.metadata)
+                object.__setattr__(self, declared.name, value)
+
+    @property
+    def name(self) -> str:
+        """The plug-in's name: that of its file."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name and parameters as a spec writes them."""
+        return {"name": self.name} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+
+def check(name: str, value: Any, metadata: Any) -> Any:
+    """Return a parameter's value in its declared type, or say why it is refused."""
+    if "options" in metadata:
+        if value not in metadata["options"]:
+            options = ", ".join("null" if o is None else repr(o) for o in metadata["options"])
+            msg = f"{name}={value!r} must be one of {options}"
+            raise ParameterError(msg)
+        return value
+    value = _typed(name, value, metadata["type"])
+    for rule, limit in metadata["rules"].items():
+        if limit is not None and not _HOLDS[rule](value, limit):
+            msg = f"{name}={value} must be {rule} {limit}"
+            raise ParameterError(msg)
+    return value
+
+
+def _typed(name: str, value: Any, wanted: type) -> Any:
+    number_given = isinstance(value, int | float) and not isinstance(value, bool)
+    if wanted is bool and isinstance(value, bool):
+        return value
+    if wanted is float and number_given and math.isfinite(value):
+        return float(value)
+    if wanted is int and number_given and float(value).is_integer():
+        return int(value)
+    words = {bool: "true or false", float: "a finite number", int: "a whole number"}
+    msg = f"{name}={value!r} must be {words[wanted]}"
+    raise ParameterError(msg)
+
+
+_HOLDS = {
+    "at least": lambda value, limit: value >= limit,
+    "above": lambda value, limit: value > limit,
+    "at most": lambda value, limit: value <= limit,
+    "below": lambda value, limit: value < limit,
+}
