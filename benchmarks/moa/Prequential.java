@@ -1,0 +1,179 @@
+import com.yahoo.labs.samoa.instances.Attribute;
+import com.yahoo.labs.samoa.instances.DenseInstance;
+import com.yahoo.labs.samoa.instances.Instance;
+import com.yahoo.labs.samoa.instances.Instances;
+import com.yahoo.labs.samoa.instances.InstancesHeader;
+import java.io.BufferedOutputStream;
+import java.io.DataOutputStream;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintWriter;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import moa.classifiers.core.conditionaltests.InstanceConditionalTest;
+import moa.classifiers.core.conditionaltests.NumericAttributeBinaryTest;
+import moa.classifiers.core.conditionaltests.NominalAttributeMultiwayTest;
+import moa.classifiers.trees.HoeffdingTree;
+import moa.core.Measurement;
+import moa.core.Utils;
+
+/**
+ * Test-then-train of MOA's HoeffdingTree over instances that are already in memory.
+ *
+ * The one argument names a properties file: columns (little-endian float64, attributes then class, then weight),
+ * records, attributes ("n" or the number of values, separated by commas), classes, options, repeats; and, to
+ * trace the last repeat, predictions (int32 a record) and splits (a line a split: record, attribute, test).
+ * Prints one JSON object.
+ */
+public final class Prequential {
+
+    /** The tree, telling which tests it installs. */
+    static final class Traced extends HoeffdingTree {
+        private static final long serialVersionUID = 1L;
+        transient List<String> installed = new ArrayList<>();
+        transient long record;
+
+        private void note(InstanceConditionalTest test, double[] weights) {
+            String what;
+            if (test instanceof NumericAttributeBinaryTest) {
+                what = "<= " + ((NumericAttributeBinaryTest) test).getSplitValue();
+            } else if (test instanceof NominalAttributeMultiwayTest) {
+                what = "multiway";
+            } else {
+                StringBuilder text = new StringBuilder();
+                text.append(test.describeConditionForBranch(0, getModelContext()));
+                what = "== " + text.substring(text.lastIndexOf(" ") + 1);
+            }
+            installed.add(record + " " + test.getAttsTestDependsOn()[0] + " " + what + " " + Utils.sum(weights));
+        }
+
+        @Override
+        protected SplitNode newSplitNode(InstanceConditionalTest test, double[] weights, int size) {
+            note(test, weights);
+            return super.newSplitNode(test, weights, size);
+        }
+    }
+
+    private Prequential() {
+    }
+
+    private static InstancesHeader header(String kinds, int classes) {
+        ArrayList<Attribute> attributes = new ArrayList<>();
+        int position = 0;
+        for (String kind : kinds.split(",")) {
+            String name = "a" + position++;
+            attributes.add(kind.equals("n") ? new Attribute(name) : new Attribute(name, values(Integer.parseInt(kind))));
+        }
+        attributes.add(new Attribute("class", values(classes)));
+        InstancesHeader header = new InstancesHeader(new Instances("rows", attributes, 0));
+        header.setClassIndex(header.numAttributes() - 1);
+        return header;
+    }
+
+    private static List<String> values(int count) {
+        List<String> names = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            names.add(Integer.toString(i));
+        }
+        return names;
+    }
+
+    private static Instance[] read(String path, int records, int width, InstancesHeader header) throws IOException {
+        Instance[] rows = new Instance[records];
+        try (FileChannel file = FileChannel.open(Paths.get(path), StandardOpenOption.READ)) {
+            ByteBuffer buffer = ByteBuffer.allocateDirect((width + 1) * 8 * 1024).order(ByteOrder.LITTLE_ENDIAN);
+            buffer.limit(0);
+            for (int i = 0; i < records; i++) {
+                if (!buffer.hasRemaining()) {
+                    buffer.clear();
+                    while (buffer.hasRemaining() && file.read(buffer) >= 0) {
+                    }
+                    buffer.flip();
+                }
+                double[] row = new double[width];
+                for (int j = 0; j < width; j++) {
+                    row[j] = buffer.getDouble();
+                }
+                rows[i] = new DenseInstance(buffer.getDouble(), row);
+                rows[i].setDataset(header);
+            }
+        }
+        return rows;
+    }
+
+    private static double measurement(HoeffdingTree tree, String name) {
+        for (Measurement m : tree.getModelMeasurements()) {
+            if (m.getName().equals(name)) {
+                return m.getValue();
+            }
+        }
+        throw new IllegalStateException("no measurement '" + name + "'");
+    }
+
+    private static HoeffdingTree prepared(HoeffdingTree tree, String options, InstancesHeader header) {
+        tree.getOptions().setViaCLIString(options);
+        tree.setModelContext(header);
+        tree.prepareForUse();
+        return tree;
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        Properties job = new Properties();
+        try (InputStream in = new FileInputStream(arguments[0])) {
+            job.load(in);
+        }
+        int records = Integer.parseInt(job.getProperty("records"));
+        String kinds = job.getProperty("attributes");
+        InstancesHeader header = header(kinds, Integer.parseInt(job.getProperty("classes")));
+        Instance[] rows = read(job.getProperty("columns"), records, header.numAttributes(), header);
+        String options = job.getProperty("options");
+        int repeats = Integer.parseInt(job.getProperty("repeats", "1"));
+        StringBuilder seconds = new StringBuilder();
+        HoeffdingTree tree = null;
+        long correct = 0;
+        for (int repeat = 0; repeat < repeats; repeat++) {
+            tree = prepared(new HoeffdingTree(), options, header);
+            correct = 0;
+            long start = System.nanoTime();
+            for (Instance row : rows) {
+                if (Utils.maxIndex(tree.getVotesForInstance(row)) == (int) row.classValue()) {
+                    correct++;
+                }
+                tree.trainOnInstance(row);
+            }
+            seconds.append(repeat == 0 ? "" : ", ").append((System.nanoTime() - start) / 1e9);
+        }
+        if (job.containsKey("predictions")) {
+            Traced traced = new Traced();
+            tree = prepared(traced, options, header);
+            correct = 0;
+            try (DataOutputStream out = new DataOutputStream(
+                    new BufferedOutputStream(new FileOutputStream(job.getProperty("predictions"))))) {
+                for (int i = 0; i < records; i++) {
+                    traced.record = i;
+                    int predicted = Utils.maxIndex(tree.getVotesForInstance(rows[i]));
+                    out.writeInt(Integer.reverseBytes(predicted));
+                    if (predicted == (int) rows[i].classValue()) {
+                        correct++;
+                    }
+                    tree.trainOnInstance(rows[i]);
+                }
+            }
+            try (PrintWriter out = new PrintWriter(job.getProperty("splits"), "UTF-8")) {
+                traced.installed.forEach(out::println);
+            }
+        }
+        double leaves = measurement(tree, "tree size (leaves)");
+        double nodes = measurement(tree, "tree size (nodes)");
+        System.out.printf("{\"records\": %d, \"correct\": %d, \"leaves\": %d, \"splits\": %d, \"depth\": %d, \"seconds\": [%s]}%n",
+                records, correct, (long) leaves, (long) (nodes - leaves), (long) measurement(tree, "tree depth"), seconds);
+    }
+}

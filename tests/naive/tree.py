@@ -1,0 +1,325 @@
+"""The Hoeffding tree, the obvious way: nodes are objects, all is recomputed (ALGORITHMS sections 2, 5)."""
+
+import math
+from dataclasses import dataclass, field
+
+from tests.naive.criteria import conditional, entropy, gini, has_two_branches
+from tests.naive.observers import Gaussian, Nominal, add, is_missing
+
+
+@dataclass
+class Options:
+    """The parameters of a tree; ``attributes`` holds None for a numeric one, else the number of values."""
+
+    attributes: tuple
+    classes: int
+    criterion: str = "info_gain"
+    grace_period: int = 200
+    delta: float = 1e-7
+    tau: float = 0.05
+    leaf_model: str = "nba"
+    binary_splits: bool = False
+    bound_factor: float = 1.0
+    moa: bool = False
+
+
+@dataclass
+class Suggestion:
+    """A test with its merit; without an attribute the test is "do not split"."""
+
+    merit: float
+    attribute: int | None = None
+    kind: str = "null"
+    value: float = 0.0
+    branches: list = field(default_factory=list)
+
+
+@dataclass
+class Split:
+    """What happened at a record: where, on what, on how much evidence."""
+
+    attribute: int
+    kind: str
+    value: float
+    weight: float
+
+
+class Node:
+    """A leaf, and after its split an inner node."""
+
+    def __init__(self, options, distribution, depth, used):
+        self.options = options
+        self.distribution = list(distribution)
+        self.depth = depth
+        self.used = used
+        self.test = None
+        self.children = []
+        self.routed = 0.0
+        self.forget()
+
+    def forget(self):
+        """Start to observe anew, keeping the class distribution."""
+        self.observed = []
+        self.observers = None
+        self.attempts = 0
+        self.majority_right = 0.0
+        self.bayes_right = 0.0
+        self.at_last_attempt = self.weight()
+
+    def weight(self):
+        """Return the weight that bounds and the grace period speak of."""
+        return sum(self.distribution) if self.options.moa else sum(self.observed)
+
+    def learn(self, x, label, weight):
+        if self.observers is None:
+            self.observers = [
+                Gaussian(moa=self.options.moa) if values is None else Nominal(values, self.options.moa)
+                for values in self.options.attributes
+            ]
+        add(self.distribution, label, weight)
+        add(self.observed, label, weight)
+        for observer, value in zip(self.observers, x, strict=True):
+            observer.observe(value, label, weight)
+
+    def branch(self, x):
+        """Return the number of the child for x, or None where the test cannot tell."""
+        value = x[self.test.attribute]
+        if is_missing(value) or value == -1 and self.test.kind != "numeric":
+            return None
+        if self.test.kind == "numeric":
+            return 0 if value <= self.test.value else 1
+        if self.test.kind == "binary":
+            return 0 if value == self.test.value else 1
+        return int(value)
+
+
+class HTree:
+    """H-Tree (VFDT); with ``moa`` every quirk of MOA's tree that changes a split or a prediction."""
+
+    def __init__(self, options):
+        self.options = options
+        self.root = Node(options, [], 0, frozenset())
+        self.leaves = 1
+        self.splits = 0
+        self.attempts = 0
+
+    # Routing
+
+    def path(self, x):
+        """Return the nodes from the root to where x ends, and the branch it would take there (or None)."""
+        node, nodes = self.root, [self.root]
+        while node.test is not None:
+            branch = node.branch(x)
+            known = branch is not None and branch < len(node.children)
+            if self.options.moa:
+                if branch is None or not known or node.children[branch] is None:
+                    return nodes, branch
+            elif not known:
+                branch = max(range(len(node.children)), key=lambda i: node.children[i].routed)
+            node = node.children[branch]
+            nodes.append(node)
+        return nodes, None
+
+    def visit(self, x, weight=1.0):
+        """Count x on its path: where records without the tested value will go."""
+        for node in self.path(x)[0]:
+            node.routed += weight
+
+    # Prediction
+
+    def predict(self, x):
+        """Return the class and the votes (a list by class) for x."""
+        nodes, _ = self.path(x)
+        model = self.options.leaf_model
+        if nodes[-1].test is not None:
+            model = "mc"
+        elif model == "nba":
+            model = "mc" if nodes[-1].majority_right > nodes[-1].bayes_right else "nb"
+        votes = self.votes(nodes, x, model)
+        return first_maximum(votes), votes
+
+    def votes(self, nodes, x, model):
+        leaf = nodes[-1]
+        if self.options.moa:
+            return moa_bayes(leaf, x) if model == "nb" else list(leaf.distribution)
+        if sum(leaf.distribution) <= 0.0:
+            return list(nodes[-2].distribution) if len(nodes) > 1 else []
+        return log_bayes(leaf, x) if model == "nb" else list(leaf.distribution)
+
+    def count_right(self, nodes, x, label, weight):
+        """Keep the score of the two leaf models, before the leaf learns the record."""
+        leaf = nodes[-1]
+        if self.options.moa and not leaf.distribution:
+            # MOA: no majority at all in an empty vector, but the first maximum of no votes is class 0.
+            leaf.bayes_right += weight * (label == 0)
+            return
+        leaf.majority_right += weight * (first_maximum(self.votes(nodes, x, "mc")) == label)
+        leaf.bayes_right += weight * (first_maximum(self.votes(nodes, x, "nb")) == label)
+
+    # Learning
+
+    def learn(self, x, label, weight=1.0):
+        """Learn one record; return the split it caused, or None."""
+        nodes, branch = self.path(x)
+        leaf = nodes[-1]
+        if leaf.test is not None:
+            if branch is None:
+                return None
+            leaf = self.grow(leaf, branch)
+            nodes.append(leaf)
+        if self.options.leaf_model == "nba":
+            self.count_right(nodes, x, label, weight)
+        leaf.learn(x, label, weight)
+        seen = leaf.weight()
+        if seen - leaf.at_last_attempt < self.options.grace_period:
+            return None
+        leaf.at_last_attempt = seen
+        leaf.attempts += 1
+        self.attempts += 1
+        return self.attempt(leaf)
+
+    def grow(self, node, branch):
+        """Make the leaf of a value that was unknown when the node was split (MOA)."""
+        while len(node.children) <= branch:
+            node.children.append(None)
+        node.children[branch] = Node(self.options, [], node.depth + 1, node.used)
+        self.leaves += 1
+        return node.children[branch]
+
+    def attempt(self, leaf):
+        evidence = leaf.distribution if self.options.moa else leaf.observed
+        if sum(weight != 0.0 for weight in evidence) < 2:
+            return None
+        best = self.decide_moa(leaf) if self.options.moa else self.decide(leaf)
+        if best is None:
+            return None
+        if best.attribute is None:
+            leaf.forget()
+            return None
+        return self.install(leaf, best)
+
+    def bound(self, leaf, classes):
+        value_range = math.log2(max(2, classes)) if self.options.criterion == "info_gain" else 1.0
+        return math.sqrt(
+            value_range * value_range * math.log(1.0 / self.options.delta) / (2.0 * leaf.weight())
+        )
+
+    def decide(self, leaf):
+        """Return the test to install, or None: best against second best attribute, both against no split."""
+        suggestions = [Suggestion(0.0)]
+        for attribute in range(len(self.options.attributes)):
+            if attribute not in leaf.used:
+                suggestion = self.best_test(leaf, attribute)
+                if suggestion is not None:
+                    suggestions.append(suggestion)
+        best = max(suggestions, key=lambda s: s.merit)
+        second = max((s for s in suggestions if s is not best), key=lambda s: s.merit, default=None)
+        if second is None or best.attribute is None or best.merit < 1e-10:
+            return None
+        bound = self.bound(leaf, self.options.classes)
+        gap = best.merit - second.merit
+        return best if gap > self.options.bound_factor * bound or bound < self.options.tau else None
+
+    def decide_moa(self, leaf):
+        """Return the test to install (perhaps "do not split"), or None: MOA's order, ties to the last."""
+        impurity = entropy if self.options.criterion == "info_gain" else gini
+        null = -math.inf if impurity is entropy else 1.0 - gini(leaf.distribution)
+        suggestions = [Suggestion(null)]
+        for attribute in range(len(self.options.attributes)):
+            suggestion = self.best_test(leaf, attribute)
+            if suggestion is not None:
+                suggestions.append(suggestion)
+        suggestions.sort(key=lambda s: s.merit)
+        if len(suggestions) == 1:
+            return suggestions[0]
+        bound = self.bound(leaf, len(leaf.distribution))
+        gap = suggestions[-1].merit - suggestions[-2].merit
+        return suggestions[-1] if gap > bound or bound < self.options.tau else None
+
+    def best_test(self, leaf, attribute):
+        """Return the best test of one attribute, or None if it has none."""
+        observer = leaf.observers[attribute]
+        tests = []
+        if self.options.attributes[attribute] is None:
+            tests = [("numeric", value, observer.branches(value)) for value in observer.candidates()]
+        else:
+            if not self.options.binary_splits:
+                tests.append(("multiway", 0.0, observer.multiway()))
+            tests += [("binary", float(value), observer.branches(value)) for value in observer.candidates()]
+        best = None
+        for kind, value, branches in tests:
+            merit = self.merit(leaf, observer, branches)
+            if merit is not None and (best is None or merit > best.merit):
+                best = Suggestion(merit, attribute, kind, value, branches)
+        return best
+
+    def merit(self, leaf, observer, branches):
+        """Return the merit of a test, or None if the branch rule forbids it (MOA: minus infinity)."""
+        information = self.options.criterion == "info_gain"
+        if information and not has_two_branches(branches):
+            return -math.inf if self.options.moa else None
+        impurity = entropy if information else gini
+        if not self.options.moa:
+            before = impurity(observer.class_totals(len(leaf.observed)))
+        else:
+            before = impurity(leaf.distribution) if information else 1.0
+        return before - conditional(impurity, branches)
+
+    def install(self, leaf, best):
+        weight = leaf.weight()
+        leaf.test = best
+        used = leaf.used | {best.attribute} if best.kind == "multiway" else leaf.used
+        leaf.children = [Node(self.options, branch, leaf.depth + 1, used) for branch in best.branches]
+        self.leaves += len(leaf.children) - 1
+        self.splits += 1
+        return Split(best.attribute, best.kind, best.value, weight)
+
+    # What a summary says
+
+    def depth(self):
+        return max(node.depth for node in self.nodes())
+
+    def nodes(self):
+        """Return all nodes, parents before children."""
+        found = [self.root]
+        for node in found:
+            found += [child for child in node.children if child is not None]
+        return found
+
+
+def first_maximum(votes):
+    """Return the position of the first largest vote: 0 for no votes, and if the first is not a number."""
+    best = 0
+    for position, vote in enumerate(votes):
+        if vote > votes[best]:
+            best = position
+    return best
+
+
+def log_bayes(leaf, x):
+    """Return the naive Bayes log votes of a leaf that has weight."""
+    total = sum(leaf.distribution)
+    votes = []
+    for label, weight in enumerate(leaf.distribution):
+        vote = math.log(weight / total) if weight > 0.0 else -math.inf
+        for position, value in enumerate(x):
+            values = leaf.options.attributes[position]
+            if is_missing(value) or (values is not None and not 0 <= value < values):
+                continue
+            density = leaf.observers[position].density(value, label) if leaf.observers else 1.0
+            vote += math.log(max(density, 1e-300))
+        votes.append(vote)
+    return votes
+
+
+def moa_bayes(leaf, x):
+    """Return MOA's naive Bayes votes: a plain product that may underflow, and may divide by zero."""
+    total = sum(leaf.distribution)
+    votes = []
+    for label, weight in enumerate(leaf.distribution):
+        vote = weight / total if total != 0.0 else math.nan
+        for position, value in enumerate(x):
+            if leaf.observers is not None and not is_missing(value):
+                vote *= leaf.observers[position].density(value, label)
+        votes.append(vote)
+    return votes
