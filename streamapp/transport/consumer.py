@@ -1,0 +1,229 @@
+"""The consumer of the `kafkabatch://` driver: one Faust event per partition and run.
+
+Group membership, assignor, recovery and agents stay Faust's. What differs:
+
+- `_drain_messages` hands out runs (`streamapp.runs`), one event each, and waits until each is processed;
+- a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all queues
+  when it resumes, so whatever is fetched earlier would be lost;
+- offsets are committed by the task manager, with the generation that processed the records; Faust's acks are off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP, ConsumerMessage
+
+from streamapp.runs import Run, TimeOrder
+from streamapp.transport.delivery import Delivery
+from streamapp.transport.thread import ConsumerThread, Fetched, Membership
+
+IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
+
+
+class Consumer(driver.Consumer):  # type: ignore[misc]
+    """Faust's consumer, delivering runs."""
+
+    _thread: ConsumerThread
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.manager = self.app.task_manager
+        self.manager.consumer = self
+        self.membership: Membership | None = None
+        self.epoch = 0  # counts assignments and their ends
+        self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
+        self._delivery: Delivery | None = None
+        self._going_live: asyncio.Task[None] | None = None
+
+    def _new_consumer_thread(self) -> ConsumerThread:
+        return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    # -- the loop -------------------------------------------------------------------------------------------
+
+    async def _drain_messages(self, fetcher: Any) -> None:
+        try:
+            while not (self.should_stop or fetcher.should_stop):
+                if self.flow_active:
+                    await self._turn()
+                else:
+                    await self.wait(self.can_resume_flow)
+        except (asyncio.CancelledError, *self.consumer_stopped_errors):
+            if not self.app.should_stop:
+                raise
+
+    async def _turn(self) -> None:
+        """Deliver at most one run of each live partition; fetch meanwhile."""
+        epoch, now = self.epoch, time.monotonic()
+        runs = [(partition, run) for partition, order in self._orders.items() if (run := order.next_run(now))]
+        tick = None if runs else self.manager.tick_due(now)
+        busy = bool(runs) or tick is not None
+        timeout = 0.0 if busy else min(IDLE_POLL, self.manager.seconds_to_tick(now))
+        wanted = {
+            TP(ahead.topic, partition): ahead.position
+            for partition, order in self._orders.items()
+            for ahead in order.wanted()
+        }
+        fetching = asyncio.ensure_future(self._thread.take(wanted, timeout))
+        try:
+            for partition, run in runs:
+                await self._deliver(epoch, partition, run)
+            if tick is not None:
+                await self._deliver(epoch, tick, None)
+        finally:
+            fetched = await fetching
+        if epoch == self.epoch:
+            await self._feed(fetched)
+
+    async def _deliver(self, epoch: int, partition: int, run: Run | None) -> None:
+        if epoch != self.epoch or not self.flow_active:
+            return  # taken away meanwhile: going live again reads the run again
+        delivery = self._delivery = Delivery(partition, run, epoch, self.loop.create_future())
+        topic, offset = (run.topic, run.raw.offsets[-1]) if run else (self.app.source_topics[0], 0)
+        tp = TP(topic, partition)
+        generation = self.app.consumer_generation_id
+        message = ConsumerMessage(
+            topic, partition, offset, None, 0, None, None, delivery, None, 0, 0, tp, generation_id=generation
+        )
+        await self.callback(message)
+        await delivery.done
+
+    async def _feed(self, fetched: Fetched) -> None:
+        for tp, log_end in fetched.log_ends.items():
+            if tp.partition in self._orders:
+                self._orders[tp.partition].topics[tp.topic].log_end = log_end
+        for tp, columns in fetched.columns.items():
+            order = self._orders.get(tp.partition)
+            if order is not None:
+                order.add(tp.topic, columns)
+                self.manager.moved(tp.partition, tp.topic, order.topics[tp.topic].next)
+        if fetched.sought_back:
+            self.manager.sought_back(fetched.sought_back)
+        if fetched.out_of_range:
+            await self._jump(fetched.out_of_range)
+
+    # -- going live -----------------------------------------------------------------------------------------
+
+    async def perform_seek(self) -> None:
+        """Do nothing: Faust calls this before it empties its queues. Sources are sought when they go live."""
+
+    def go_live(self) -> None:
+        """Start to bring the assigned partitions to life, one by one; called when the rebalance is over."""
+        self._stop_going_live()
+        self._going_live = asyncio.ensure_future(self._go_live(self.epoch))
+
+    async def _go_live(self, epoch: int) -> None:
+        try:
+            await self._bring_to_life(epoch)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            if epoch == self.epoch and not self.should_stop:
+                self.log.exception("Going live failed: %r", error)
+                await self.crash(error)
+
+    async def _bring_to_life(self, epoch: int) -> None:
+        topics = self.app.source_topics
+        partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
+        self.manager.assigned(partitions)
+        sources = [TP(topic, partition) for partition in partitions for topic in topics]
+        if not sources:
+            return
+        committed = await self._thread.committed(sources)
+        logs = await self._thread.log_ranges(sources)
+        for partition in partitions:
+            if epoch != self.epoch:
+                return
+            starts = {
+                tp.topic: self._start(tp, committed[tp], logs[tp]) for tp in sources if tp[1] == partition
+            }
+            await self.manager.restore(
+                partition, starts, new=all(committed[TP(t, partition)] is None for t in topics)
+            )
+            await self._thread.seek_all({TP(topic, partition): at for topic, at in starts.items()})
+            if epoch != self.epoch:
+                return
+            self._orders[partition] = self._new_order(partition, starts)
+            self.manager.live(partition)
+            self._thread.interrupt()
+
+    def _new_order(self, partition: int, starts: Mapping[str, int]) -> TimeOrder:
+        options = self.app.run_options
+        return TimeOrder(
+            partition,
+            starts.items(),
+            skew_ms=options.skew_ms,
+            max_idle_ms=options.max_idle_ms,
+            max_records=options.max_records,
+        )
+
+    def _start(self, tp: TP, committed: int | None, log: tuple[int, int]) -> int:
+        first, end = log
+        if committed is None:
+            return first if self.app.conf.consumer_auto_offset_reset == "earliest" else end
+        if first <= committed <= end:
+            return committed
+        return self._out_of_range(tp, committed, log)
+
+    def _out_of_range(self, tp: TP, position: int, log: tuple[int, int]) -> int:
+        """Report records that the broker no longer has, and return where to go on."""
+        first, end = log
+        self.manager.records_lost(tp, position, first, end)
+        return first
+
+    async def _jump(self, lost: list[TP]) -> None:
+        logs = await self._thread.log_ranges(lost)
+        for tp in lost:
+            order = self._orders.get(tp.partition)
+            if order is not None:
+                ahead = order.topics[tp.topic]
+                ahead.position = self._out_of_range(tp, ahead.position, logs[tp])
+
+    def _stop_going_live(self) -> None:
+        if self._going_live is not None:
+            self._going_live.cancel()
+            self._going_live = None
+
+    # -- the end of an assignment ---------------------------------------------------------------------------
+
+    def abandon(self) -> None:
+        """Forget what was fetched: it will be read again by whoever goes live with these partitions."""
+        self.epoch += 1
+        self._orders.clear()
+        self._stop_going_live()
+        if self._delivery is not None:
+            self._delivery.finish()
+
+    def drop(self, partition: int) -> None:
+        """Stop fetching one partition."""
+        self._orders.pop(partition, None)
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        self.abandon()
+        await super().on_partitions_revoked(revoked)  # commits, in commit_and_end_transactions
+        self.membership = None
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        self.membership = self._thread.membership
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    # -- offsets: the task manager's ------------------------------------------------------------------------
+
+    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
+        """Commit offsets of records that were processed as `membership`."""
+        await self._thread.commit_as(membership, offsets)
+
+    async def commit_and_end_transactions(self) -> None:
+        """Commit what is processed; Faust calls this when partitions are revoked and when it stops."""
+        await self.manager.commit("revoked" if not self.app.should_stop else "stopping")
+
+    async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
+        """Do nothing: Faust's commit timer knows only acks."""
+        return False
+
+    async def verify_all_partitions_active(self) -> None:
+        """Do nothing: Faust's livelock detector reads state that is not kept here."""

@@ -1,0 +1,23 @@
+"""What the driver hands to the agent: one run of one partition, or a tick."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from streamapp.runs import Run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delivery:
+    """A run, or (`run` is None) an opportunity to commit inside a stream event although nothing arrived."""
+
+    partition: int
+    run: Run | None
+    epoch: int  # counts assignments; a delivery of an earlier one is void
+    done: asyncio.Future[None]
+
+    def finish(self) -> None:
+        """Let the driver go on."""
+        if not self.done.done():
+            self.done.set_result(None)

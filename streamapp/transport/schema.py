@@ -1,0 +1,20 @@
+"""Faust's schema for deliveries: nothing is decoded, the agent gets the object the driver made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import faust
+
+
+class DeliverySchema(faust.Schema):  # type: ignore[misc]
+    """Passes the message's value through."""
+
+    def compile(self, app: Any, **_options: Any) -> Callable[..., Awaitable[Any]]:
+        create_event = app.create_event
+
+        async def decode(message: Any, *, propagate: bool = False) -> Any:
+            return create_event(None, message.value, None, message)
+
+        return decode

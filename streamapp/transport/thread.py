@@ -1,0 +1,237 @@
+"""The consumer's thread: fetching columns, committing with the generation that owns the work, seeking.
+
+Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never lost
+between aiokafka and us because *positions* are compared, not record offsets (which have gaps: transaction markers,
+aborted batches, compaction): before a fetch aiokafka's position of a partition must equal ours, afterwards ours is
+aiokafka's. What differs is sought back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
+from aiokafka.errors import (
+    ConsumerStoppedError,
+    IllegalGenerationError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from aiokafka.structs import OffsetAndMetadata
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
+from faust.types import TP
+
+from streamapp.runs import Columns
+from streamapp.transport.columns import decode
+
+# While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and so that
+# the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker in flight).
+FLOW_WAIT_MS = 10
+FLOW_MIN_BYTES = 1 << 16
+
+_T = TypeVar("_T")
+
+
+class CommitRefusedError(Exception):
+    """The group has moved on: what was to be committed will be processed again by the partition's next owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An incarnation in the group. A static member that restarts keeps the generation but not the member id."""
+
+    generation: int
+    member: str
+    instance: str | None
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What one fetch brought."""
+
+    columns: dict[TP, Columns] = field(default_factory=dict)
+    log_ends: dict[TP, int] = field(
+        default_factory=dict
+    )  # of every wanted partition the broker has answered for
+    sought_back: list[TP] = field(default_factory=list)  # whose position was not ours
+    out_of_range: list[TP] = field(default_factory=list)  # whose log does not have our position
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return sum(len(columns.offsets) for columns in self.columns.values())
+
+
+class ConsumerThread(AIOKafkaConsumerThread):  # type: ignore[misc]
+    """Faust's consumer thread, fetching columns."""
+
+    _interrupted = False
+
+    async def on_start(self) -> None:
+        await super().on_start()
+        fetcher = self._ensure_consumer()._fetcher
+        # A partition whose records wait for their turn must not keep others of its broker from being fetched.
+        fetcher._prefetch_backoff = 0.0
+        # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
+        fetcher._default_reset_strategy = OffsetResetStrategy.NONE
+        self._idle_wait_ms: int = fetcher._fetch_max_wait_ms
+        self._idle_min_bytes: int = fetcher._fetch_min_bytes
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        for name, value in self.app.fetch_options.items():
+            if not hasattr(consumer, f"_{name}"):
+                msg = f"aiokafka's consumer has no attribute '_{name}'"
+                raise AttributeError(msg)
+            setattr(consumer, f"_{name}", value)
+        return consumer
+
+    async def _in_thread(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run `work` in this thread's loop. Not through Faust's queue: its two workers may both be waiting."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
+
+    @property
+    def membership(self) -> Membership:
+        """Return who we are in the group at this moment."""
+        coordinator = self._ensure_consumer()._coordinator
+        return Membership(coordinator.generation, coordinator.member_id, coordinator._group_instance_id)
+
+    # -- fetch ----------------------------------------------------------------------------------------------
+
+    async def take(self, wanted: Mapping[TP, int], timeout: float) -> Fetched:
+        """Return what there is of the wanted partitions (partition -> our position), waiting up to `timeout` s."""
+        return await self._in_thread(self._take(wanted, timeout))
+
+    def interrupt(self) -> None:
+        """Let a `take` that waits return: what is wanted has changed."""
+        self.thread_loop.call_soon_threadsafe(self._interrupt)
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+        fetcher = self._ensure_consumer()._fetcher
+        for waiter in list(fetcher._fetch_waiters):
+            fetcher._notify(waiter)
+
+    async def _take(self, wanted: Mapping[TP, int], timeout: float) -> Fetched:
+        consumer = self._ensure_consumer()
+        fetcher = consumer._fetcher
+        if consumer._closed or fetcher._closed:
+            raise ConsumerStoppedError
+        consumer._coordinator.check_errors()
+        deadline = time.monotonic() + timeout
+        with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
+            fetched = self._drain(fetcher, wanted)
+            while not (fetched.columns or fetched.out_of_range or self._interrupted):
+                left = deadline - time.monotonic()
+                if left <= 0 or not self.consumer.flow_active:
+                    break
+                waiter = fetcher._create_fetch_waiter()
+                done, _ = await asyncio.wait([waiter], timeout=left)
+                if done:
+                    waiter.result()  # raises what is wrong with the group
+                else:
+                    waiter.cancel()
+                fetched = self._drain(fetcher, wanted)
+        self._interrupted = False
+        flowing = bool(fetched.columns)
+        fetcher._fetch_max_wait_ms = min(FLOW_WAIT_MS, self._idle_wait_ms) if flowing else self._idle_wait_ms
+        fetcher._fetch_min_bytes = (
+            max(FLOW_MIN_BYTES, self._idle_min_bytes) if flowing else self._idle_min_bytes
+        )
+        return fetched
+
+    def _drain(self, fetcher: Any, wanted: Mapping[TP, int]) -> Fetched:
+        fetched = Fetched()
+        subscriptions = fetcher._subscriptions
+        assignment = subscriptions.subscription.assignment if subscriptions.subscription else None
+        if assignment is None or not assignment.active or subscriptions.reassignment_in_progress:
+            return fetched  # going live after the rebalance reads again what is skipped here
+        for tp, ours in wanted.items():
+            state = assignment.state_value(tp)
+            if state is None:
+                continue
+            if not state.has_valid_position or state.position != ours:
+                fetched.sought_back.append(tp)
+                fetcher.seek_to(TopicPartition(*tp), ours)
+                continue
+            log_end = state.highwater if state.lso is None or state.lso < 0 else state.lso
+            if log_end is not None:
+                fetched.log_ends[tp] = log_end
+            result = fetcher._records.pop(tp, None)
+            if result is None:
+                continue
+            if type(result) is not FetchResult:
+                _raise_unless_out_of_range(result, tp, fetched)
+            elif result.check_assignment(tp) and result.has_more():
+                fetched.columns[tp] = columns = decode(result._partition_records, log_end)
+                state.consumed_to(columns.position)
+        fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
+        return fetched
+
+    # -- offsets --------------------------------------------------------------------------------------------
+
+    async def committed(self, partitions: Iterable[TP]) -> dict[TP, int | None]:
+        """Return the committed offset of each partition; None where nothing was committed yet."""
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        coordinator = self._ensure_consumer()._coordinator
+        found = await self._in_thread(coordinator.fetch_committed_offsets(wanted))
+        return {TP(*tp): found[tp].offset if tp in found and found[tp].offset >= 0 else None for tp in wanted}
+
+    async def log_ranges(self, partitions: Iterable[TP]) -> dict[TP, tuple[int, int]]:
+        """Return the first offset and the end of each partition's log."""
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        consumer = self._ensure_consumer()
+        starts = await self._in_thread(consumer.beginning_offsets(wanted))
+        ends = await self._in_thread(consumer.end_offsets(wanted))
+        return {TP(*tp): (starts[tp], ends[tp]) for tp in wanted}
+
+    async def seek_all(self, positions: Mapping[TP, int]) -> None:
+        """Move the positions of partitions. A partition that was taken away meanwhile is left alone."""
+        await self._in_thread(self._seek_all(positions))
+
+    async def _seek_all(self, positions: Mapping[TP, int]) -> None:
+        consumer = self._ensure_consumer()
+        for tp, position in positions.items():
+            if consumer._subscription.is_assigned(tp):
+                consumer._fetcher.seek_to(TopicPartition(*tp), position)
+
+    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
+        """Commit as the member that processed the records; raise CommitRefusedError if we are no longer it."""
+        await self._in_thread(self._commit_as(membership, offsets))
+
+    async def _commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
+        coordinator = self._ensure_consumer()._coordinator
+        request = {TopicPartition(*tp): OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
+        while True:
+            await coordinator.ensure_coordinator_known()
+            # aiokafka would send a retry with whatever generation it has by then, for partitions not ours any more
+            if self.membership != membership:
+                msg = f"generation {membership.generation} is over"
+                raise CommitRefusedError(msg)
+            try:
+                async with coordinator._commit_lock:
+                    await coordinator._do_commit_offsets(None, request)
+                return
+            except (UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError) as error:
+                raise CommitRefusedError(str(error)) from error
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                await asyncio.sleep(coordinator._retry_backoff_ms / 1000)
+
+    async def rejoin(self) -> None:
+        """Join the group anew."""
+        self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
+
+
+def _raise_unless_out_of_range(failed: Any, tp: TP, fetched: Fetched) -> None:
+    if not isinstance(failed._error, OffsetOutOfRangeError):
+        failed.check_raise()
+    fetched.out_of_range.append(tp)
