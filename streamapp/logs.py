@@ -1,0 +1,69 @@
+"""Logs: one line per decision an operator may ask about, as text for people or as JSON objects, on standard error."""
+
+import datetime
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def configure_logs(
+    level: str = "INFO", form: Literal["auto", "text", "json"] = "auto", worker: str = ""
+) -> None:
+    """Send everything of `level` and above to standard error; `worker` is put into every line."""
+    handler = logging.StreamHandler(sys.stderr)
+    as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
+    handler.setFormatter(JsonLines(worker) if as_json else TextLines(worker))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name, floor in (
+        ("faust", "WARNING"),
+        ("mode", "WARNING"),
+        ("aiokafka", "WARNING"),
+        ("numba", "WARNING"),
+    ):
+        logging.getLogger(name).setLevel(max(logging.getLevelName(floor), root.level))
+
+
+class TextLines(logging.Formatter):
+    """`12:30:01 INFO streamapp.task_manager: partition live  topic=… partition=3`."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
+        self._worker = f" [{worker}]" if worker else ""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        fields = "".join(f"  {name}={value}" for name, value in _fields(record).items())
+        return super().formatMessage(record) + fields + self._worker
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: time, level, logger, message, and whatever was given as `extra`."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__()
+        self._worker = {"worker": worker} if worker else {}
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._worker,
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    """What a call gave as `extra={"partition": 3}`."""
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD and name[0] != "_"}

@@ -1,0 +1,100 @@
+"""Settings as the two Kafka clients want them: librdkafka's properties and Faust's keyword arguments."""
+
+import os
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from streamapp.errors import SettingsError
+
+if TYPE_CHECKING:
+    from streamapp.settings.model import Settings
+
+HEARTBEATS_PER_SESSION = 3
+
+# What Faust reads from `ssl.*` and `sasl.*` is turned into credentials; these have a keyword of their own.
+_FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
+    "auto.offset.reset": ("consumer_auto_offset_reset", str),
+    "compression.type": ("producer_compression_type", str),
+    "fetch.max.bytes": ("consumer_max_fetch_size", int),
+    "check.crcs": ("broker_check_crcs", bool),
+}
+
+
+def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, Any]:
+    """Properties for a confluent-kafka client; overrides are Kafka names with underscores."""
+    properties: dict[str, Any] = {"bootstrap.servers": settings.bootstrap_servers}
+    if settings.client_id:
+        properties["client.id"] = settings.client_id
+    for name, value in settings.kafka.items():
+        properties[name] = value.get_secret_value() if isinstance(value, SecretStr) else value
+    return properties | {name.replace("_", "."): value for name, value in overrides.items()}
+
+
+def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
+    """Keyword arguments of `faust.App` that have to do with the broker (Faust counts in seconds)."""
+    session = settings.session_timeout_ms / 1000
+    arguments: dict[str, Any] = {
+        "id": settings.application_id,
+        "broker": [f"kafkabatch://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
+        "broker_client_id": settings.client_id or instance,
+        "broker_session_timeout": session,
+        "broker_heartbeat_interval": min(3.0, session / HEARTBEATS_PER_SESSION),
+        "broker_max_poll_interval": settings.max_poll_interval_ms / 1000,
+        "consumer_group_instance_id": instance,
+        "consumer_auto_offset_reset": "earliest",
+    }
+    for name, (keyword, kind) in _FAUST_KEYWORDS.items():
+        if name in settings.kafka:
+            value = str(settings.kafka[name])
+            arguments[keyword] = value == "true" if kind is bool else kind(value)
+    credentials = _credentials(settings)
+    return arguments | ({"broker_credentials": credentials} if credentials else {})
+
+
+def _credentials(settings: "Settings") -> Any:
+    import faust
+
+    properties = librdkafka_properties(settings)
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    context = _ssl_context(properties) if protocol.endswith("SSL") else None
+    if protocol == "SSL":
+        return faust.SSLCredentials(context=context)
+    if not protocol.startswith("SASL"):
+        return None
+    mechanism = properties.get("sasl.mechanism", properties.get("sasl.mechanisms"))
+    if mechanism == "OAUTHBEARER":
+        message = (
+            "sasl.mechanism=OAUTHBEARER must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 for a worker in this "
+            "release; choose one of them"
+        )
+        raise SettingsError(message)
+    return faust.SASLCredentials(
+        username=properties["sasl.username"],
+        password=properties["sasl.password"],
+        mechanism=mechanism,
+        ssl_context=context,
+    )
+
+
+def _ssl_context(properties: dict[str, Any]) -> ssl.SSLContext:
+    """Context from librdkafka's properties: authorities, own certificate and key, host name check."""
+    authorities = properties.get("ssl.ca.location")
+    try:
+        where = {"capath" if os.path.isdir(authorities) else "cafile": authorities} if authorities else {}  # noqa: PTH112
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, **where)
+        if "ssl.ca.pem" in properties:
+            context.load_verify_locations(cadata=properties["ssl.ca.pem"])
+        if "ssl.certificate.location" in properties:
+            context.load_cert_chain(
+                properties["ssl.certificate.location"],
+                properties.get("ssl.key.location"),
+                properties.get("ssl.key.password"),
+            )
+    except (OSError, ssl.SSLError) as error:
+        message = f"ssl.ca.location, ssl.certificate.location, ssl.key.location: {error}; correct the paths"
+        raise SettingsError(message) from error
+    if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
+        context.check_hostname = False
+    return context

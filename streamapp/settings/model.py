@@ -1,0 +1,211 @@
+"""The settings class: names, types, ranges, defaults; rules over several settings are in `rules.py`."""
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from streamapp.settings import rules
+from streamapp.settings.names import is_secret
+from streamapp.settings.sources import EnvironmentSource, FileSource
+
+DAY_MS = 24 * 3600 * 1000
+MIB = 1 << 20
+
+
+def default_state_dir() -> Path:
+    """`$XDG_STATE_HOME/streamgrove`, by default below `~/.local/state`."""
+    root = os.environ.get("XDG_STATE_HOME")
+    return (Path(root) if root else Path("~/.local/state").expanduser()) / "streamgrove"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set; made by `load_settings`, which turns mistakes into one-line errors."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", validate_default=True, protected_namespaces=()
+    )
+    sections: ClassVar[dict[str, str]] = {  # first attribute of a section of the page: title
+        "application_id": "Application and Kafka clients",
+        "topics_prefix": "Topics",
+        "processing_guarantee": "Processing",
+        "output_headers": "Output",
+        "state_dir": "Process",
+        "models_auto_create": "Models",
+        "pending_keep": "Pending instances",
+        "evaluation_every": "Reports",
+        "log_level": "Logs",
+    }
+
+    application_id: str = Field(
+        "streamgrove",
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="Name of the application; also the consumer group.",
+    )
+    bootstrap_servers: str = Field(
+        "127.0.0.1:9092", min_length=1, description="Brokers, `host:port` separated by commas."
+    )
+    group_instance_id: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="Name of this worker, kept over restarts; default `<hostname>-<n>`.",
+    )
+    client_id: str | None = Field(
+        None, description="Name in the broker's logs and quotas; default: the worker's name."
+    )
+    kafka: dict[str, str | SecretStr] = Field(
+        default_factory=dict,
+        description="Any other property of the Kafka clients, passed on: `security.protocol`, `sasl.mechanism`, …",
+    )
+
+    topics_prefix: str = Field("grove.", description="Stands before the name of every topic.")
+    topics_partitions: int = Field(
+        16,
+        ge=1,
+        le=100_000,
+        description="Partitions of every topic; chosen once, 4 to 8 times the most workers ever.",
+    )
+    topics_replication_factor: int = Field(
+        -1, ge=-1, le=100, description="Copies of every partition; -1 takes the broker's default."
+    )
+
+    processing_guarantee: Literal["at_least_once", "exactly_once"] = Field(
+        "at_least_once", description="`at_least_once` in this release."
+    )
+    commit_interval_ms: int = Field(100, ge=1, le=3_600_000, description="Time between commits.")
+    max_poll_records: int = Field(
+        2000, ge=1, le=1_000_000, description="Rows of a run at most (a block stays whole)."
+    )
+    max_poll_interval_ms: int = Field(
+        300_000,
+        ge=1000,
+        description="A worker that asks for no records for so long leaves the group.",
+    )
+    session_timeout_ms: int = Field(
+        15_000, ge=1000, description="A worker that is silent for so long is taken out of the group."
+    )
+    input_skew_ms: int = Field(
+        1000, ge=0, description="How far, in record time, one input topic may run ahead of the others."
+    )
+    max_task_idle_ms: int = Field(
+        0,
+        ge=-1,
+        description="How long to wait for records of an input topic that is empty here: 0 only for what the "
+        "broker already has, -1 not at all.",
+    )
+    processing_exception_handler: Literal["stop-partition", "dead-letter"] = Field(
+        "stop-partition",
+        description="What an unexpected error does: stop its partition, or dead-letter the record.",
+    )
+
+    output_headers: Literal["minimal", "full"] = Field(
+        "minimal",
+        description="Headers of the answers: only what the input had, or all of them (docs/records.md).",
+    )
+    output_format: Literal["json", "packed"] | None = Field(
+        None, description="Format of the answers to single records; default: that of the record answered."
+    )
+
+    state_dir: Path = Field(
+        default_factory=default_state_dir, description="Directory of the worker's lock and state."
+    )
+    web_host: str = Field(
+        "127.0.0.1", min_length=1, description="Address of `/livez`, `/readyz` and `/metrics`."
+    )
+    web_port: int = Field(
+        6066, ge=0, le=65_535, description="Port of the same; worker n of `--workers` takes port + n."
+    )
+
+    models_auto_create: bool = Field(True, description="A first record of a new model key makes its model.")
+    models_max_count: int = Field(
+        200_000, ge=1, description="Models of a worker at most; more are dead letters."
+    )
+    models_max_classes: int = Field(64, ge=2, le=10_000, description="Classes of a model at most.")
+    model_spec: str = Field(
+        "h-tree", min_length=1, description="Spec of new models: a preset's name or JSON (docs/records.md)."
+    )
+
+    pending_keep: Literal["requested", "all"] = Field(
+        "requested", description="Which instances wait for their label: those it was asked for, or all."
+    )
+    pending_max_bytes: int = Field(
+        64 * MIB, ge=4096, description="Bytes of waiting instances per partition at most."
+    )
+    pending_ttl_ms: int = Field(
+        7 * DAY_MS, ge=1, description="How long, in record time, an instance waits for its label."
+    )
+    event_time_max_jump_ms: int = Field(
+        DAY_MS,
+        ge=1,
+        description="A single record further ahead than this does not move the partition's clock.",
+    )
+    block_max_rows: int = Field(10_000, ge=1, le=10_000_000, description="Rows of a block record at most.")
+    record_max_bytes: int = Field(8 * MIB, ge=1024, le=1 << 30, description="Bytes of a record at most.")
+
+    evaluation_every: int = Field(1000, ge=1, description="Labels between two evaluations of a model.")
+    dead_letter_stacktrace: bool = Field(
+        False, description="Dead letters carry the stack trace (it shows file names)."
+    )
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="Least level that is logged."
+    )
+    log_format: Literal["auto", "text", "json"] = Field(
+        "auto", description="`json` one object a line, `text` for people, `auto`: text on a terminal."
+    )
+
+    @field_validator("kafka", mode="before")
+    @classmethod
+    def _hide_secrets(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: _property(name, given) for name, given in value.items()}
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, value: Any) -> Any:
+        return value.upper() if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        problems = rules.problems(self)
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments (flags), environment, file; pydantic's own environment sources are not used."""
+        return init_settings, EnvironmentSource(settings_cls), FileSource(settings_cls)
+
+    def shown(self) -> dict[str, str]:
+        """Kafka name → value for people, pass-through properties included, secrets masked."""
+        shown = {}
+        for attribute in type(self).model_fields:
+            if attribute != "kafka":
+                value = getattr(self, attribute)
+                shown[attribute.replace("_", ".")] = _plain(value)
+        return shown | {name: _plain(value) for name, value in sorted(self.kafka.items())}
+
+
+def _property(name: str, value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return value
+    text = _plain(value)
+    return SecretStr(text) if is_secret(name) else text
+
+
+def _plain(value: Any) -> str:
+    """Text of a value as it would be written in the environment."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

@@ -1,0 +1,40 @@
+"""A setting's three spellings: `max.poll.records`, `max_poll_records`, `GROVE_KAFKA_MAX_POLL_RECORDS`."""
+
+import re
+
+PREFIX = "GROVE_"
+KAFKA_PREFIX = "GROVE_KAFKA_"
+FILE_SUFFIX = "_FILE"
+
+# Properties of the Kafka clients: their variables carry the prefix of the pass-through ones.
+CLIENT_SETTINGS = (
+    "bootstrap_servers",
+    "group_instance_id",
+    "client_id",
+    "max_poll_records",
+    "max_poll_interval_ms",
+    "session_timeout_ms",
+)
+
+# Variables with our prefix that are not settings.
+OTHER_VARIABLES = {
+    "GROVE_CONFIG": "the settings file (the flag --config)",
+    "GROVE_DEBUG": "1 shows the traceback of an error",
+}
+
+_SECRET = re.compile(r"password|passphrase|secret|jaas|token$|\.pem$")
+
+
+def kafka_name(attribute: str) -> str:
+    """Kafka's spelling of an attribute."""
+    return attribute.replace("_", ".")
+
+
+def env_name(attribute: str) -> str:
+    """Environment variable of an attribute."""
+    return (KAFKA_PREFIX if attribute in CLIENT_SETTINGS else PREFIX) + attribute.upper()
+
+
+def is_secret(property_name: str) -> bool:
+    """Whether the value of a Kafka property must never be shown."""
+    return _SECRET.search(property_name) is not None

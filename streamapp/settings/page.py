@@ -1,0 +1,89 @@
+"""`docs/settings.md`, made from the settings class; `grove config show --page` writes it."""
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from streamapp.settings.model import Settings
+from streamapp.settings.names import OTHER_VARIABLES, env_name, kafka_name
+from streamapp.settings.rules import OWNED
+
+INTRODUCTION = """# Settings
+
+*Made by `grove config show --page > docs/settings.md`; a test compares it with the code.*
+
+Every setting has Kafka's name where Kafka has one. It is looked for in this order, and the first place that has it
+wins: command line flag, environment variable, settings file (`--config FILE` or `GROVE_CONFIG`), default.
+Times are in milliseconds, sizes in bytes. Appending `_FILE` to a variable makes it the name of a file that holds
+the value: `GROVE_KAFKA_SASL_PASSWORD_FILE=/run/secrets/password`.
+
+```toml
+application.id = "fraud"
+topics.prefix = "fraud."
+model.spec = {learner = {name = "h-tree"}, query = {name = "variable_uncertainty"}, budget = {name = "count", limit = 0.1}}
+
+[kafka]
+bootstrap.servers = "kafka-1:9092,kafka-2:9092"
+security.protocol = "SASL_SSL"
+sasl.mechanism = "SCRAM-SHA-512"
+sasl.username = "grove"
+```
+
+`grove config show` prints what is in force and where it comes from, secrets masked; `grove config check` says what
+is wrong and exits with 78.
+"""
+
+CLIENTS = """## Other Kafka properties
+
+`GROVE_KAFKA_<PROPERTY>` (dots to underscores: `GROVE_KAFKA_SECURITY_PROTOCOL`) or an entry of `[kafka]` is passed on
+to the Kafka clients unread. The worker's consumer understands `security.protocol`, `sasl.mechanism`, `sasl.username`,
+`sasl.password`, `ssl.ca.location`, `ssl.ca.pem`, `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`,
+`ssl.endpoint.identification.algorithm`, `auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `check.crcs`;
+producers, replay, oracle and administration understand every property of librdkafka. These must not be set:
+"""
+
+
+def page() -> str:
+    """The whole page, with a closing line end."""
+    parts = [INTRODUCTION]
+    for attribute, field in Settings.model_fields.items():
+        if attribute in Settings.sections:
+            parts.append(f"\n## {Settings.sections[attribute]}\n\n")
+            parts.append("| setting | variable | values | default | meaning |\n|---|---|---|---|---|\n")
+        if attribute != "kafka":
+            cells = (
+                f"`{kafka_name(attribute)}`",
+                f"`{env_name(attribute)}`",
+                _values(attribute),
+                _default(attribute, field),
+                field.description or "",
+            )
+            parts.append(f"| {' | '.join(cells)} |\n")
+    parts.append("\n" + CLIENTS + "\n| property | why |\n|---|---|\n")
+    parts += [f"| `{name}` | {remedy} |\n" for name, remedy in OWNED.items()]
+    parts.append("\n## Other variables\n\n| variable | meaning |\n|---|---|\n")
+    parts += [f"| `{name}` | {meaning} |\n" for name, meaning in OTHER_VARIABLES.items()]
+    return "".join(parts)
+
+
+def _values(attribute: str) -> str:
+    """Domain of a setting in words, from its JSON schema."""
+    schema = Settings.model_json_schema()["properties"][attribute]
+    options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
+    option = options[0]
+    if "const" in option:
+        return f"`{option['const']}`"
+    if "enum" in option:
+        return ", ".join(f"`{value}`" for value in option["enum"])
+    if option.get("type") == "integer":
+        low, high = option.get("minimum"), option.get("maximum")
+        return f"{low:,} to {high:,}" if high is not None else f"≥ {low:,}"
+    return {"boolean": "`true`, `false`"}.get(option.get("type"), "path" if "format" in option else "text")
+
+
+def _default(attribute: str, field: FieldInfo) -> str:
+    if attribute == "state_dir":
+        return "`$XDG_STATE_HOME/streamgrove` or `~/.local/state/streamgrove`"
+    assert field.default is not PydanticUndefined, attribute
+    if field.default is None:
+        return "–"
+    return f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"

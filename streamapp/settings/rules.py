@@ -1,0 +1,119 @@
+"""Rules over several settings, or of this release: each a sentence `name=value must …; what to do`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamapp.settings.model import Settings
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+# What the guarantee hangs on is ours; a pass-through value would break it without a sound.
+OWNED = {
+    "group.id": "set application.id instead",
+    "enable.auto.commit": "offsets are committed after the outputs; leave it out",
+    "enable.auto.offset.store": "offsets are committed after the outputs; leave it out",
+    "enable.idempotence": "the producer is always idempotent; leave it out",
+    "acks": "acknowledgement by all replicas is always asked for; leave it out",
+    "transactional.id": "it comes with exactly once; leave it out",
+    "isolation.level": "it is always read_committed; leave it out",
+    "partitioner": "an answer goes to the partition of its question; leave it out",
+    "partition.assignment.strategy": "tables and topics must move together; leave it out",
+}
+
+
+def problems(settings: Settings) -> list[str]:
+    """Every rule that is broken, as sentences; empty when all is well."""
+    return [
+        sentence
+        for rule in (_guarantee, _servers, _prefix, _times, _sizes, _kafka)
+        for sentence in rule(settings)
+    ]
+
+
+def _guarantee(settings: Settings) -> list[str]:
+    if settings.processing_guarantee == "at_least_once":
+        return []
+    return [
+        "processing.guarantee=exactly_once must be at_least_once in this release (exactly once comes with "
+        "transactions); remove the setting"
+    ]
+
+
+def _servers(settings: Settings) -> list[str]:
+    bad = [server for server in settings.bootstrap_servers.split(",") if not _is_address(server.strip())]
+    if not bad:
+        return []
+    return [f"bootstrap.servers={bad[0]!r} must be host:port, port 1 to 65535; write it like kafka-1:9092"]
+
+
+def _is_address(server: str) -> bool:
+    match = re.fullmatch(
+        r"(?:[A-Za-z][A-Za-z0-9_+]*://)?(?:[^\s:/\[\]]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})", server
+    )
+    return match is not None and 1 <= int(match[1]) <= 65_535
+
+
+def _prefix(settings: Settings) -> list[str]:
+    if re.fullmatch(r"[A-Za-z0-9._-]{0,200}", settings.topics_prefix):
+        return []
+    return [
+        f"topics.prefix={settings.topics_prefix!r} must consist of at most 200 letters, digits, '.', '_' "
+        "and '-'; rename it"
+    ]
+
+
+def _times(settings: Settings) -> list[str]:
+    found = []
+    if settings.max_poll_interval_ms < settings.session_timeout_ms:
+        found.append(
+            f"max.poll.interval.ms={settings.max_poll_interval_ms} must be at least "
+            f"session.timeout.ms={settings.session_timeout_ms}; raise the one or lower the other"
+        )
+    if settings.commit_interval_ms >= settings.max_poll_interval_ms:
+        found.append(
+            f"commit.interval.ms={settings.commit_interval_ms} must be less than "
+            f"max.poll.interval.ms={settings.max_poll_interval_ms}; lower it"
+        )
+    if settings.pending_ttl_ms <= settings.input_skew_ms:
+        found.append(
+            f"pending.ttl.ms={settings.pending_ttl_ms} must be more than "
+            f"input.skew.ms={settings.input_skew_ms}, or instances expire before their labels are read; raise it"
+        )
+    return found
+
+
+def _sizes(settings: Settings) -> list[str]:
+    if settings.pending_max_bytes >= settings.record_max_bytes or settings.pending_keep == "requested":
+        return []
+    return [
+        f"pending.max.bytes={settings.pending_max_bytes} must be at least record.max.bytes="
+        f"{settings.record_max_bytes} with pending.keep=all; raise it or keep only requested ones"
+    ]
+
+
+def _kafka(settings: Settings) -> list[str]:
+    given = {name: value for name, value in settings.kafka.items() if isinstance(value, str)}
+    found = [f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka]
+    protocol = given.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        found.append(f"security.protocol={protocol} must be one of {', '.join(PROTOCOLS)}; correct it")
+    if protocol.startswith("SASL"):
+        mechanism = given.get("sasl.mechanism", given.get("sasl.mechanisms", ""))
+        if mechanism not in MECHANISMS:
+            found.append(
+                f"sasl.mechanism={mechanism or '(none)'} must be one of {', '.join(MECHANISMS)} with "
+                f"security.protocol={protocol}; set GROVE_KAFKA_SASL_MECHANISM"
+            )
+        elif mechanism != "OAUTHBEARER":
+            found += [
+                f"{name} must be set with sasl.mechanism={mechanism}; "
+                f"set GROVE_KAFKA_{name.replace('.', '_').upper()}"
+                + ("_FILE to a file that holds it" if name == "sasl.password" else "")
+                for name in ("sasl.username", "sasl.password")
+                if name not in settings.kafka
+            ]
+    return found

@@ -1,0 +1,216 @@
+"""Where settings come from: environment and TOML file, under Kafka's names; `load_settings` merges them."""
+
+import difflib
+import json
+import os
+import tomllib
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from streamapp.errors import SettingsError
+from streamapp.settings.names import (
+    CLIENT_SETTINGS,
+    FILE_SUFFIX,
+    KAFKA_PREFIX,
+    OTHER_VARIABLES,
+    PREFIX,
+    env_name,
+    is_secret,
+    kafka_name,
+)
+
+if TYPE_CHECKING:
+    from streamapp.settings.model import Settings
+
+# The file of --config, while settings are being loaded (pydantic builds the sources by itself).
+_chosen_file: ContextVar[Path | None] = ContextVar("chosen_file", default=None)
+
+
+class _Source(PydanticBaseSettingsSource):
+    """A source that gives all its values at once."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError  # __call__ does not ask field by field
+
+    def attributes(self) -> set[str]:
+        return set(self.settings_cls.model_fields)
+
+
+class EnvironmentSource(_Source):
+    """`GROVE_<SETTING>`, `GROVE_KAFKA_<CLIENT_PROPERTY>`; `…_FILE` names a file that holds the value."""
+
+    def __call__(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        kafka: dict[str, str] = {}
+        for variable, text in os.environ.items():
+            if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
+                continue
+            target, read_from_file = self.target(variable)
+            if target is None:
+                continue  # `unknown_variables` tells of it: a platform may set variables with any prefix
+            value = _read_secret(variable, text) if read_from_file else text
+            if target in self.attributes():
+                values[target] = value
+            else:
+                kafka[target] = value
+        return values | ({"kafka": kafka} if kafka else {})
+
+    def target(self, variable: str) -> tuple[str | None, bool]:
+        """Attribute or Kafka property that a variable sets (None: nothing) and whether it names a file."""
+        named = {env_name(attribute): attribute for attribute in self.attributes() - {"kafka"}}
+        base = variable.removesuffix(FILE_SUFFIX)
+        names_file = base != variable
+        if variable in named:
+            return named[variable], False
+        if names_file and base in named:
+            return named[base], True
+        if not variable.startswith(KAFKA_PREFIX) or base == KAFKA_PREFIX:
+            return None, False
+        # Some client properties end in `.file` themselves: only a secret may be read from one.
+        if names_file and is_secret(_property(base)):
+            return _property(base), True
+        return _property(variable), False
+
+
+class FileSource(_Source):
+    """The TOML file of `--config` or `GROVE_CONFIG`; client properties stand in `[kafka]`."""
+
+    def __call__(self) -> dict[str, Any]:
+        file = _config_file()
+        if file is None:
+            return {}
+        values: dict[str, Any] = {}
+        kafka: dict[str, str] = {}
+        for name, value in _flat(_read_toml(file)).items():
+            section, _, rest = name.partition(".")
+            attribute = (rest if section == "kafka" else name).replace(".", "_")
+            if section == "kafka" and attribute not in CLIENT_SETTINGS:
+                kafka[rest] = value
+            elif attribute in self.attributes() - {"kafka"}:
+                values[attribute] = value
+            else:
+                known = sorted(kafka_name(a) for a in self.attributes() - {"kafka"})
+                message = f"{file}: unknown setting {name!r}{_near(name, known)}; [kafka] is for the clients"
+                raise SettingsError(message)
+        return values | ({"kafka": kafka} if kafka else {})
+
+
+def load_settings(config: Path | None = None, **flags: Any) -> "Settings":
+    """Settings from flags (None: not given), environment, file, defaults; mistakes are one SettingsError."""
+    from streamapp.settings.model import Settings
+
+    token = _chosen_file.set(config)
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        raise SettingsError("; ".join(_sentence(problem) for problem in error.errors())) from None
+    finally:
+        _chosen_file.reset(token)
+
+
+def to_environment(settings: "Settings") -> dict[str, str]:
+    """Variables from which a child process reads the same settings (secrets included: never print them)."""
+    variables = {}
+    for attribute in type(settings).model_fields:
+        value = getattr(settings, attribute)
+        if attribute != "kafka" and value is not None:
+            variables[env_name(attribute)] = str(value).lower() if isinstance(value, bool) else str(value)
+    for name, value in settings.kafka.items():
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        variables[KAFKA_PREFIX + name.upper().replace(".", "_")] = text
+    return variables
+
+
+def unknown_variables(settings_cls: type[BaseSettings]) -> list[str]:
+    """Sentences about variables with our prefix that set nothing, with the nearest name that would."""
+    source = EnvironmentSource(settings_cls)
+    known = sorted([env_name(a) for a in source.attributes() - {"kafka"}] + list(OTHER_VARIABLES))
+    return [
+        f"{variable} is not a setting{_near(variable, known)}"
+        for variable in sorted(os.environ)
+        if variable.startswith(PREFIX)
+        and variable not in OTHER_VARIABLES
+        and source.target(variable)[0] is None
+    ]
+
+
+def _config_file() -> Path | None:
+    name = os.environ.get("GROVE_CONFIG")
+    return _chosen_file.get() or (Path(name) if name else None)
+
+
+def _property(variable: str) -> str:
+    return variable.removeprefix(KAFKA_PREFIX).lower().replace("_", ".")
+
+
+def _read_secret(variable: str, name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        message = (
+            f"{variable}={name} must name a readable file ({reason}); correct the path or mount the secret"
+        )
+        raise SettingsError(message) from None
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"cannot read the settings file {file} ({error.strerror}); correct --config or GROVE_CONFIG"
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        message = f"{file} is not TOML ({error}); correct it"
+    raise SettingsError(message)
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted name → value: TOML reads `max.poll.records` as tables; `model.spec` is a table itself."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and name.replace("_", ".") != "model.spec":
+            flat |= _flat(value, f"{name}.")
+        else:
+            flat[name] = json.dumps(value) if isinstance(value, dict) else value
+    return flat
+
+
+def _near(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1, 0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _sentence(problem: Any) -> str:
+    """One of pydantic's problems in our form: `name=value must be rule; remedy`."""
+    if not problem["loc"]:
+        return str(problem["ctx"]["error"])
+    attribute = str(problem["loc"][0])
+    name = (
+        ".".join(str(part) for part in problem["loc"][1:2]) if attribute == "kafka" else kafka_name(attribute)
+    )
+    if problem["type"] == "extra_forbidden":
+        return f"unknown setting {name!r}; see 'grove config show' for the known ones"
+    given = "***" if is_secret(name) else problem["input"]
+    return f"{name}={given} must be {_rule(problem)}; set {env_name(attribute)}"
+
+
+def _rule(problem: Any) -> str:
+    context = problem.get("ctx", {})
+    wanted = {
+        "greater_than_equal": f"at least {context.get('ge')}",
+        "less_than_equal": f"at most {context.get('le')}",
+        "literal_error": f"one of {str(context.get('expected', '')).replace(' or ', ', ')}".replace("'", ""),
+        "string_too_short": "a text that is not empty",
+        "string_pattern_mismatch": f"letters, digits, '.', '_' or '-', matching {context.get('pattern')}",
+        "int_parsing": "a whole number",
+        "int_from_float": "a whole number",
+        "bool_parsing": "true or false",
+    }
+    fallback: str = problem["msg"][:1].lower() + problem["msg"][1:]
+    return wanted.get(problem["type"], f"valid ({fallback})")
