@@ -1,0 +1,113 @@
+"""The deployment files as Python objects: what the tests of this folder look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[3]
+COMPOSE = ROOT / "docker-compose.yml"
+KUBERNETES = ROOT / "k8s"
+OVERLAYS = sorted(path.parent for path in KUBERNETES.glob("overlays/*/kustomization.yaml"))
+OUR_IMAGE = "streamgrove"
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """YAML without duplicate keys: PyYAML would silently take the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.value != "<<"]
+        duplicates = {key for key in keys if keys.count(key) > 1}
+        assert not duplicates, f"duplicate keys {duplicates} {node.start_mark}"
+        return super().construct_mapping(node, deep)
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.load_all(path.read_text(), UniqueKeys) if document is not None]
+
+
+@cache
+def compose() -> dict[str, Any]:
+    (document,) = documents(COMPOSE)
+    return document
+
+
+def compose_schema() -> dict[str, Any]:
+    """The compose specification's schema, as check-jsonschema ships it."""
+    schema = files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
+    return json.loads(schema.read_text())
+
+
+def our_services() -> dict[str, dict[str, Any]]:
+    return {
+        name: service
+        for name, service in compose()["services"].items()
+        if service["image"].startswith(f"{OUR_IMAGE}:")
+    }
+
+
+def kustomizations() -> list[Path]:
+    return sorted(KUBERNETES.rglob("kustomization.yaml"))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One Kubernetes object of a file that a kustomization lists under `resources`."""
+
+    path: Path
+    document: dict[str, Any]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.document["kind"], self.document["metadata"]["name"]
+
+    def pod(self) -> dict[str, Any] | None:
+        """The pod spec of a workload, None for other objects."""
+        spec = self.document.get("spec", {})
+        return spec["template"]["spec"] if "template" in spec else None
+
+    def containers(self) -> list[dict[str, Any]]:
+        pod = self.pod()
+        return [] if pod is None else [*pod.get("initContainers", []), *pod["containers"]]
+
+    def __str__(self) -> str:
+        return self.path.relative_to(KUBERNETES).as_posix()
+
+
+def resources(directory: Path) -> Iterator[Manifest]:
+    """The objects of a kustomization, of what it builds on, and of its components."""
+    (kustomization,) = documents(directory / "kustomization.yaml")
+    for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
+        path = (directory / entry).resolve()
+        if path.is_dir():
+            yield from resources(path)
+        else:
+            yield from (Manifest(path, document) for document in documents(path))
+
+
+def all_manifests() -> list[Manifest]:
+    found = {manifest.path: manifest for overlay in OVERLAYS for manifest in resources(overlay)}
+    return [found[path] for path in sorted(found)]
+
+
+def env_file(path: Path) -> dict[str, str]:
+    lines = (line for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return dict(line.split("=", 1) for line in lines)
+
+
+def configuration(overlay: Path) -> dict[str, str]:
+    """What the config map of an overlay holds: the base's settings with the overlay's over them."""
+    merged: dict[str, str] = {}
+    for directory in (KUBERNETES / "base", overlay):
+        (kustomization,) = documents(directory / "kustomization.yaml")
+        for generator in kustomization.get("configMapGenerator", []):
+            for name in generator["envs"]:
+                merged |= env_file(directory / name)
+    return merged
