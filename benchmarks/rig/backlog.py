@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import orjson
-from confluent_kafka import Producer
 
+from benchmarks.rig.producing import Backfill
 from benchmarks.rig.stream import NAMES, Rows
 from topics.partitioner import partition_of
 
@@ -33,54 +33,31 @@ class Backlog:
         return -(-self.rows // self.records)
 
 
-def values(rows: Rows, format: str) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (first row, rows, value) of every record."""
-    if format == "json":
+def values(rows: Rows, form: str) -> Iterator[tuple[int, bytes]]:
+    """Yield (first row, value) of every record."""
+    if form == "json":
         labels = rows.y.astype(str).tolist()
         for number, (x, label) in enumerate(zip(rows.x.tolist(), labels, strict=True)):
-            yield number, 1, orjson.dumps({"features": dict(zip(NAMES, x, strict=True)), "label": label})
+            yield number, orjson.dumps({"features": dict(zip(NAMES, x, strict=True)), "label": label})
     else:
-        raise NotImplementedError(format)
+        raise NotImplementedError(form)
 
 
-def load(bootstrap: str, topic: str, rows: Rows, format: str, partitions: int) -> Backlog:
+def load(bootstrap: str, topic: str, rows: Rows, form: str, partitions: int) -> Backlog:
     """Produce `rows` to `topic`, each to the murmur2 partition of its key; return what lies there now."""
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "linger.ms": 20,
-            "batch.size": 1_000_000,
-            "queue.buffering.max.messages": 500_000,
-            "queue.buffering.max.kbytes": 500_000,
-            "enable.idempotence": True,
-        }
-    )
-    partition_of_key = [partition_of(key.encode(), partitions) for key in rows.keys]
-    names = [key.encode() for key in rows.keys]
+    keys = [key.encode() for key in rows.keys]
+    places = [partition_of(key, partitions) for key in keys]
     key_of_row = rows.key.tolist()
-    records = size = 0
-    failures: list[str] = []
+    with Backfill(bootstrap) as backfill:
+        for first, value in values(rows, form):
+            key = key_of_row[first]
+            backfill.send(topic, value, keys[key], places[key])
+    return Backlog(
+        topic, form, partitions, backfill.records, len(rows), backfill.bytes, truth(rows, partitions)
+    )
 
-    def delivered(error: object, message: object) -> None:
-        if error is not None:
-            failures.append(str(error))
 
-    for first, _, value in values(rows, format):
-        key = key_of_row[first]
-        while True:
-            try:
-                producer.produce(topic, value, names[key], partition_of_key[key], on_delivery=delivered)
-                break
-            except BufferError:
-                producer.poll(0.05)
-        records += 1
-        size += len(value)
-        if not records & 0xFFF:
-            producer.poll(0)
-    left = producer.flush(120)
-    if left or failures:
-        message = f"{left} records were not delivered, {len(failures)} failed: {failures[:1]}"
-        raise RuntimeError(message)
-    partition_of_row = np.array(partition_of_key)[rows.key]
-    truth = tuple(rows.y[partition_of_row == partition] for partition in range(partitions))
-    return Backlog(topic, format, partitions, records, len(rows), size, truth)
+def truth(rows: Rows, partitions: int) -> tuple[npt.NDArray[np.int8], ...]:
+    """Return the true classes in the order of each partition."""
+    places = np.array([partition_of(key.encode(), partitions) for key in rows.keys])[rows.key]
+    return tuple(rows.y[places == partition] for partition in range(partitions))

@@ -40,10 +40,13 @@ class Answers:
         self._cluster = cluster
         self.topic = topic
         self.partitions = partitions
-        self.start = cluster.ends(topic, partitions)
+        self.start = self.ends()
+
+    def ends(self) -> list[int]:
+        return self._cluster.ends(self.topic, self.partitions)
 
     def visible(self) -> int:
-        return sum(self._cluster.ends(self.topic, self.partitions)) - sum(self.start)
+        return sum(self.ends()) - sum(self.start)
 
 
 def watch(child: Child, answers: Answers, records: int, rows_per_record: int) -> Pass:

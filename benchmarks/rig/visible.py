@@ -67,3 +67,10 @@ class Cluster:
         futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
         result = futures[group].result()
         return sum(max(place.offset, 0) for place in result.topic_partitions)
+
+    def has_assignment(self, group: str) -> bool:
+        """Return whether a member of `group` has partitions."""
+        description = self._admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)[
+            group
+        ].result()
+        return any(member.assignment and member.assignment.topic_partitions for member in description.members)

@@ -1,0 +1,47 @@
+"""A producer with a steady rate: the id of each record is the moment it was handed over (monotonic, ns)."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import orjson
+from confluent_kafka import Producer
+
+from benchmarks.rig.stream import NAMES, generate, model_keys
+from topics.partitioner import partition_of
+
+STEP_SECONDS = 0.001
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--rate", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--keys", type=int, required=True)
+    parser.add_argument("--partitions", type=int, required=True)
+    given = parser.parse_args()
+    n = int(given.rate * given.seconds)
+    rows = generate(n, model_keys(given.keys, given.partitions))
+    keys = [key.encode() for key in rows.keys]
+    places = [partition_of(key, given.partitions) for key in keys]
+    features = [orjson.dumps(dict(zip(NAMES, x, strict=True))) for x in rows.x.tolist()]
+    producer = Producer({"bootstrap.servers": given.bootstrap, "linger.ms": 0, "enable.idempotence": True})
+    start, sent = time.monotonic(), 0
+    while sent < n:
+        due = min(n, int((time.monotonic() - start) * given.rate))
+        for number in range(sent, due):
+            label, key = int(rows.y[number]), rows.key[number]
+            value = b'{"id":"%d","features":%b,"label":"%d"}' % (time.monotonic_ns(), features[number], label)
+            producer.produce(given.topic, value, keys[key], places[key])
+        sent = due
+        producer.poll(STEP_SECONDS)
+    if left := producer.flush(30):
+        message = f"{left} records were not delivered"
+        raise RuntimeError(message)
+
+
+if __name__ == "__main__":
+    main()

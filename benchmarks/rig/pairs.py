@@ -1,0 +1,67 @@
+"""Instances and labels on topics of their own: every answer is given before its label arrives."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+
+from benchmarks.rig.accuracy import read, score, worker_labels
+from benchmarks.rig.backlog import Backlog, truth
+from benchmarks.rig.measure import STALL_SECONDS, Answers, Pass, watch
+from benchmarks.rig.process import Child
+from benchmarks.rig.producing import Backfill
+from benchmarks.rig.stream import NAMES, Rows
+from benchmarks.rig.systems import Options, worker_command, worker_environment
+from benchmarks.rig.visible import Cluster
+from topics.definitions import TopicNames
+from topics.partitioner import partition_of
+
+RATE = 60_000  # pairs per second of event time
+DELAY_MS = 100  # from an instance to its label
+SETTINGS = {"GROVE_PENDING_KEEP": "all"}
+
+
+def load_pairs(bootstrap: str, names: TopicNames, rows: Rows, partitions: int) -> Backlog:
+    """Produce each row twice: as an instance without label and, `DELAY_MS` later, as a label with the same id."""
+    keys = [key.encode() for key in rows.keys]
+    places = [partition_of(key, partitions) for key in keys]
+    start = time.time_ns() // 1_000_000 - len(rows) * 1000 // RATE - DELAY_MS
+    size = 0
+    with Backfill(bootstrap) as instances, Backfill(bootstrap) as labels:
+        for number, (x, y, key) in enumerate(
+            zip(rows.x.tolist(), rows.y.tolist(), rows.key.tolist(), strict=True)
+        ):
+            identity, at = f"r{number}", start + number * 1000 // RATE
+            value = orjson.dumps({"id": identity, "features": dict(zip(NAMES, x, strict=True))})
+            instances.send(names.instances, value, keys[key], places[key], at)
+            value = orjson.dumps({"id": identity, "label": str(y)})
+            labels.send(names.labels, value, keys[key], places[key], at + DELAY_MS)
+        size = instances.bytes + labels.bytes
+    n = len(rows)
+    return Backlog(names.instances, "json", partitions, n, n, size, truth(rows, partitions))
+
+
+def once(cluster: Cluster, names: TopicNames, backlog: Backlog, options: Options) -> tuple[Pass, float]:
+    """Let our worker go over both topics; return what it cost and how often the answers were right."""
+    group = f"bench-{uuid.uuid4().hex[:8]}"
+    answers = Answers(cluster, names.predictions, backlog.partitions)
+    with TemporaryDirectory(prefix="grove-bench-") as place:
+        environment = worker_environment(options, names, backlog.partitions, group, Path(place) / "state")
+        with Child(worker_command(), Path(place) / "log", environment | SETTINGS) as child:
+            cost = watch(child, answers, backlog.rows, 1)
+            _await_labels(cluster, child, group, names.labels, backlog)
+    return cost, score(backlog, [worker_labels(values) for values in read(options.bootstrap, answers)])
+
+
+def _await_labels(cluster: Cluster, child: Child, group: str, topic: str, backlog: Backlog) -> None:
+    """Return when the worker has committed every label; the last ones come `DELAY_MS` after the instances."""
+    deadline = time.monotonic() + STALL_SECONDS
+    while (committed := cluster.committed(group, topic, backlog.partitions)) < backlog.rows:
+        child.check()
+        if time.monotonic() > deadline:
+            raise child.failed(f"left {backlog.rows - committed} labels unread")
+        time.sleep(0.05)

@@ -1,0 +1,62 @@
+"""Producing as fast as it goes, with a count of what really arrived."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import Producer
+
+FLUSH_SECONDS = 120
+
+
+class Backfill:
+    """A producer for a `with` block: leaving it means that the broker has every record."""
+
+    def __init__(self, bootstrap: str, linger_ms: float = 20) -> None:
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "linger.ms": linger_ms,
+                "batch.size": 1_000_000,
+                "queue.buffering.max.messages": 500_000,
+                "queue.buffering.max.kbytes": 500_000,
+                "enable.idempotence": True,
+            }
+        )
+        self._failures: list[str] = []
+        self.records = 0
+        self.bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        left = self._producer.flush(FLUSH_SECONDS)
+        if kind is None and (left or self._failures):
+            message = f"{left} records not delivered, {len(self._failures)} failed: {self._failures[:1]}"
+            raise RuntimeError(message)
+
+    def send(self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int = 0) -> None:
+        """Hand over one record; `timestamp` in ms since the epoch, 0: now."""
+        while True:
+            try:
+                self._producer.produce(
+                    topic, value, key, partition, timestamp=timestamp, on_delivery=self._delivered
+                )
+                break
+            except BufferError:
+                self._producer.poll(0.05)
+        self.records += 1
+        self.bytes += len(value)
+        if not self.records & 0x3FF:
+            self._producer.poll(0)
+
+    def poll(self) -> None:
+        self._producer.poll(0)
+
+    def _delivered(self, error: object, _: object) -> None:
+        if error is not None:
+            self._failures.append(str(error))

@@ -1,0 +1,90 @@
+"""The systems that are measured: our worker and its peers, each as a command over the same backlog."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.peers.job import Job
+from benchmarks.rig.backlog import Backlog
+from topics.definitions import TopicNames
+
+OURS = "streamgrove"
+
+
+@dataclass(frozen=True)
+class System:
+    """A name for the tables, the peer's module (None: our worker) and how much of the backlog it is given."""
+
+    name: str
+    module: str | None
+    most_rows: int | None = None  # None: all of them
+    learns: bool = True
+
+    def rows_per_answer(self, backlog: Backlog) -> int:
+        """Echoes and our worker answer a block with a block; the loops around River answer row by row."""
+        return 1 if self.module is not None and self.learns else backlog.rows_per_record
+
+
+WORKER = System(OURS, None)
+PEERS = {
+    "echo": (
+        System("echo confluent-kafka", "benchmarks.peers.echo_confluent", learns=False),
+        System("echo aiokafka", "benchmarks.peers.echo_aiokafka", learns=False),
+    ),
+    "river": (System("confluent-kafka + River", "benchmarks.peers.river_confluent", most_rows=200_000),),
+    "faust": (System("stock Faust + River", "benchmarks.peers.river_faust", most_rows=20_000),),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How our worker is set for a measurement."""
+
+    bootstrap: str
+    leaf: str = "nba"
+    headers: str = "minimal"
+    settings: Mapping[str, str] = field(default_factory=dict)  # further GROVE_ variables
+
+
+def spec(leaf: str) -> str:
+    """Return the model spec that asks of our H-Tree what the peers ask of River's."""
+    learner = {"name": "h-tree", "leaf_model": leaf, "grace_period": 200, "delta": 1e-7, "tau": 0.05}
+    return json.dumps({"learner": learner, "query": {"name": "never"}})
+
+
+def worker_command() -> list[str]:
+    return [str(Path(sys.executable).with_name("grove")), "worker"]
+
+
+def worker_environment(
+    options: Options, names: TopicNames, partitions: int, group: str, state: Path
+) -> dict[str, str]:
+    return {
+        "GROVE_KAFKA_BOOTSTRAP_SERVERS": options.bootstrap,
+        "GROVE_APPLICATION_ID": group,
+        "GROVE_KAFKA_GROUP_INSTANCE_ID": "bench-0",
+        "GROVE_TOPICS_PREFIX": names.prefix,
+        "GROVE_TOPICS_PARTITIONS": str(partitions),
+        "GROVE_STATE_DIR": str(state),
+        "GROVE_WEB_PORT": str(free_port()),
+        "GROVE_MODEL_SPEC": spec(options.leaf),
+        "GROVE_OUTPUT_HEADERS": options.headers,
+        **options.settings,
+    }
+
+
+def peer_job(options: Options, backlog: Backlog, sink: str, group: str) -> Job:
+    return Job(options.bootstrap, backlog.topic, sink, group, backlog.format, options.leaf, low_latency=False)
+
+
+def free_port() -> int:
+    """Return a loopback port that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
