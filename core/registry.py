@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from core.errors import UnknownPluginError
+from core.jit import kernel
 
 FAMILIES = (
     "learners",
@@ -61,7 +62,26 @@ def kind(family: str, name: str) -> int:
     return names(family).index(name)
 
 
+def dispatch(family: str, function: str, parameters: str) -> Any:
+    """Return compiled code that calls a function of the plug-in with a given kind.
+
+    ``dispatch("queries", "decide", "knobs, floats")`` has the parameters ``kind, knobs, floats`` and calls
+    ``core.queries.<name>.decide(knobs, floats)``. Plug-ins without such a function are left out. Branches on an
+    integer, because a compiled function as an argument costs microseconds a call and defeats the cache.
+    """
+    members = [(n, m) for n, m in zip(names(family), modules(family), strict=True) if hasattr(m, function)]
+    scope: dict[str, Any] = {f"{name}_{function}": getattr(m, function) for name, m in members}
+    lines = [f"def {function}(kind, {parameters}):"]
+    for name, _ in members[:-1]:
+        lines.append(f"    if kind == {kind(family, name)}:")
+        lines.append(f"        return {name}_{function}({parameters})")
+    lines.append(f"    return {members[-1][0]}_{function}({parameters})")
+    exec("\n".join(lines), scope)  # noqa: S102
+    return kernel(scope[function])
+
+
 SINGULAR = {
+    "streams": "generator",
     "learners": "learner",
     "observers": "observer",
     "criteria": "criterion",

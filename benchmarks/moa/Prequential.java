@@ -50,7 +50,8 @@ public final class Prequential {
             } else {
                 StringBuilder text = new StringBuilder();
                 text.append(test.describeConditionForBranch(0, getModelContext()));
-                what = "== " + text.substring(text.lastIndexOf(" ") + 1);
+                // The description ends in "{val 3:2}": the third value, whose code is 2.
+                what = "== " + text.substring(text.lastIndexOf(":") + 1, text.length() - 1);
             }
             installed.add(record + " " + test.getAttsTestDependsOn()[0] + " " + what + " " + Utils.sum(weights));
         }

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from benchmarks.datasets import Rows
 from benchmarks.peers.places import cache
 
-DRIVER = Path(__file__).parents[1] / "moa" / "Prequential.java"
+DRIVERS = sorted((Path(__file__).parents[1] / "moa").glob("*.java"))
 JARS = (
     (
         "nz.ac.waikato.cms.moa",
@@ -123,6 +123,15 @@ def run(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, wei
     )
 
 
+def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """Return the first n records (x float64[n, d], y int32[n]) of a stream named as on MOA's command line."""
+    with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
+        path = Path(name) / "records"
+        _java(["-cp", _classpath(), "Records", stream, str(n), str(path)])
+        columns = np.fromfile(path, "<f8").reshape(n, -1)
+    return np.ascontiguousarray(columns[:, :-1]), columns[:, -1].astype(np.int32)
+
+
 def _installed(path: Path) -> list[tuple[int, int, str, float]]:
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -163,10 +172,10 @@ def _jar(group: str, artifact: str, version: str, digest: str) -> Path:
 
 def _classpath() -> str:
     jars = os.pathsep.join(str(_jar(*jar)) for jar in JARS)
-    made_of = DRIVER.read_bytes() + repr((JARS, COMPILER)).encode()
+    made_of = b"".join(driver.read_bytes() for driver in DRIVERS) + repr((JARS, COMPILER)).encode()
     classes = cache() / "moa" / hashlib.sha256(made_of).hexdigest()[:16]
     if not (classes / "Prequential.class").exists():
         classes.mkdir(parents=True, exist_ok=True)
-        source = ["-source", "17", "-target", "17", "-nowarn", "-cp", jars, "-d", str(classes), str(DRIVER)]
-        _java(["-jar", str(_jar(*COMPILER)), *source])
+        how = ["-source", "17", "-target", "17", "-nowarn", "-cp", jars, "-d", str(classes)]
+        _java(["-jar", str(_jar(*COMPILER)), *how, *map(str, DRIVERS)])
     return os.pathsep.join([jars, str(classes)])

@@ -229,7 +229,8 @@ class HTree:
             suggestion = self.best_test(leaf, attribute)
             if suggestion is not None:
                 suggestions.append(suggestion)
-        suggestions.sort(key=lambda s: s.merit)
+        # Java sorts what is not a number behind everything else.
+        suggestions.sort(key=lambda s: (1, 0.0) if math.isnan(s.merit) else (0, s.merit))
         if len(suggestions) == 1:
             return suggestions[0]
         bound = self.bound(leaf, len(leaf.distribution))
@@ -258,11 +259,14 @@ class HTree:
         information = self.options.criterion == "info_gain"
         if information and not has_two_branches(branches):
             return -math.inf if self.options.moa else None
+        if self.options.moa:
+            return (
+                entropy(leaf.distribution) - conditional(entropy, branches)
+                if information
+                else moa_gini(branches)
+            )
         impurity = entropy if information else gini
-        if not self.options.moa:
-            before = impurity(observer.class_totals(len(leaf.observed)))
-        else:
-            before = impurity(leaf.distribution) if information else 1.0
+        before = impurity(observer.class_totals(len(leaf.observed)))
         return before - conditional(impurity, branches)
 
     def install(self, leaf, best):
@@ -294,6 +298,19 @@ def first_maximum(votes):
         if vote > votes[best]:
             best = position
     return best
+
+
+def moa_gini(branches):
+    """Return MOA's Gini merit: not a number if a branch holds classes, but none of them has weight."""
+    total = sum(sum(branch) for branch in branches)
+    impurity = 0.0
+    for branch in branches:
+        weight = sum(branch)
+        if branch and weight == 0.0:
+            return math.nan
+        if branch:
+            impurity += weight / total * (1.0 - sum((c / weight) ** 2 for c in branch))
+    return 1.0 - impurity
 
 
 def log_bayes(leaf, x):

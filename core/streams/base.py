@@ -1,0 +1,136 @@
+"""What all generators share: options, schema, batches; how they are found by name or by address.
+
+Two flavours of randomness. ``counter`` (default): record i depends on the seed and on i alone, so a stream
+can be entered anywhere and cut in any way. ``java``: the draws of java.util.Random in MOA's order, so that
+MOA's streams can be replayed bit by bit; entering it at record i costs making the i records before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import urllib.parse
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from core import registry
+from core.errors import ParameterError
+from core.features import Schema
+from core.plugin import Parameters, choice, count
+
+Batch = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
+Writer = Callable[[int, npt.NDArray[np.float64], npt.NDArray[np.int32]], Any]
+
+SCHEME = "gen:"
+
+
+@dataclass(frozen=True, slots=True)
+class Generator(Parameters):
+    """A stream: ``schema`` says what its columns and class codes mean, ``batches`` gives the records."""
+
+    family: ClassVar[str] = "streams"
+
+    seed: int = count(1, at_most=2**63 - 1)
+    rng: str = choice("counter", "counter", "java")
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """The attributes, and the classes in the order of their codes."""
+
+    @abstractmethod
+    def writer(self) -> Writer:
+        """Return a function that fills x float64[m, d] and y int32[m] with the records from ``first`` on.
+
+        In the java flavour it is a new sequence, to be called with touching ranges from record 0 on.
+        """
+
+    def batches(self, n: int | None = None, size: int = 8192, *, start: int = 0) -> Iterator[Batch]:
+        """Yield the records ``start`` to ``start + n`` (None: for ever) as (x float64[m, d], y int32[m])."""
+        write = self.writer()
+        if self.rng == "java":
+            for first in range(0, start, size):
+                write(first, *self._columns(min(size, start - first)))
+        position, end = start, None if n is None else start + n
+        while end is None or position < end:
+            x, y = self._columns(size if end is None else min(size, end - position))
+            write(position, x, y)
+            yield x, y
+            position += len(y)
+
+    def take(self, n: int, *, start: int = 0) -> Batch:
+        """Return n records as one pair of arrays."""
+        x, y = self._columns(n)
+        done = 0
+        for some_x, some_y in self.batches(n, start=start):
+            x[done : done + len(some_y)], y[done : done + len(some_y)] = some_x, some_y
+            done += len(some_y)
+        return x, y
+
+    def _columns(self, n: int) -> Batch:
+        return np.empty((n, self.schema.n_attributes)), np.empty(n, np.int32)
+
+
+def open_generator(name: str, **options: Any) -> Generator:
+    """Return the generator of that name, for example ``open_generator("sea", function=2, seed=7)``."""
+    plugin: type[Generator] = registry.plugin("streams", name)
+    known = {field.name: field for field in dataclasses.fields(plugin)}
+    for option in options:
+        if option not in known:
+            msg = f"unknown option {option!r} of generator {name!r}; known: {', '.join(sorted(known))}"
+            raise ParameterError(msg)
+    return plugin(**options)
+
+
+def parse_address(address: str) -> tuple[Generator, int | None]:
+    """Return generator and number of records (None: endless) of ``gen:NAME?option=value&…&n=1000000``."""
+    if not address.startswith(SCHEME):
+        msg = f"address={address!r} must look like gen:sea?function=1&noise=0.1&seed=1&n=1000000"
+        raise ParameterError(msg)
+    name, _, query = address[len(SCHEME) :].partition("?")
+    plugin: type[Generator] = registry.plugin("streams", name)
+    types = {field.name: field.metadata.get("type", str) for field in dataclasses.fields(plugin)}
+    options: dict[str, Any] = {}
+    n: int | None = None
+    for option, text in _pairs(address, query):
+        if option == "n":
+            n = _value("n", text, int)
+            if n < 0:
+                msg = f"n={n} must be at least 0"
+                raise ParameterError(msg)
+        elif option in types:
+            options[option] = _value(option, text, types[option])
+        else:
+            known = ", ".join(sorted([*types, "n"]))
+            msg = f"unknown option {option!r} of generator {name!r}; known: {known}"
+            raise ParameterError(msg)
+    return open_generator(name, **options), n
+
+
+def _pairs(address: str, query: str) -> list[tuple[str, str]]:
+    try:
+        pairs = urllib.parse.parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError as error:
+        msg = f"address={address!r} must have options of the form name=value, joined by '&': {error}"
+        raise ParameterError(msg) from error
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names):
+        msg = f"address={address!r} must name every option once"
+        raise ParameterError(msg)
+    return pairs
+
+
+def _value(option: str, text: str, wanted: type) -> Any:
+    """Return an option's text as the type it is declared with; ranges are the plug-in's business."""
+    try:
+        if wanted is bool:
+            return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
+        return wanted(text)
+    except (ValueError, KeyError) as error:
+        words = {bool: "true or false", int: "a whole number", float: "a number"}
+        msg = f"{option}={text!r} must be {words[wanted]}"
+        raise ParameterError(msg) from error

@@ -1,0 +1,178 @@
+"""Random radial basis functions: Gaussian blobs around random centres, each of one class."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core import rng
+from core.features import Attribute, Schema
+from core.jit import kernel
+from core.plugin import count
+from core.streams import _java
+from core.streams.base import Generator, Writer
+
+# Draws of a record in the counter flavour: 0 the blob, 2 and 3 the distance, from 4 on the direction.
+_DISTANCE: Final = 2
+_DIRECTION: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Generator):
+    """Blobs with uniform centre, class, spread and weight; a record lies off its blob's centre at random.
+
+    ``seed`` draws the records, ``model_seed`` the blobs. 50 attributes and 5 classes are the usual hard
+    setting ("RBF 50×5"), 10 and 2 MOA's default.
+    """
+
+    model_seed: int = count(1, at_most=2**63 - 1)
+    attributes: int = count(10, at_least=1, at_most=10_000)
+    classes: int = count(2, at_least=1, at_most=1000)
+    centroids: int = count(50, at_least=1, at_most=100_000)
+
+    @property
+    def schema(self) -> Schema:
+        """Numeric attributes only."""
+        return _schema(self.attributes, self.classes)
+
+    def blobs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64], Any]:
+        """Return the blobs' centre float64[c, a], class int64[c], spread and weight float64[c]."""
+        centre = np.empty((self.centroids, self.attributes))
+        label = np.empty(self.centroids, np.int64)
+        spread, weight = np.empty(self.centroids), np.empty(self.centroids)
+        if self.rng == "java":
+            _draw_blobs(_java.seeded(self.model_seed), self.classes, centre, label, spread, weight)
+        else:
+            _count_blobs(
+                rng.stream_key(self.model_seed, rng.GENERATOR_MODEL),
+                self.classes,
+                centre,
+                label,
+                spread,
+                weight,
+            )
+        return centre, label, spread, weight
+
+    def writer(self) -> Writer:
+        """Return the function that makes records."""
+        centre, label, spread, weight = self.blobs()
+        # MOA takes the weights off a random share of their sum one by one; a running sum rounds otherwise.
+        if self.rng == "java":
+            random = _java.seeded(self.seed)
+            return lambda _first, x, y: _draw(random, centre, label, spread, weight, x, y)
+        key = rng.stream_key(self.seed, rng.GENERATOR_RECORD)
+        until = np.cumsum(weight)
+        return lambda first, x, y: _count(key, centre, label, spread, until, first, x, y)
+
+
+@functools.cache
+def _schema(attributes: int, classes: int) -> Schema:
+    names = tuple(f"class{i + 1}" for i in range(classes))
+    return Schema.of(
+        [Attribute(f"att{i + 1}") for i in range(attributes)], names, max_classes=max(64, classes)
+    )
+
+
+@kernel("void(uint64, int64, float64[:, ::1], int64[::1], float64[::1], float64[::1])")
+def _count_blobs(
+    key: Any,
+    classes: int,
+    centre: npt.NDArray[np.float64],
+    label: npt.NDArray[np.int64],
+    spread: npt.NDArray[np.float64],
+    weight: npt.NDArray[np.float64],
+) -> None:
+    """Fill the blobs: draws 0, 1, 2 are class, spread and weight, the centre comes after."""
+    for i in range(label.size):
+        draw = i << rng.DRAW_BITS
+        label[i] = rng.integer(key, draw, classes)
+        spread[i] = rng.uniform(key, draw + 1)
+        weight[i] = rng.uniform(key, draw + 2)
+        for j in range(centre.shape[1]):
+            centre[i, j] = rng.uniform(key, draw + 3 + j)
+
+
+@kernel("void(int64[::1], int64, float64[:, ::1], int64[::1], float64[::1], float64[::1])")
+def _draw_blobs(
+    random: npt.NDArray[np.int64],
+    classes: int,
+    centre: npt.NDArray[np.float64],
+    label: npt.NDArray[np.int64],
+    spread: npt.NDArray[np.float64],
+    weight: npt.NDArray[np.float64],
+) -> None:
+    """Fill the blobs with MOA's draws."""
+    for i in range(label.size):
+        for j in range(centre.shape[1]):
+            centre[i, j] = _java.double(random)
+        label[i] = _java.integer(random, classes)
+        spread[i] = _java.double(random)
+        weight[i] = _java.double(random)
+
+
+@kernel(
+    "void(uint64, float64[:, ::1], int64[::1], float64[::1], float64[::1], int64,"
+    " float64[:, ::1], int32[::1])"
+)
+def _count(
+    key: Any,
+    centre: npt.NDArray[np.float64],
+    label: npt.NDArray[np.int64],
+    spread: npt.NDArray[np.float64],
+    until: npt.NDArray[np.float64],
+    first: int,
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.int32],
+) -> None:
+    """Fill x float64[m, a], y int32[m]; until: running sum of the blobs' weights."""
+    for row in range(y.size):
+        draw = (first + row) << rng.DRAW_BITS
+        chosen = np.searchsorted(until, until[-1] * rng.uniform(key, draw), side="right")
+        blob = min(chosen, label.size - 1)
+        square = 0.0
+        for j in range(x.shape[1]):
+            offset = 2.0 * rng.uniform(key, draw + _DIRECTION + j) - 1.0
+            x[row, j] = offset
+            square += offset * offset
+        scale = rng.normal(key, (draw + _DISTANCE) >> 1) * spread[blob] / math.sqrt(square)
+        for j in range(x.shape[1]):
+            x[row, j] = centre[blob, j] + x[row, j] * scale
+        y[row] = label[blob]
+
+
+@kernel(
+    "void(int64[::1], float64[:, ::1], int64[::1], float64[::1], float64[::1], float64[:, ::1], int32[::1])"
+)
+def _draw(
+    random: npt.NDArray[np.int64],
+    centre: npt.NDArray[np.float64],
+    label: npt.NDArray[np.int64],
+    spread: npt.NDArray[np.float64],
+    weight: npt.NDArray[np.float64],
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.int32],
+) -> None:
+    """Fill x float64[m, a], y int32[m] with MOA's draws."""
+    total = 0.0
+    for i in range(weight.size):
+        total += weight[i]
+    for row in range(y.size):
+        rest = _java.double(random) * total
+        blob, sum_of_weights = 0, weight[0]
+        while sum_of_weights <= rest and blob < weight.size - 1:
+            blob += 1
+            sum_of_weights += weight[blob]
+        square = 0.0
+        for j in range(x.shape[1]):
+            offset = 2.0 * _java.double(random) - 1.0
+            x[row, j] = offset
+            square += offset * offset
+        scale = _java.gaussian(random) * spread[blob] / math.sqrt(square)
+        for j in range(x.shape[1]):
+            x[row, j] = centre[blob, j] + x[row, j] * scale
+        y[row] = label[blob]
