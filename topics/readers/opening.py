@@ -1,0 +1,83 @@
+"""Open a data set by what it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from topics.errors import DatasetError
+from topics.readers.arff import ArffDataset
+from topics.readers.csv import CsvDataset, Nominal
+from topics.readers.dataset import FileDataset
+from topics.readers.layout import ColumnRef
+from topics.readers.libsvm import LibsvmDataset
+from topics.readers.sniffing import FORMATS, FileFormat, sniff_format
+from topics.readers.source import head
+
+PathLike = str | os.PathLike[str]
+
+_READERS: Mapping[str, Any] = {"arff": ArffDataset, "csv": CsvDataset, "libsvm": LibsvmDataset}
+_TAKES = {
+    "arff": {"target", "ignore"},
+    "csv": {"target", "header", "delimiter", "nominal", "ignore", "classes"},
+    "libsvm": {"features", "zero_based", "classes"},
+}
+
+
+def open_dataset(
+    source: PathLike | Sequence[PathLike],
+    format: FileFormat | None = None,
+    target: ColumnRef | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    *,
+    nominal: Nominal = (),
+    ignore: ColumnRef | Sequence[ColumnRef] = (),
+    classes: Sequence[str] | None = None,
+    features: int | None = None,
+    zero_based: bool = False,
+    labelled: bool = True,
+) -> FileDataset:
+    """Return the data set in a file, or in several files one after the other; gzip is unpacked on the way.
+
+    format: `arff`, `libsvm` or `csv`; found by content when not given.
+    target: name or index (from 0, or from -1 backwards) of the class column; default: the ARFF attribute named
+    `class`, else the last column. Not for LIBSVM, where the label comes first.
+    header, delimiter, nominal: CSV only; see `topics.readers.csv`.
+    ignore: columns to leave out (ARFF, CSV).
+    classes: the class names in code order (CSV, LIBSVM); any other label is an error then.
+    features, zero_based: LIBSVM only; see `topics.readers.libsvm`.
+    labelled: False if no column is the class; y is -1 then.
+    """
+    many = [source] if isinstance(source, str | os.PathLike) else list(source)
+    paths = [Path(path) for path in many]
+    if not paths:
+        message = "a data set needs at least one file"
+        raise DatasetError(message)
+    for path in paths:
+        if not path.is_file():
+            message = "is a folder; name the file" if path.is_dir() else "no such file"
+            raise DatasetError(message, str(path))
+    if format is not None and format not in FORMATS:
+        message = f"format={format!r} must be one of {', '.join(FORMATS)}"
+        raise DatasetError(message)
+    chosen = format or sniff_format(head(paths[0]).text)
+    options = {
+        "target": target,
+        "header": header,
+        "delimiter": delimiter,
+        "nominal": nominal or None,
+        "ignore": ([ignore] if isinstance(ignore, str | int) else list(ignore)) or None,
+        "classes": classes,
+        "features": features,
+        "zero_based": zero_based or None,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if useless := sorted(given.keys() - _TAKES[chosen]):
+        known = ", ".join(sorted(_TAKES[chosen]))
+        message = f"{useless[0]} has no meaning for {chosen} files; known there: {known}"
+        raise DatasetError(message, str(paths[0]))
+    dataset: FileDataset = _READERS[chosen](paths, labelled=labelled, **given)
+    return dataset

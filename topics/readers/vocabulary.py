@@ -1,0 +1,109 @@
+"""The values of a nominal column or the names of the classes, and the code of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+
+_INTEGRAL = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
+
+
+class UnknownValueError(Exception):
+    """A value that a closed vocabulary does not have; the reader adds file and line."""
+
+
+class TooManyValuesError(Exception):
+    """More distinct values than an open vocabulary may learn; the reader adds file and line."""
+
+
+def canonical_label(text: str) -> str:
+    """Return the class name of a label: integral numbers without sign and fraction, everything else as it is.
+
+    The same class is then called the same in a file ("+1", "1.0") and in a JSON record (1).
+
+    >>> canonical_label("+1"), canonical_label("-1.0"), canonical_label("2.5"), canonical_label("007")
+    ('1', '-1', '2.5', '007')
+    """
+    match = _INTEGRAL.fullmatch(text)
+    if match is None:
+        return text
+    sign, digits = match.groups()
+    return "-" + digits if sign == "-" and digits != "0" else digits
+
+
+class Vocabulary:
+    """Values in the order of their codes: declared (closed), or discovered in the order of first appearance
+    (open).
+
+    `canonical` maps a spelling to the value it stands for; spellings are remembered, so that it runs once
+    for each.
+    """
+
+    def __init__(
+        self,
+        values: Iterable[str] = (),
+        *,
+        limit: int,
+        is_open: bool = True,
+        canonical: Callable[[str], str] | None = None,
+        missing: frozenset[str] = MISSING,
+    ) -> None:
+        """Begin with `values`."""
+        self.limit = limit
+        self.is_open = is_open
+        self._canonical = canonical
+        self._missing = missing
+        self._values: list[str] = []
+        self._codes: dict[str, int] = {}
+        self._spellings: dict[str, int] = {}
+        for value in values:
+            name = canonical(value) if canonical else value
+            if name not in self._codes:
+                self._codes[name] = len(self._values)
+                self._values.append(name)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Return the values known so far, in code order."""
+        return tuple(self._values)
+
+    def __len__(self) -> int:
+        """Return the number of values known so far."""
+        return len(self._values)
+
+    def code(self, text: str) -> int:
+        """Return the code of a spelling, -1 if it means "missing"; learn it if the vocabulary is open."""
+        code = self._spellings.get(text)
+        if code is None:
+            code = self._code_of_new(text)
+            # A stream of ever new spellings of few values must not grow this without bound.
+            if len(self._spellings) < 2 * self.limit:
+                self._spellings[text] = code
+        return code
+
+    def _code_of_new(self, text: str) -> int:
+        stripped = text.strip()
+        if stripped in self._missing:
+            return -1
+        name = self._canonical(stripped) if self._canonical else stripped
+        code = self._codes.get(name)
+        if code is not None:
+            return code
+        if not self.is_open:
+            raise UnknownValueError(stripped)
+        if len(self._values) >= self.limit:
+            raise TooManyValuesError(stripped)
+        self._codes[name] = len(self._values)
+        self._values.append(name)
+        return self._codes[name]
+
+    def codes(self, texts: Sequence[str | None]) -> npt.NDArray[np.int32]:
+        """Return the codes of n spellings, -1 where None or missing: int32[n]."""
+        return np.fromiter(
+            (-1 if text is None else self.code(text) for text in texts), dtype=np.int32, count=len(texts)
+        )
