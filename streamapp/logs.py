@@ -1,21 +1,25 @@
-"""Logs: one line per decision an operator may ask about, as text for people or as JSON objects, on standard error."""
+"""Logs: one line per decision that an operator may ask about, as text or as JSON objects."""
 
 import datetime
 import json
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def configure_logs(
-    level: str = "INFO", form: Literal["auto", "text", "json"] = "auto", worker: str = ""
+    level: str = "INFO",
+    form: Literal["auto", "text", "json"] = "auto",
+    worker: str = "",
+    stream: TextIO | None = None,
 ) -> None:
-    """Send everything of `level` and above to standard error; `worker` is put into every line."""
-    handler = logging.StreamHandler(sys.stderr)
-    as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
+    """Send everything of `level` and above to `stream` (standard output); `worker` is put into every line."""
+    stream = stream or sys.stdout
+    handler = logging.StreamHandler(stream)
+    as_json = form == "json" or (form == "auto" and not stream.isatty())
     handler.setFormatter(JsonLines(worker) if as_json else TextLines(worker))
     root = logging.getLogger()
     root.handlers[:] = [handler]

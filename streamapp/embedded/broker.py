@@ -141,7 +141,7 @@ class EmbeddedBroker:
         arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
         formatted = subprocess.run([*command, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         if formatted.returncode:
-            message = f"the broker's storage could not be formatted: {self._last_words()}"
+            message = f"the broker's storage could not be formatted: {self.last_words()}"
             raise BrokerError(message)
 
     def _wait_until_ready(self) -> None:
@@ -161,7 +161,7 @@ class EmbeddedBroker:
         while time.monotonic() < deadline:
             assert self._guard is not None
             if self._guard.poll() is not None:
-                message = f"the broker ended while starting: {self._last_words()}"
+                message = f"the broker ended while starting: {self.last_words()}"
                 raise BrokerError(message)
             try:
                 if client.list_topics(timeout=POLL_SECONDS).brokers:
@@ -173,7 +173,7 @@ class EmbeddedBroker:
         message = f"the broker did not answer within {START_SECONDS} s; its log is {self.log_file}"
         raise BrokerError(message)
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
         """The last error line of the log (a temporary log is gone when somebody wants to look)."""
         log = self.log_file.read_text(encoding="utf-8", errors="replace") if self.log_file.exists() else ""
         lines = log.splitlines()

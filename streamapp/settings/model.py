@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     )
     kafka: dict[str, str | SecretStr] = Field(
         default_factory=dict,
-        description="Any other property of the Kafka clients, passed on: `security.protocol`, `sasl.mechanism`, …",
+        description="Any other property of the Kafka clients, passed on as it is.",
     )
 
     topics_prefix: str = Field("grove.", description="Stands before the name of every topic.")

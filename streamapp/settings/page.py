@@ -11,15 +11,20 @@ INTRODUCTION = """# Settings
 
 *Made by `grove config show --page > docs/settings.md`; a test compares it with the code.*
 
-Every setting has Kafka's name where Kafka has one. It is looked for in this order, and the first place that has it
-wins: command line flag, environment variable, settings file (`--config FILE` or `GROVE_CONFIG`), default.
-Times are in milliseconds, sizes in bytes. Appending `_FILE` to a variable makes it the name of a file that holds
-the value: `GROVE_KAFKA_SASL_PASSWORD_FILE=/run/secrets/password`.
+Every setting has Kafka's name where Kafka has one. It is looked for in this order, and the first place
+that has it wins: command line flag (`--set NAME=VALUE` knows them all), environment variable, settings file
+(`--config FILE` or `GROVE_CONFIG`), default. Times are in milliseconds, sizes in bytes. Appending `_FILE`
+to a variable makes it the name of a file that holds the value:
+`GROVE_KAFKA_SASL_PASSWORD_FILE=/run/secrets/password`.
 
 ```toml
 application.id = "fraud"
 topics.prefix = "fraud."
-model.spec = {learner = {name = "h-tree"}, query = {name = "variable_uncertainty"}, budget = {name = "count", limit = 0.1}}
+
+[model.spec]
+learner = {name = "h-tree"}
+query = {name = "variable_uncertainty"}
+budget = {name = "count", limit = 0.1}
 
 [kafka]
 bootstrap.servers = "kafka-1:9092,kafka-2:9092"
@@ -28,17 +33,18 @@ sasl.mechanism = "SCRAM-SHA-512"
 sasl.username = "grove"
 ```
 
-`grove config show` prints what is in force and where it comes from, secrets masked; `grove config check` says what
-is wrong and exits with 78.
+`grove config show` prints what is in force, secrets masked; `grove config check` says what is wrong and
+exits with 78.
 """
 
 CLIENTS = """## Other Kafka properties
 
-`GROVE_KAFKA_<PROPERTY>` (dots to underscores: `GROVE_KAFKA_SECURITY_PROTOCOL`) or an entry of `[kafka]` is passed on
-to the Kafka clients unread. The worker's consumer understands `security.protocol`, `sasl.mechanism`, `sasl.username`,
-`sasl.password`, `ssl.ca.location`, `ssl.ca.pem`, `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`,
-`ssl.endpoint.identification.algorithm`, `auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `check.crcs`;
-producers, replay, oracle and administration understand every property of librdkafka. These must not be set:
+`GROVE_KAFKA_<PROPERTY>` (dots to underscores: `GROVE_KAFKA_SECURITY_PROTOCOL`), an entry of `[kafka]` or
+`--set kafka.<property>=VALUE` is passed on to the Kafka clients. The worker's consumer understands
+`security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password`, `ssl.ca.location`, `ssl.ca.pem`,
+`ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
+`auto.offset.reset`, `compression.type`, `fetch.max.bytes` and `check.crcs`; producers, replay, oracle and
+administration understand every property of librdkafka. These must not be set:
 """
 
 

@@ -81,7 +81,7 @@ def _times(settings: Settings) -> list[str]:
     if settings.pending_ttl_ms <= settings.input_skew_ms:
         found.append(
             f"pending.ttl.ms={settings.pending_ttl_ms} must be more than "
-            f"input.skew.ms={settings.input_skew_ms}, or instances expire before their labels are read; raise it"
+            f"input.skew.ms={settings.input_skew_ms}, or instances expire before their labels come; raise it"
         )
     return found
 
