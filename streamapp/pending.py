@@ -1,0 +1,334 @@
+"""Instances that wait for their label: the ones it was asked for (or all), as columns in order of arrival.
+
+                 forgotten ──┐      expired ──┐
+    serial   …  ░░░░░░░░░░░░ │ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒ │ ██████████████████████ │
+                             first           live                     next
+
+An instance waits for `pending.ttl.ms` of event time, counted from the clock when it was answered. Then its
+features are given up and only its id is remembered, for as long again, so that a late label is told from
+one that nobody knows. A settled instance (labelled or declined) keeps its id too: the next label for it is
+a duplicate. What is kept never exceeds `pending.max.bytes`: beyond it the oldest are forgotten.
+
+All decisions are functions of the sequence of records, never of how it is cut into runs: forgetting by time
+may happen late, but every look-up judges an entry by the clock of its own record. An entry is known by
+model key and instance id together, because one stream may feed several models.
+
+`checkpoint` begins a run and `rollback` undoes it: no row is moved or overwritten in between, so it takes
+the three borders, the serials that were settled and the names that were struck out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Name = tuple[str, str]  # model key, instance id
+State = Literal["open", "settled", "expired", "unknown"]
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+ENTRY_BYTES: Final = 320
+"""What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
+
+_ROW = np.dtype(
+    [
+        ("born", np.int64),  # clock when it was answered
+        ("start", np.int64),  # of its features in the words
+        ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
+        ("model", np.int32),
+        ("width", np.int32),  # number of features
+        ("prediction", np.int32),  # class code answered, -1: none
+        ("requested", np.bool_),
+        ("settled", np.bool_),
+    ]
+)
+
+
+class Kept(NamedTuple):
+    """Instances to keep: m rows in order of arrival, no two with the same name."""
+
+    names: list[Name]
+    model: Ints32  # int32[m] model in the table
+    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept
+    width: Ints32  # int32[m]
+    prediction: Ints32  # int32[m]
+    requested: Mask  # bool[m]
+    born: Ints64  # int64[m] clock at the record, ascending
+
+    def slice(self, start: int, stop: int) -> Kept:
+        """Return the rows from `start` to before `stop`."""
+        cut = slice(start, stop)
+        return Kept(
+            self.names[cut],
+            self.model[cut],
+            self.x[cut],
+            self.width[cut],
+            self.prediction[cut],
+            self.requested[cut],
+            self.born[cut],
+        )
+
+
+class _Mark(NamedTuple):
+    """What `rollback` goes back to."""
+
+    first: int
+    live: int
+    next: int
+    n_words: int
+    bytes: int
+    expired: int
+    dropped: int
+
+
+class Pending:
+    """The pending instances of one partition."""
+
+    def __init__(self, ttl_ms: int, max_bytes: int) -> None:
+        self._ttl_ms = ttl_ms
+        self._max_bytes = max_bytes
+        self._rows = np.zeros(64, dtype=_ROW)
+        self._words = np.zeros(1024, dtype=np.float64)
+        self._names: list[Name] = []
+        self._index: dict[Name, int] = {}
+        self._base = 0  # serial of physical row 0
+        self._first = self._live = self._next = 0
+        self._n_words = 0
+        self._settled: list[int] = []  # undo: serials settled since the checkpoint
+        self._struck: list[int] = []  # undo: serials whose names were taken out of the index
+        self.bytes = 0
+        self.expired = 0  # instances whose label did not come in time
+        self.dropped = 0  # instances forgotten early: no room, or their model is gone
+        self._mark = self._now()
+
+    def __len__(self) -> int:
+        """Return the number of ids remembered."""
+        return len(self._index)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many instances still wait for their label."""
+        rows = self._between(self._live, self._next)
+        return int(np.count_nonzero(~rows["settled"]))
+
+    # -- looking up -----------------------------------------------------------------------------------------
+
+    def knows_none_of(self, names: Sequence[Name]) -> bool:
+        """Return whether none of the names is remembered (or was until it was forgotten by time)."""
+        return not self._index or self._index.keys().isdisjoint(names)
+
+    def find(self, name: Name, clock: int) -> tuple[int, State]:
+        """Return the serial (-1: unknown) and the state that the instance has at `clock`."""
+        serial = self._index.get(name, -1)
+        if serial < 0:
+            return -1, "unknown"
+        row = serial - self._base
+        age = clock - self._rows["born"].item(row)
+        if age > 2 * self._ttl_ms:
+            return -1, "unknown"
+        if self._rows["settled"].item(row):
+            return serial, "settled"
+        return serial, "expired" if age > self._ttl_ms else "open"
+
+    def answered(self, serial: int) -> tuple[int, bool]:
+        """Return the class code the instance was answered with, and whether its label was requested."""
+        row = serial - self._base
+        return self._rows["prediction"].item(row), self._rows["requested"].item(row)
+
+    def features(self, serials: Ints64, n_columns: int) -> Floats:
+        """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
+        rows = self._rows[serials - self._base]
+        x = np.full((len(rows), n_columns), np.nan)
+        for width in np.unique(rows["width"]).tolist():
+            of_width = np.flatnonzero(rows["width"] == width)
+            words = rows["start"][of_width, np.newaxis] + np.arange(width)
+            x[of_width[:, np.newaxis], np.arange(width)] = self._words[words]
+        return x
+
+    # -- changing -------------------------------------------------------------------------------------------
+
+    def keep(self, kept: Kept) -> None:
+        """Remember instances; their names are unknown, or those of expired entries."""
+        sizes = ENTRY_BYTES + 8 * kept.width.astype(np.int64)
+        at, n = 0, len(kept.names)
+        while at < n:
+            fit = int(np.searchsorted(np.cumsum(sizes[at:]), self._max_bytes - self.bytes, side="right"))
+            self._append(kept.slice(at, at + fit), int(sizes[at : at + fit].sum()))
+            at += fit
+            if at < n and not self._make_room(int(sizes[at]), int(kept.born[at])):
+                self.dropped += 1
+                at += 1
+
+    def settle(self, serial: int) -> None:
+        """Note that the label of an entry came or was declined; its features may go."""
+        row = serial - self._base
+        self._rows["settled"][row] = True
+        self._settled.append(serial)
+        if serial >= self._live:
+            self.bytes -= 8 * self._rows["width"].item(row)
+
+    def forget_model(self, model: int) -> None:
+        """Forget every entry of a model that begins anew or is gone."""
+        rows = self._between(self._first, self._next)
+        for serial in (np.flatnonzero(rows["model"] == model) + self._first).tolist():
+            self.dropped += serial >= self._live and not self._rows["settled"].item(serial - self._base)
+            if not self._rows["settled"].item(serial - self._base):
+                self.settle(serial)
+            self._strike(serial)
+
+    def expire(self, clock: int) -> None:
+        """Give up the features of instances that waited too long, and the ids of those long expired."""
+        live = self._first_born_from(clock - self._ttl_ms)
+        if live > self._live:
+            rows = self._between(self._live, live)
+            open_width = rows["width"][~rows["settled"]]
+            self.expired += len(open_width)
+            self.bytes -= 8 * int(open_width.sum())
+            self._live = live
+        self._forget(self._first_born_from(clock - 2 * self._ttl_ms))
+
+    # -- one run as a unit ----------------------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Begin a run: what happened before is final, and memory that is no longer needed is given back."""
+        self._settled.clear()
+        self._struck.clear()
+        self._give_back_rows()
+        self._give_back_words()
+        self._mark = self._now()
+
+    def rollback(self) -> None:
+        """Undo everything since `checkpoint`."""
+        mark = self._mark
+        for serial in range(self._next - 1, mark.next - 1, -1):
+            self._unname(serial)
+        for serial in self._settled:
+            self._rows["settled"][serial - self._base] = False
+        for serial in reversed(self._struck):
+            if serial < mark.next:
+                self._index.setdefault(self._names[serial - self._base], serial)
+        del self._names[mark.next - self._base :]
+        self._settled.clear()
+        self._struck.clear()
+        self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
+        self.bytes, self.expired, self.dropped = mark.bytes, mark.expired, mark.dropped
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _now(self) -> _Mark:
+        return _Mark(
+            self._first, self._live, self._next, self._n_words, self.bytes, self.expired, self.dropped
+        )
+
+    def _between(self, start: int, stop: int) -> npt.NDArray[np.void]:
+        return self._rows[start - self._base : stop - self._base]
+
+    def _first_born_from(self, limit: int) -> int:
+        """Return the first serial born at `limit` or later; the clock never goes back, so they are sorted."""
+        born = self._between(self._first, self._next)["born"]
+        if not len(born) or born[0] >= limit:
+            return self._first
+        return self._first + int(np.searchsorted(born, limit))
+
+    def _append(self, kept: Kept, size: int) -> None:
+        m = len(kept.names)
+        if m == 0:
+            return
+        rows = self._room_for_rows(m)
+        width = kept.width.astype(np.int64)
+        ends = np.cumsum(width)
+        rows["born"], rows["model"], rows["width"] = kept.born, kept.model, kept.width
+        rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, False
+        rows["start"] = self._n_words + ends - width
+        used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
+        self._room_for_words(int(ends[-1]))[:] = kept.x[used]
+        older = [self._index.get(name, -1) for name in kept.names]
+        rows["older"] = older
+        self._index.update(zip(kept.names, range(self._next, self._next + m), strict=True))
+        self._names += kept.names
+        self._next += m
+        self._n_words += int(ends[-1])
+        self.bytes += size
+
+    def _make_room(self, size: int, clock: int) -> bool:
+        """Forget what is due at `clock`, and then the oldest, until an entry fits; whether it ever can.
+
+        A sixteenth is made free at once, so that a full store pays for forgetting only now and then.
+        """
+        if size > self._max_bytes:
+            return False
+        self.expire(clock)
+        if self.bytes + size <= self._max_bytes:
+            return True
+        rows = self._between(self._first, self._next)
+        holds = ~rows["settled"]
+        holds[: self._live - self._first] = False
+        freed = np.cumsum(ENTRY_BYTES + 8 * np.where(holds, rows["width"], 0).astype(np.int64))
+        too_much = self.bytes + size - (self._max_bytes - self._max_bytes // 16)
+        self._forget(self._first + min(int(np.searchsorted(freed, too_much)) + 1, len(rows)))
+        return True
+
+    def _forget(self, first: int) -> None:
+        """Forget the entries before `first`."""
+        if first <= self._first:
+            return
+        rows = self._between(self._first, first)
+        holds = ~rows["settled"]
+        holds[: self._live - self._first] = False
+        self.dropped += int(np.count_nonzero(holds))
+        self.bytes -= ENTRY_BYTES * len(rows) + 8 * int(rows["width"][holds].sum())
+        for serial in range(self._first, first):
+            self._strike(serial)
+        self._first, self._live = first, max(self._live, first)
+
+    def _strike(self, serial: int) -> None:
+        name = self._names[serial - self._base]
+        if self._index.get(name) == serial:
+            del self._index[name]
+            self._struck.append(serial)
+
+    def _unname(self, serial: int) -> None:
+        """Take an entry out of the index as if it had never been appended."""
+        name = self._names[serial - self._base]
+        older = self._rows["older"].item(serial - self._base)
+        if older >= 0:
+            self._index[name] = older
+        else:
+            self._index.pop(name, None)
+
+    def _room_for_rows(self, m: int) -> npt.NDArray[np.void]:
+        used = self._next - self._base
+        if used + m > len(self._rows):
+            self._rows = np.resize(self._rows, max(2 * len(self._rows), used + m))
+        return self._rows[used : used + m]
+
+    def _room_for_words(self, m: int) -> Floats:
+        if self._n_words + m > len(self._words):
+            self._words = np.resize(self._words, max(2 * len(self._words), self._n_words + m))
+        return self._words[self._n_words : self._n_words + m]
+
+    def _give_back_rows(self) -> None:
+        gone = self._first - self._base
+        if gone > 64 and 2 * gone > self._next - self._base:
+            self._rows = np.concatenate((self._between(self._first, self._next), np.zeros(gone, dtype=_ROW)))
+            del self._names[:gone]
+            self._base = self._first
+
+    def _give_back_words(self) -> None:
+        """Close the gaps that settled and expired entries left in the words, once they are the larger part."""
+        rows = self._between(self._live, self._next)
+        holds = np.flatnonzero(~rows["settled"])
+        width = rows["width"][holds].astype(np.int64)
+        n = int(width.sum())
+        if self._n_words <= 1024 or 2 * n > self._n_words:
+            return
+        start = np.cumsum(width) - width
+        words = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
+        self._words = np.concatenate((self._words[words], np.zeros(n + 1024)))
+        rows["start"][holds] = start
+        self._n_words = n
