@@ -16,7 +16,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.rig.backlog import BLOCK_ROWS, load
+from benchmarks.rig.backlog import load
+from benchmarks.rig.encoding import BLOCK_ROWS
 from benchmarks.rig.passes import Bench, measure
 from benchmarks.rig.report import Report
 from benchmarks.rig.stream import generate, model_keys
@@ -34,7 +35,7 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.pipeline", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--format", choices=("json", "packed", "arrow"), default="json")
-    parser.add_argument("--records", type=int, default=1_000_000, help="rows of the backlog")
+    parser.add_argument("--records", type=int, help="rows of the backlog, by default a million (Arrow: five)")
     parser.add_argument(
         "--keys", type=int, nargs="+", default=[PARTITIONS, 64], help="8: one key per partition"
     )
@@ -47,6 +48,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one JSON object per system")
     given = parser.parse_args()
+    given.records = given.records or (5_000_000 if given.format == "arrow" else 1_000_000)
     given.peers = [peer for peer in given.peers.split(",") if peer]
     unknown = sorted(set(given.peers) - set(PEERS))
     if unknown:

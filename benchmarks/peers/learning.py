@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
+import pyarrow as pa
 from river.tree import HoeffdingTreeClassifier
+
+from benchmarks.rig.stream import N_ATTRIBUTES, NAMES
 
 Row = tuple[str, dict[str, float], str | None]  # id, features by name, label
 
-PACKED_HEADER = 16  # bytes before the vector; layout in docs/records.md
+# The packed layout (docs/records.md), as far as the backlog uses it.
+LABEL_AT, LABEL = 12, struct.Struct("<i")
+VALUES_AT, VALUES = 16, struct.Struct(f"<{N_ATTRIBUTES}d")
 
 
 class Models:
@@ -37,20 +43,26 @@ class Models:
         return answers
 
 
-def rows(format: str, identity: str, value: bytes) -> Iterator[Row]:
+def rows(form: str, identity: str, value: bytes) -> Iterator[Row]:
     """Yield the rows of one record value."""
-    if format == "json":
+    if form == "json":
         record = orjson.loads(value)
         yield record.get("id", identity), record["features"], record.get("label")
-    elif format == "packed":
+    elif form == "packed":
         yield from _packed_rows(identity, value)
     else:
         yield from _arrow_rows(identity, value)
 
 
 def _packed_rows(identity: str, value: bytes) -> Iterator[Row]:
-    raise NotImplementedError
+    (label,) = LABEL.unpack_from(value, LABEL_AT)
+    yield identity, dict(zip(NAMES, VALUES.unpack_from(value, VALUES_AT), strict=True)), str(label)
 
 
 def _arrow_rows(identity: str, value: bytes) -> Iterator[Row]:
-    raise NotImplementedError
+    with pa.ipc.open_stream(value) as reader:
+        table = reader.read_all()
+    labels = table.column("label").to_pylist()
+    columns = [table.column(name).to_pylist() for name in NAMES]
+    for number, (label, *x) in enumerate(zip(labels, *columns, strict=True)):
+        yield f"{identity}-{number}", dict(zip(NAMES, x, strict=True)), label

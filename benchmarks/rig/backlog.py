@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
+from benchmarks.rig.encoding import values
 from benchmarks.rig.producing import Backfill
-from benchmarks.rig.stream import NAMES, Rows
+from benchmarks.rig.stream import Rows
 from topics.partitioner import partition_of
-
-BLOCK_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,16 +28,6 @@ class Backlog:
     @property
     def rows_per_record(self) -> int:
         return -(-self.rows // self.records)
-
-
-def values(rows: Rows, form: str) -> Iterator[tuple[int, bytes]]:
-    """Yield (first row, value) of every record."""
-    if form == "json":
-        labels = rows.y.astype(str).tolist()
-        for number, (x, label) in enumerate(zip(rows.x.tolist(), labels, strict=True)):
-            yield number, orjson.dumps({"features": dict(zip(NAMES, x, strict=True)), "label": label})
-    else:
-        raise NotImplementedError(form)
 
 
 def load(bootstrap: str, topic: str, rows: Rows, form: str, partitions: int) -> Backlog:

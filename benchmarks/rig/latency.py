@@ -1,7 +1,7 @@
 """Time from handing over a record until a consumer sees its answer: ours and a bare echo's at once.
 
-Both read the same topic while one process produces and this one consumes both outputs: what disturbs one disturbs
-the other. The clock is the machine's monotonic one, the same in all processes.
+Both read the same topic while one process produces and this one consumes both outputs: what disturbs the one
+disturbs the other. The clock is the machine's monotonic one, the same in all processes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from benchmarks.peers.job import Job
-from benchmarks.rig.measure import START_SECONDS, STALL_SECONDS
+from benchmarks.rig.measure import STALL_SECONDS, START_SECONDS
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import OURS, Options, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster

@@ -26,7 +26,7 @@ SETTINGS = {"GROVE_PENDING_KEEP": "all"}
 
 
 def load_pairs(bootstrap: str, names: TopicNames, rows: Rows, partitions: int) -> Backlog:
-    """Produce each row twice: as an instance without label and, `DELAY_MS` later, as a label with the same id."""
+    """Produce each row twice: as an instance without label and, `DELAY_MS` later, as a label with its id."""
     keys = [key.encode() for key in rows.keys]
     places = [partition_of(key, partitions) for key in keys]
     start = time.time_ns() // 1_000_000 - len(rows) * 1000 // RATE - DELAY_MS
