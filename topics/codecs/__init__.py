@@ -1,0 +1,42 @@
+"""Codecs: batches of records to columns, and columns to records. The door of the package.
+
+Decoding never raises for what a record holds: each record becomes rows, a `Malformed`, or (a block with some
+bad rows) both. The format of a record is told by its `content-type` header, else by its first byte; a run may
+mix them.
+"""
+
+from __future__ import annotations
+
+from topics.codecs.content_types import CONTENT_TYPES
+from topics.codecs.decoding import decode_controls, decode_instances, decode_labels
+from topics.codecs.encoding import encode_controls, encode_instances, encode_labels
+from topics.codecs.limits import Limits
+from topics.codecs.outputs import (
+    decode_drift_alerts,
+    decode_evaluations,
+    decode_label_requests,
+    decode_predictions,
+    encode_drift_alerts,
+    encode_evaluations,
+    encode_label_requests,
+    encode_predictions,
+)
+
+__all__ = [
+    "CONTENT_TYPES",
+    "Limits",
+    "decode_controls",
+    "decode_drift_alerts",
+    "decode_evaluations",
+    "decode_instances",
+    "decode_label_requests",
+    "decode_labels",
+    "decode_predictions",
+    "encode_controls",
+    "encode_drift_alerts",
+    "encode_evaluations",
+    "encode_instances",
+    "encode_label_requests",
+    "encode_labels",
+    "encode_predictions",
+]

@@ -1,0 +1,101 @@
+"""What an Arrow stream says about itself, read before any of it is unpacked.
+
+A compressed body may unpack to a thousand times its size, so compression has to be seen before pyarrow opens
+the stream, and pyarrow does not tell. The few fields needed are read from the FlatBuffers of the messages
+(https://arrow.apache.org/docs/format/Columnar.html, "Encapsulated message format"; format/Message.fbs).
+"""
+
+from __future__ import annotations
+
+from struct import Struct, error
+from typing import Final
+
+from topics.codecs.flaws import Flaw
+from topics.errors import Reason
+
+CONTINUATION: Final = 0xFFFFFFFF
+
+_PREFIX = Struct("<Ii")  # continuation mark, bytes of the metadata
+_U8, _U16, _I32, _U32, _I64 = Struct("<B"), Struct("<H"), Struct("<i"), Struct("<I"), Struct("<q")
+
+# Fields of the tables by position; kinds of message (Message.fbs, union MessageHeader).
+_HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
+_BATCH_LENGTH, _BATCH_COMPRESSION = 0, 3
+_DICTIONARY_DATA = 1
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+
+
+def inspect(value: bytes, max_rows: int) -> int | Flaw:
+    """Return the rows of the stream; a flaw if it is not one, is compressed, or has too many rows."""
+    try:
+        rows = _rows(value)
+    except (error, IndexError):  # an offset that leads out of the record
+        return Flaw(Reason.BAD_BLOCK, "the record must be an Arrow IPC stream; it is cut off or damaged")
+    if isinstance(rows, Flaw):
+        return rows
+    if rows > max_rows:
+        return Flaw(Reason.TOO_MANY_ROWS, f"{rows} rows; block.max.rows={max_rows}")
+    if rows < 1:
+        return Flaw(Reason.BAD_BLOCK, "the block must have at least one row")
+    return rows
+
+
+def _rows(value: bytes) -> int | Flaw:
+    at, rows = 0, 0
+    while at < len(value):
+        mark, size = _PREFIX.unpack_from(value, at)
+        if mark != CONTINUATION or size < 0:
+            detail = (
+                "the record must be an Arrow IPC stream: each message begins with 0xFFFFFFFF and its length"
+            )
+            return Flaw(Reason.BAD_BLOCK, detail)
+        if size == 0:  # end of stream
+            break
+        start = at + _PREFIX.size
+        message = _table(value, start)
+        kind = _number(value, message, _HEADER_TYPE, _U8)
+        body = _number(value, message, _BODY_LENGTH, _I64)
+        if body < 0 or start + size + body > len(value):
+            raise IndexError(body)
+        if kind in (_RECORD_BATCH, _DICTIONARY_BATCH):
+            batch = _child(value, message, _HEADER)
+            if kind == _DICTIONARY_BATCH and batch is not None:
+                batch = _child(value, batch, _DICTIONARY_DATA)
+            if batch is None:
+                raise IndexError(kind)
+            if _child(value, batch, _BATCH_COMPRESSION) is not None:
+                detail = "a compressed body is refused; set compression.type of the producer instead"
+                return Flaw(Reason.BAD_BLOCK, detail)
+            length = _number(value, batch, _BATCH_LENGTH, _I64)
+            if length < 0:
+                raise IndexError(length)
+            rows += length if kind == _RECORD_BATCH else 0
+        at = start + size + body
+    return rows
+
+
+def _table(value: bytes, at: int) -> int:
+    """Return the position of the table that the offset at `at` leads to."""
+    return at + int(_U32.unpack_from(value, at)[0])
+
+
+def _field(value: bytes, table: int, field: int) -> int | None:
+    """Return the position of a field, None where the table does not have it."""
+    vtable = table - int(_I32.unpack_from(value, table)[0])
+    if vtable < 0:
+        raise IndexError(vtable)
+    entry = 4 + 2 * field
+    if entry >= _U16.unpack_from(value, vtable)[0]:
+        return None
+    offset = int(_U16.unpack_from(value, vtable + entry)[0])
+    return table + offset if offset else None
+
+
+def _number(value: bytes, table: int, field: int, kind: Struct) -> int:
+    at = _field(value, table, field)
+    return 0 if at is None else int(kind.unpack_from(value, at)[0])
+
+
+def _child(value: bytes, table: int, field: int) -> int | None:
+    at = _field(value, table, field)
+    return None if at is None else _table(value, at)

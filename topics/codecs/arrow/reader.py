@@ -1,0 +1,152 @@
+"""Arrow records to columns of instances and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from topics.codecs.arrow.block import INSTANCE_ROLES, LABEL_ROLES, Block, read_block
+from topics.codecs.batch import Batch
+from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.limits import Limits
+from topics.errors import Reason
+from topics.records import Features, Instances, Ints32, Labels, Malformed
+
+ROWS_IN_DETAIL = 3
+
+
+def read_instances(batch: Batch, limits: Limits) -> Instances:
+    """Return the instances of the batch: the good rows of its blocks."""
+    blocks, places, bad = _blocks(batch, limits, INSTANCE_ROLES)
+    starts, sizes = _extents(blocks)
+    label_values, label = _labels(blocks)
+    record = batch.record[places]
+    return Instances(
+        record=np.repeat(record, sizes),
+        row=_join([block.row for block in blocks], np.int32),
+        keys=batch.keys,
+        key=np.repeat(batch.key[places], sizes),
+        ids=[name for block, place in zip(blocks, places, strict=True) for name in _ids(block, batch, place)],
+        label_values=label_values,
+        label=label,
+        weight=_join([block.weight for block in blocks], np.float64),
+        features=_features(blocks, starts),
+        blocks=np.column_stack([record, starts, sizes]).astype(np.int32),
+        malformed=bad,
+    )
+
+
+def read_labels(batch: Batch, limits: Limits) -> Labels:
+    """Return the labels of the batch: the good rows of its blocks."""
+    blocks, places, bad = _blocks(batch, limits, LABEL_ROLES)
+    starts, sizes = _extents(blocks)
+    label_values, label = _labels(blocks)
+    return Labels(
+        record=np.repeat(batch.record[places], sizes),
+        row=_join([block.row for block in blocks], np.int32),
+        keys=batch.keys,
+        key=np.repeat(batch.key[places], sizes),
+        ids=[name for block in blocks for name in block.ids or () if name is not None],
+        label_values=label_values,
+        label=label,
+        weight=_join([block.weight for block in blocks], np.float64),
+        annotators=[name for block in blocks for name in block.annotators],
+        features=_features(blocks, starts),
+        malformed=bad,
+    )
+
+
+def _blocks(
+    batch: Batch, limits: Limits, roles: frozenset[str]
+) -> tuple[list[Block], list[int], list[Malformed]]:
+    """Return the blocks that have good rows, their places in the batch, and the outcomes of the rest."""
+    blocks, places, bad = [], [], []
+    for place, value in enumerate(batch.values):
+        record = int(batch.record[place])
+        block = read_block(value, limits.block_max_rows, roles)
+        if isinstance(block, Flaw):
+            bad.append(malformed(record, block))
+            continue
+        if block.flaws:
+            bad.append(_bad_rows(record, block))
+        if len(block):
+            blocks.append(block)
+            places.append(place)
+    return blocks, places, bad
+
+
+def _bad_rows(record: int, block: Block) -> Malformed:
+    flaws = sorted(block.flaws.items())
+    first = "; ".join(f"row {row}: {flaw.detail}" for row, flaw in flaws[:ROWS_IN_DETAIL])
+    detail = f"{len(flaws)} of {len(flaws) + len(block)} rows are bad; {first}"
+    outcome = malformed(record, Flaw(Reason.BAD_ROWS, detail))
+    return Malformed(record, outcome.reason, outcome.detail, tuple((row, flaw.reason) for row, flaw in flaws))
+
+
+def _extents(blocks: Sequence[Block]) -> tuple[Ints32, Ints32]:
+    """Return the first row and the number of rows of each block."""
+    sizes = np.array([len(block) for block in blocks], dtype=np.int32)
+    return (np.cumsum(sizes) - sizes).astype(np.int32), sizes
+
+
+def _join(columns: Sequence[Any], dtype: Any) -> Any:
+    if len(columns) == 1:
+        return columns[0]
+    return np.concatenate(columns) if columns else np.empty(0, dtype=dtype)
+
+
+def _labels(blocks: Sequence[Block]) -> tuple[list[str], Ints32]:
+    if len(blocks) == 1:
+        return blocks[0].label_values, blocks[0].label
+    names: dict[str, int] = {}
+    columns = []
+    for block in blocks:
+        # The last element stands for -1: no label.
+        number = [names.setdefault(name, len(names)) for name in block.label_values] + [-1]
+        columns.append(np.array(number, dtype=np.int32)[block.label])
+    return list(names), _join(columns, np.int32)
+
+
+def _ids(block: Block, batch: Batch, place: int) -> list[str]:
+    """Return the ids of a block of instances: the producer's, else "<partition>-<offset>-<row>"."""
+    head = f"{batch.partition}-{batch.offsets[place]}"
+    if block.ids is None:
+        last = int(block.row[-1])
+        tails = row_suffixes(1 << last.bit_length())
+        if last + 1 == len(block):
+            return [head + tail for tail in tails[: len(block)]]
+        return [head + tails[row] for row in block.row.tolist()]
+    return [
+        f"{head}-{row}" if cell is None else cell
+        for cell, row in zip(block.ids, block.row.tolist(), strict=True)
+    ]
+
+
+@lru_cache(maxsize=32)
+def row_suffixes(n: int) -> tuple[str, ...]:
+    """Return "-0", "-1", … for n rows; asked for powers of two, so that few are kept."""
+    return tuple(f"-{row}" for row in range(n))
+
+
+def _features(blocks: Sequence[Block], starts: Ints32) -> list[Features]:
+    """Return the features of all blocks, those with the same columns together."""
+    alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[int]] = {}
+    for number, block in enumerate(blocks):
+        if block.names:
+            alike.setdefault((block.names, tuple(sorted(block.strings))), []).append(number)
+    found = []
+    for (names, texts), numbers in alike.items():
+        rows = [
+            np.arange(starts[number], starts[number] + len(blocks[number]), dtype=np.int64)
+            for number in numbers
+        ]
+        values = [blocks[number].values for number in numbers]
+        strings = {
+            column: [cell for number in numbers for cell in blocks[number].strings[column]]
+            for column in texts
+        }
+        found.append(Features(names, _join(rows, np.int64), _join(values, np.float64), strings))
+    return found

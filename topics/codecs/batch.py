@@ -1,0 +1,50 @@
+"""The records of one format within a run, after the checks that are common to all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from topics.codecs.flaws import Flaws
+from topics.records import Ints32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """m records of one format: valid key, a value that is not null and not too large."""
+
+    partition: int
+    record: Ints32  # int32[m]: index in RawRecords, ascending
+    offsets: list[int]
+    values: list[bytes]
+    keys: list[str]  # distinct keys of the whole run, shared by its batches
+    key: Ints32  # int32[m] into keys
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.values)
+
+    def default_ids(self) -> list[str]:
+        """Return the ids of records whose producer gave none."""
+        head = f"{self.partition}-"
+        return [f"{head}{offset}" for offset in self.offsets]
+
+    def without(self, flaws: Flaws) -> tuple[Batch, list[bool]]:
+        """Return the batch without its bad records, and the mask of those that stay."""
+        mask = [row not in flaws for row in range(len(self))]
+        return self.where(mask), mask
+
+    def where(self, mask: Sequence[bool]) -> Batch:
+        """Return the records for which `mask` holds."""
+        chosen = np.array(mask, dtype=np.bool_)
+        return Batch(
+            self.partition,
+            self.record[chosen],
+            list(compress(self.offsets, mask)),
+            list(compress(self.values, mask)),
+            self.keys,
+            self.key[chosen],
+        )

@@ -1,0 +1,59 @@
+"""What a wire format has to offer. Each of the packages `json`, `packed` and `arrow` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from topics.codecs import arrow, json, packed
+from topics.codecs.batch import Batch
+from topics.codecs.limits import Limits
+from topics.codecs.prediction_row import PredictionRow
+from topics.errors import CodecError
+from topics.records import Features, Floats, Format, Instances, Labels, Predictions
+
+
+class Codec(Protocol):
+    """One wire format, batch-wise in both directions."""
+
+    def read_instances(self, batch: Batch, limits: Limits) -> Instances:
+        """Return the instances of the batch; bad records are in its `malformed`."""
+
+    def read_labels(self, batch: Batch, limits: Limits) -> Labels:
+        """Return the labels of the batch; bad records are in its `malformed`."""
+
+    def read_predictions(self, value: bytes) -> list[PredictionRow]:
+        """Return the rows of one record; LookupError, TypeError or ValueError if it holds no predictions."""
+
+    def write_instances(
+        self,
+        features: Features,
+        ids: Sequence[str] | None,
+        labels: Sequence[str | None] | None,
+        weights: Floats | None,
+    ) -> list[bytes]:
+        """Return a record for each row, or one block."""
+
+    def write_labels(
+        self,
+        ids: Sequence[str],
+        labels: Sequence[str | None],
+        weights: Floats | None,
+        annotators: Sequence[str | None] | None,
+        features: Features | None,
+    ) -> list[bytes]:
+        """Return a record for each row, or one block."""
+
+    def write_predictions(self, predictions: Predictions) -> list[bytes]:
+        """Return a record for each row, or one block."""
+
+
+CODECS: dict[Format, Codec] = {"json": json, "packed": packed, "arrow": arrow}
+
+
+def codec(form: Format) -> Codec:
+    """Return the codec of a format."""
+    if form not in CODECS:
+        message = f"format={form!r} must be one of {', '.join(CODECS)}"
+        raise CodecError(message)
+    return CODECS[form]

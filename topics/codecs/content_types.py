@@ -1,0 +1,79 @@
+"""Which format a record is in: its `content-type` header, else the first byte of its value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import Final, Literal
+
+from topics.records import Format, Headers
+
+JSON: Final = "application/json"
+PACKED: Final = "application/vnd.grove.packed"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+CLOUDEVENT: Final = "application/cloudevents+json"
+
+CONTENT_TYPES: Final[dict[Format, str]] = {"json": JSON, "packed": PACKED, "arrow": ARROW}
+
+# What a value is written in. The last two are JSON inside an envelope (envelopes.py).
+Wire = Literal["json", "packed", "arrow", "cloudevent", "framed"]
+
+_WIRES: dict[str, Wire] = {
+    JSON: "json",
+    "text/json": "json",
+    PACKED: "packed",
+    ARROW: "arrow",
+    CLOUDEVENT: "cloudevent",
+}
+_HEADER = "content-type"
+
+# JSON begins with none of these: the magic of packed is not UTF-8, an Arrow stream begins with its
+# continuation mark 0xFFFFFFFF, and 0x00 is the frame of Confluent's serializers.
+PACKED_FIRST_BYTE: Final = 0xD6
+ARROW_FIRST_BYTE: Final = 0xFF
+FRAME_FIRST_BYTE: Final = 0x00
+_FIRST_BYTES: dict[int, Wire] = {
+    PACKED_FIRST_BYTE: "packed",
+    ARROW_FIRST_BYTE: "arrow",
+    FRAME_FIRST_BYTE: "framed",
+}
+
+
+def content_type(headers: Headers) -> bytes | None:
+    """Return the value of the last `content-type` header; None where there is none, or an empty one."""
+    found = None
+    for name, value in headers:
+        if name == _HEADER or (len(name) == len(_HEADER) and name.lower() == _HEADER):
+            found = value
+    return found or None
+
+
+def wire_of_content_type(value: bytes) -> Wire | None:
+    """Return what a content type stands for, whatever its case and parameters; None if we do not read it."""
+    name = value.split(b";", 1)[0].strip().lower().decode("latin-1")
+    wire = _WIRES.get(name)
+    if wire is None and name.startswith("application/") and name.endswith("+json"):
+        return "json"
+    return wire
+
+
+def wire_of_value(value: bytes) -> Wire:
+    """Return what a value without content type looks like: JSON unless the first byte says otherwise."""
+    return _FIRST_BYTES.get(value[0], "json") if value else "json"
+
+
+def uniform_wire(values: Iterable[bytes | None], headers: list[Headers]) -> Wire | None:
+    """Return the wire that all records of a batch have; None when they have to be looked at one by one."""
+    if any(headers):
+        kinds = {content_type(each) for each in headers}
+        if None not in kinds:
+            wires = {wire_of_content_type(each) for each in kinds if each is not None}
+            return wires.pop() if len(wires) == 1 else None
+        if len(kinds) > 1:
+            return None
+    try:
+        first = set(map(itemgetter(0), values))  # type: ignore[arg-type]
+    except (TypeError, IndexError):  # a null or an empty value
+        return None
+    wires = {_FIRST_BYTES.get(byte, "json") for byte in first}
+    return wires.pop() if len(wires) == 1 else None

@@ -1,0 +1,36 @@
+"""Decoding what comes in: instances, labels, controls."""
+
+from __future__ import annotations
+
+from topics.codecs.codec import CODECS
+from topics.codecs.json.reader import read_controls
+from topics.codecs.limits import Limits
+from topics.codecs.merge import merge_instances, merge_labels
+from topics.codecs.screening import screen
+from topics.records import Controls, Instances, Labels, RawRecords
+
+DEFAULT_LIMITS = Limits()
+
+
+def decode_instances(raw: RawRecords, limits: Limits = DEFAULT_LIMITS) -> Instances:
+    """Return the instances of a run."""
+    batches, malformed = screen(raw, limits)
+    parts = [CODECS[form].read_instances(batch, limits) for form, batch in batches.items()]
+    return merge_instances(parts, malformed)
+
+
+def decode_labels(raw: RawRecords, limits: Limits = DEFAULT_LIMITS) -> Labels:
+    """Return the labels of a run."""
+    batches, malformed = screen(raw, limits)
+    parts = [CODECS[form].read_labels(batch, limits) for form, batch in batches.items()]
+    return merge_labels(parts, malformed)
+
+
+def decode_controls(raw: RawRecords, limits: Limits = DEFAULT_LIMITS) -> Controls:
+    """Return the commands of a run; they are JSON."""
+    batches, malformed = screen(raw, limits, formats=("json",))
+    if "json" not in batches:
+        return Controls([], malformed)
+    controls = read_controls(batches["json"])
+    bad = sorted([*malformed, *controls.malformed], key=lambda each: each.record)
+    return Controls(controls.items, bad)

@@ -1,0 +1,58 @@
+"""Encoding what comes in, for those who send it: replay, oracle, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from topics.codecs.codec import codec
+from topics.codecs.json.writer import write_controls
+from topics.errors import CodecError
+from topics.records import Command, Features, Floats, Format
+
+
+def encode_instances(
+    features: Features,
+    *,
+    format: Format = "json",
+    ids: Sequence[str] | None = None,
+    labels: Sequence[str | None] | None = None,
+    weights: Floats | None = None,
+) -> list[bytes]:
+    """Return the values of n instance records; as arrow the value of one block of n rows.
+
+    `labels`: class names, None where a row has none.
+    """
+    n = len(features)
+    _same_length(n, ids=ids, labels=labels, weights=weights)
+    return codec(format).write_instances(features, ids, labels, weights) if n else []
+
+
+def encode_labels(
+    ids: Sequence[str],
+    labels: Sequence[str | None],
+    *,
+    format: Format = "json",
+    weights: Floats | None = None,
+    annotators: Sequence[str | None] | None = None,
+    features: Features | None = None,
+) -> list[bytes]:
+    """Return the values of n label records; as arrow the value of one block of n rows.
+
+    `labels`: class names, None where the label is declined.
+    """
+    n = len(ids)
+    _same_length(n, labels=labels, weights=weights, annotators=annotators, features=features)
+    return codec(format).write_labels(ids, labels, weights, annotators, features) if n else []
+
+
+def encode_controls(controls: Iterable[tuple[Command, Mapping[str, Any]]]) -> list[bytes]:
+    """Return the values of control records, each from a command and its other members."""
+    return write_controls(controls)
+
+
+def _same_length(n: int, **columns: Any) -> None:
+    for name, column in columns.items():
+        if column is not None and len(column) != n:
+            message = f"{name} has {len(column)} rows; it must have {n}, one for each record"
+            raise CodecError(message)

@@ -1,0 +1,55 @@
+"""Flaws: why a row is bad, in the words a person reads in the dead letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from topics.errors import Reason
+from topics.records import Ints32, Malformed
+
+
+class Flaw(NamedTuple):
+    """Why a record or a row is bad."""
+
+    reason: Reason
+    detail: str
+
+
+Flaws = dict[int, Flaw]  # row -> its first flaw
+
+DETAIL_MAX_CHARACTERS = 300
+NAME_MAX_CHARACTERS = 60
+
+_KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+
+
+def quote(name: str) -> str:
+    """Return `name` in quotes, cut to a length fit for a message."""
+    if len(name) > NAME_MAX_CHARACTERS:
+        name = name[: NAME_MAX_CHARACTERS - 1] + "…"
+    return repr(name)
+
+
+def kind(cell: object) -> str:
+    """Return what JSON calls the type of `cell`, with its article."""
+    return _KINDS.get(type(cell), "a number")
+
+
+def malformed(record: int, flaw: Flaw) -> Malformed:
+    """Return the outcome of a record with this flaw."""
+    detail = flaw.detail
+    if len(detail) > DETAIL_MAX_CHARACTERS:
+        detail = detail[: DETAIL_MAX_CHARACTERS - 1] + "…"
+    return Malformed(record, flaw.reason, detail)
+
+
+def outcomes(record: Ints32, flaws: Mapping[int, Flaw]) -> list[Malformed]:
+    """Return one outcome per bad row; `record` leads from a row to its record."""
+    return [malformed(int(record[row]), flaw) for row, flaw in flaws.items()]
+
+
+def note(flaws: Flaws, rows: Iterable[int], flaw: Flaw) -> None:
+    """Give `flaw` to each of the rows that has none yet: the first one found is the one reported."""
+    for row in rows:
+        flaws.setdefault(int(row), flaw)

@@ -1,0 +1,51 @@
+"""Documents: the JSON objects of a batch."""
+
+from __future__ import annotations
+
+import re
+from itertools import compress
+from typing import Any
+
+import orjson
+
+from topics.codecs.batch import Batch
+from topics.codecs.flaws import Flaw, Flaws, kind, outcomes
+from topics.errors import Reason
+from topics.records import Malformed
+
+Document = dict[str, Any]
+
+# What Python's own json module writes for a float that is not finite; no parser of JSON accepts it.
+_NOT_FINITE = re.compile(rb"[\[:,]\s*-?(?:NaN|Infinity)\b")
+
+
+def parse(batch: Batch) -> tuple[list[Document], Batch, list[Malformed]]:
+    """Return the objects of the batch, the batch of their records, and the outcomes of the others."""
+    try:
+        documents: list[Any] = list(map(orjson.loads, batch.values))
+    except orjson.JSONDecodeError:
+        flaws: Flaws = {}
+        documents = [_loads(row, value, flaws) for row, value in enumerate(batch.values)]
+    else:
+        if set(map(type, documents)) <= {dict}:
+            return documents, batch, []
+        flaws = {}
+    for row, document in enumerate(documents):
+        if type(document) is not dict and row not in flaws:
+            detail = f"the record must be an object; got {kind(document)}"
+            flaws[row] = Flaw(Reason.WRONG_TYPE, detail)
+    good, mask = batch.without(flaws)
+    return list(compress(documents, mask)), good, outcomes(batch.record, flaws)
+
+
+def _loads(row: int, value: bytes, flaws: Flaws) -> Any:
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        if "infinity" in error.msg or _NOT_FINITE.search(value):
+            flaws[row] = Flaw(
+                Reason.NOT_FINITE, "NaN and infinity are not JSON; write null for a missing value"
+            )
+        else:
+            flaws[row] = Flaw(Reason.NOT_JSON, str(error))
+        return None

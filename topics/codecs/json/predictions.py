@@ -1,0 +1,104 @@
+"""Predictions to JSON, and back."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import orjson
+
+from topics.codecs.prediction_row import PredictionRow
+from topics.records import Ints32, Predictions
+
+DECIMALS = 4
+_STEPS = 10**DECIMALS
+_PROBABILITY = tuple(repr(step / _STEPS) for step in range(_STEPS + 1))
+
+Row = tuple[
+    str | None, str | None, dict[str, float], int, str | None
+]  # id, label, probabilities, version, explanation
+
+
+class _Middles:
+    """The part of an answer between id and version, for models with these classes.
+
+    A tree gives few different answers (one per leaf, and its distribution moves slowly), so the text is kept.
+    """
+
+    MOST = 50_000  # texts kept; with many classes and Bayes leaves hardly one comes twice
+
+    def __init__(self, classes: tuple[str, ...]) -> None:
+        self._classes = [_json(name) for name in classes]
+        members = ",".join(f"{name.replace('%', '%%')}:%s" for name in self._classes)
+        self._template = f'","label":%s,"probabilities":{{{members}}},"version":'
+        self._kept: dict[bytes, str] = {}
+
+    def of(self, prediction: Ints32, steps: Ints32) -> list[str]:
+        """Return n texts; steps: int32[n, K], probabilities in steps of 0.0001."""
+        table = np.column_stack([prediction, steps]).astype(np.int32)
+        keys: list[bytes] = table.view(f"V{4 * table.shape[1]}").ravel().tolist()
+        kept = self._kept
+        if len(kept) > self.MOST:
+            kept.clear()
+        for key in set(keys).difference(kept):
+            kept[key] = self._text(np.frombuffer(key, dtype=np.int32).tolist())
+        return [kept[key] for key in keys]
+
+    def _text(self, row: list[int]) -> str:
+        label = "null" if row[0] < 0 else self._classes[row[0]]
+        return self._template % (label, *[_PROBABILITY[step] for step in row[1:]])
+
+
+_middles = lru_cache(maxsize=256)(_Middles)
+
+
+def write_predictions(predictions: Predictions) -> list[bytes]:
+    """Return one object for each row, probabilities with 4 decimals.
+
+    Objects are glued from ready texts; one join, one encode and one split serve all of them (a line break in
+    a JSON string is always escaped).
+    """
+    if not len(predictions):
+        return []
+    count = len(predictions.classes)
+    steps = np.rint(predictions.probability[:, :count] * _STEPS)
+    steps = np.clip(np.nan_to_num(steps), 0, _STEPS).astype(np.int32)
+    middles = _middles(predictions.classes).of(predictions.prediction, steps)
+    ids = _escaped(predictions.ids)
+    versions = predictions.version.tolist()
+    if predictions.explanation is None:
+        lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]
+    else:
+        paths = [f'{{"explanation":{_json(path)},' for path in predictions.explanation]
+        lines = [f'{p}"id":"{i}{m}{v}}}' for p, i, m, v in zip(paths, ids, middles, versions, strict=True)]
+    return "\n".join(lines).encode().split(b"\n")
+
+
+def _escaped(ids: list[str]) -> list[str]:
+    """Return the ids as they stand between quotes."""
+    text = orjson.dumps(ids)
+    if b"\\" in text:
+        return [_json(name)[1:-1] for name in ids]
+    return ids
+
+
+def _json(cell: str | None) -> str:
+    return orjson.dumps(cell).decode()
+
+
+def read_predictions(value: bytes) -> list[PredictionRow]:
+    """Return the row of one object; KeyError, TypeError or ValueError if it is not a prediction."""
+    document: dict[str, Any] = orjson.loads(value)
+    probabilities = document["probabilities"]
+    row = PredictionRow(
+        document["id"],
+        document["label"],
+        probabilities,
+        document["version"],
+        document.get("explanation"),
+    )
+    if not (isinstance(row[0], str) and isinstance(probabilities, dict) and isinstance(row[3], int)):
+        message = "id must be a string, probabilities an object, version a whole number"
+        raise TypeError(message)
+    return [row]

@@ -1,0 +1,122 @@
+"""JSON documents to columns of instances and labels, and to commands."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import Any, get_args
+
+import numpy as np
+
+from topics.codecs.batch import Batch
+from topics.codecs.cells import ids_or, label_codes, required_ids, texts, weights
+from topics.codecs.flaws import Flaw, Flaws, kind, malformed, note, outcomes, quote
+from topics.codecs.json.documents import Document, parse
+from topics.codecs.json.features import gather
+from topics.codecs.limits import Limits
+from topics.errors import Reason
+from topics.records import Command, Control, Controls, Instances, Ints32, Labels, Malformed
+
+COMMANDS: tuple[Command, ...] = get_args(Command)
+
+
+def read_instances(batch: Batch, limits: Limits) -> Instances:  # noqa: ARG001
+    """Return the instances of the batch."""
+    documents, good, bad = parse(batch)
+    flaws: Flaws = {}
+    instances = _instances(documents, good, flaws, bad)
+    if not flaws:
+        return instances
+    # Flaws are rare. Whether a row is bad depends on that row alone, so a second pass finds no more of them.
+    bad = bad + outcomes(good.record, flaws)
+    rest, mask = good.without(flaws)
+    return _instances(list(compress(documents, mask)), rest, {}, bad)
+
+
+def _instances(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Malformed]) -> Instances:
+    n = len(documents)
+    features = gather(_member(documents, "features"), flaws)
+    label_values, label = label_codes(_member(documents, "label"), flaws)
+    return Instances(
+        record=batch.record,
+        row=np.zeros(n, dtype=np.int32),
+        keys=batch.keys,
+        key=batch.key,
+        ids=ids_or(_member(documents, "id"), batch.default_ids, flaws),
+        label_values=label_values,
+        label=label,
+        weight=weights(_member(documents, "weight"), flaws),
+        features=features,
+        blocks=np.empty((0, 3), dtype=np.int32),
+        malformed=bad,
+    )
+
+
+def _member(documents: list[Document], name: str) -> list[Any]:
+    return [document.get(name) for document in documents]
+
+
+def read_labels(batch: Batch, limits: Limits) -> Labels:  # noqa: ARG001
+    """Return the labels of the batch."""
+    documents, good, bad = parse(batch)
+    flaws: Flaws = {}
+    labels = _labels(documents, good, flaws, bad)
+    if not flaws:
+        return labels
+    bad = bad + outcomes(good.record, flaws)
+    rest, mask = good.without(flaws)
+    return _labels(list(compress(documents, mask)), rest, {}, bad)
+
+
+def _labels(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Malformed]) -> Labels:
+    ids = required_ids(_member(documents, "id"), flaws)
+    label_values, label = label_codes(_member(documents, "label"), flaws)
+    _judge_declined(_member(documents, "declined"), label, flaws)
+    return Labels(
+        record=batch.record,
+        row=np.zeros(len(documents), dtype=np.int32),
+        keys=batch.keys,
+        key=batch.key,
+        ids=ids,
+        label_values=label_values,
+        label=label,
+        weight=weights(_member(documents, "weight"), flaws),
+        annotators=texts("annotator", _member(documents, "annotator"), flaws),
+        features=gather(_member(documents, "features"), flaws, optional=True),
+        malformed=bad,
+    )
+
+
+def _judge_declined(declined: list[Any], label: Ints32, flaws: Flaws) -> None:
+    """Note the rows that are neither a label nor declined, or both."""
+    if not any(declined) and (label >= 0).all():
+        return
+    for row, cell in enumerate(declined):
+        if cell is not None and type(cell) is not bool:
+            note(flaws, [row], Flaw(Reason.WRONG_TYPE, f"declined must be true or false; got {kind(cell)}"))
+        elif cell and label[row] >= 0:
+            note(flaws, [row], Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
+        elif not cell and label[row] < 0:
+            note(flaws, [row], Flaw(Reason.MISSING_FIELD, "label is missing, and declined is not true"))
+
+
+def read_controls(batch: Batch) -> Controls:
+    """Return the commands of the batch; their members are judged by the task."""
+    documents, good, bad = parse(batch)
+    items: list[Control] = []
+    for row, document in enumerate(documents):
+        record = int(good.record[row])
+        command = document.get("command")
+        if command in COMMANDS:
+            body = {name: value for name, value in document.items() if name != "command"}
+            items.append(Control(record, good.keys[good.key[row]], command, body))
+        else:
+            bad.append(malformed(record, _command_flaw(command)))
+    return Controls(items, sorted(bad, key=lambda each: each.record))
+
+
+def _command_flaw(command: object) -> Flaw:
+    if command is None:
+        return Flaw(Reason.MISSING_FIELD, f"command is missing; known: {', '.join(COMMANDS)}")
+    if not isinstance(command, str):
+        return Flaw(Reason.WRONG_TYPE, f"command must be a string; got {kind(command)}")
+    return Flaw(Reason.UNKNOWN_COMMAND, f"command {quote(command)} is unknown; known: {', '.join(COMMANDS)}")

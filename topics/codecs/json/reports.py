@@ -1,0 +1,42 @@
+"""Drift alerts and evaluations to JSON, and back. They are rare: an object each will do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+import orjson
+
+from topics.codecs.flaws import Flaw, malformed
+from topics.errors import Reason
+from topics.records import DriftAlert, EvaluationRecord, Malformed
+
+Report = TypeVar("Report", DriftAlert, EvaluationRecord)
+
+
+def write_reports(reports: Iterable[DriftAlert] | Iterable[EvaluationRecord]) -> list[bytes]:
+    """Return one object for each report; NaN becomes null."""
+    return [orjson.dumps(asdict(report)) for report in reports]
+
+
+def read_reports(kind: type[Report], values: Iterable[bytes]) -> list[Report | Malformed]:
+    """Return a report or its malformation for each value, in order."""
+    return [_read(kind, record, value) for record, value in enumerate(values)]
+
+
+def _read(kind: type[Report], record: int, value: bytes) -> Report | Malformed:
+    try:
+        document: dict[str, Any] = orjson.loads(value)
+        members = {field.name: document[field.name] for field in fields(kind)}
+    except orjson.JSONDecodeError as error:
+        return malformed(record, Flaw(Reason.NOT_JSON, str(error)))
+    except (KeyError, TypeError) as error:
+        return malformed(
+            record, Flaw(Reason.MISSING_FIELD, f"the record must be a {kind.__name__}; {error!r}")
+        )
+    for field in fields(kind):
+        if field.type == "float" and members[field.name] is None:
+            members[field.name] = math.nan
+    return kind(**members)

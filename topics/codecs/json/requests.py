@@ -1,0 +1,100 @@
+"""Label requests to JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import orjson
+
+from topics.codecs.batch import Batch
+from topics.codecs.flaws import Flaw, Flaws, kind, note, outcomes
+from topics.codecs.json.documents import Document, parse
+from topics.codecs.json.features import gather
+from topics.codecs.json.writer import scattered_cells
+from topics.errors import Reason
+from topics.records import LabelRequests, Malformed
+
+_NONE = type(None)
+# member -> types it may have; null in the place of a number has the meaning LabelRequests says
+_TYPES: dict[str, tuple[type, ...]] = {
+    "request_id": (str,),
+    "instance_id": (str,),
+    "prediction": (str, _NONE),
+    "strategy": (str,),
+    "utility": (float, int, _NONE),
+    "expires_ms": (int, _NONE),
+}
+
+
+def write_label_requests(requests: LabelRequests) -> list[bytes]:
+    """Return one object for each request."""
+    n = len(requests)
+    columns = zip(
+        requests.request_ids,
+        requests.instance_ids,
+        scattered_cells(requests.features, n),
+        requests.predictions,
+        requests.strategies,
+        requests.utility.tolist(),  # orjson writes NaN as null
+        requests.expires_ms.tolist(),
+        strict=True,
+    )
+    dumps = orjson.dumps
+    return [
+        dumps(
+            {
+                "request_id": request,
+                "instance_id": instance,
+                "features": features,
+                "prediction": prediction,
+                "strategy": strategy,
+                "utility": utility,
+                "expires_ms": None if expires < 0 else expires,
+            }
+        )
+        for request, instance, features, prediction, strategy, utility, expires in columns
+    ]
+
+
+def read_label_requests(batch: Batch) -> LabelRequests:
+    """Return the requests of the batch."""
+    documents, good, bad = parse(batch)
+    flaws: Flaws = {}
+    requests = _requests(documents, good, flaws, bad)
+    if not flaws:
+        return requests
+    bad = bad + outcomes(good.record, flaws)
+    rest, mask = good.without(flaws)
+    return _requests(list(compress(documents, mask)), rest, {}, bad)
+
+
+def _requests(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Malformed]) -> LabelRequests:
+    members: dict[str, list[Any]] = {name: [document.get(name) for document in documents] for name in _TYPES}
+    for name, types in _TYPES.items():
+        _judge(name, members[name], types, flaws)
+    utility = [cell if type(cell) in (float, int) else np.nan for cell in members["utility"]]
+    expires = [cell if type(cell) is int else -1 for cell in members["expires_ms"]]
+    return LabelRequests(
+        request_ids=members["request_id"],
+        instance_ids=members["instance_id"],
+        features=gather([document.get("features") for document in documents], flaws, optional=True),
+        predictions=members["prediction"],
+        strategies=members["strategy"],
+        utility=np.array(utility, dtype=np.float64),
+        expires_ms=np.array(expires, dtype=np.int64),
+        record=batch.record,
+        malformed=sorted(bad, key=lambda each: each.record),
+    )
+
+
+def _judge(name: str, cells: Sequence[Any], types: tuple[type, ...], flaws: Flaws) -> None:
+    if set(map(type, cells)) <= set(types):
+        return
+    for row, cell in enumerate(cells):
+        if cell is None and _NONE not in types:
+            note(flaws, [row], Flaw(Reason.MISSING_FIELD, f"{name} is missing"))
+        elif type(cell) not in types:
+            note(flaws, [row], Flaw(Reason.WRONG_TYPE, f"{name} must not be {kind(cell)}"))

@@ -1,0 +1,99 @@
+"""Encoding what goes out, and decoding it for those who read it back: oracle, demo, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import error as StructError
+
+import numpy as np
+import pyarrow as pa
+
+from topics.codecs.batch import Batch
+from topics.codecs.codec import CODECS, codec
+from topics.codecs.content_types import wire_of_value
+from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.json.reports import read_reports, write_reports
+from topics.codecs.json.requests import read_label_requests, write_label_requests
+from topics.codecs.prediction_row import PredictionRow
+from topics.errors import Reason
+from topics.records import (
+    DriftAlert,
+    EvaluationRecord,
+    Format,
+    LabelRequests,
+    Malformed,
+    Predictions,
+    ReceivedPredictions,
+)
+
+# What the readers of predictions raise for a record that is none. The incoming side has no such list: there
+# each flaw has its reason, here any other producer on the topic is a mistake.
+_NOT_A_PREDICTION = (LookupError, TypeError, ValueError, OSError, StructError, pa.ArrowException)
+
+
+def encode_predictions(predictions: Predictions, format: Format = "json") -> list[bytes]:
+    """Return the values of n prediction records; as arrow the value of one block of n rows."""
+    return codec(format).write_predictions(predictions) if len(predictions) else []
+
+
+def decode_predictions(values: Sequence[bytes]) -> ReceivedPredictions:
+    """Return the predictions in `values`, whatever their formats."""
+    rows: list[PredictionRow] = []
+    places: list[tuple[int, int]] = []
+    bad: list[Malformed] = []
+    for record, value in enumerate(values):
+        wire = wire_of_value(value)
+        try:
+            found = CODECS["json" if wire == "cloudevent" or wire == "framed" else wire].read_predictions(
+                value
+            )
+        except _NOT_A_PREDICTION as error:
+            bad.append(
+                malformed(record, Flaw(Reason.WRONG_TYPE, f"the record must be a prediction; {error!r}"))
+            )
+            continue
+        rows.extend(found)
+        places.extend((record, row) for row in range(len(found)))
+    place = np.array(places, dtype=np.int32).reshape(-1, 2)
+    return ReceivedPredictions(
+        record=place[:, 0],
+        row=place[:, 1],
+        ids=[each.id for each in rows],
+        labels=[each.label for each in rows],
+        probabilities=[each.probabilities for each in rows],
+        version=np.array([each.version for each in rows], dtype=np.int64),
+        explanations=[each.explanation for each in rows],
+        malformed=bad,
+    )
+
+
+def encode_label_requests(requests: LabelRequests) -> list[bytes]:
+    """Return the values of n label requests (JSON)."""
+    return write_label_requests(requests)
+
+
+def decode_label_requests(values: Sequence[bytes]) -> LabelRequests:
+    """Return the label requests in `values`."""
+    record = np.arange(len(values), dtype=np.int32)
+    offsets = list(range(len(values)))
+    return read_label_requests(Batch(0, record, offsets, list(values), [], np.zeros_like(record)))
+
+
+def encode_drift_alerts(alerts: Iterable[DriftAlert]) -> list[bytes]:
+    """Return the values of drift alerts (JSON)."""
+    return write_reports(alerts)
+
+
+def decode_drift_alerts(values: Iterable[bytes]) -> list[DriftAlert | Malformed]:
+    """Return an alert, or what is wrong with it, for each value."""
+    return read_reports(DriftAlert, values)
+
+
+def encode_evaluations(evaluations: Iterable[EvaluationRecord]) -> list[bytes]:
+    """Return the values of evaluations (JSON)."""
+    return write_reports(evaluations)
+
+
+def decode_evaluations(values: Iterable[bytes]) -> list[EvaluationRecord | Malformed]:
+    """Return an evaluation, or what is wrong with it, for each value."""
+    return read_reports(EvaluationRecord, values)

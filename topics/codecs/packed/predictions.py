@@ -1,0 +1,68 @@
+"""Predictions to packed records, and back."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from struct import Struct
+
+import numpy as np
+
+from topics.codecs.flaws import Flaw
+from topics.codecs.packed.layout import DTYPES, HAS_EXPLANATION, PREDICTION, read_header
+from topics.codecs.packed.writer import fixed_part, glue, set_ids
+from topics.codecs.prediction_row import PredictionRow
+from topics.records import Predictions
+
+_LENGTH = Struct("<H")
+_VERSION = Struct("<q")
+
+Row = tuple[
+    str | None, str | None, dict[str, float], int, str | None
+]  # id, label, probabilities, version, explanation
+
+
+def write_predictions(predictions: Predictions) -> list[bytes]:
+    """Return one record for each row, probabilities as float32."""
+    count = len(predictions.classes)
+    part = fixed_part(len(predictions), PREDICTION, 4, count, "<i8")
+    part["label"] = predictions.prediction
+    part["eighth"] = predictions.version
+    part["values"] = predictions.probability[:, :count]
+    ids = set_ids(part, predictions.ids)
+    names = class_names(predictions.classes)
+    if predictions.explanation is None:
+        return glue(part, [name + names for name in ids])
+    part["flags"] |= HAS_EXPLANATION
+    paths = [(path or "").encode() for path in predictions.explanation]
+    return glue(part, [name + names + path for name, path in zip(ids, paths, strict=True)])
+
+
+@lru_cache(maxsize=256)
+def class_names(classes: tuple[str, ...]) -> bytes:
+    """Return the class names, each behind its length."""
+    return b"".join(_LENGTH.pack(len(name.encode())) + name.encode() for name in classes)
+
+
+def read_predictions(value: bytes) -> list[PredictionRow]:
+    """Return the row of one record; ValueError if it is not a prediction."""
+    header = read_header(value, PREDICTION)
+    if isinstance(header, Flaw):
+        raise ValueError(header.detail)
+    (version,) = _VERSION.unpack_from(value, 16)
+    probabilities = np.frombuffer(value, DTYPES[header.value_bytes], header.count, header.values_at).tolist()
+    at = header.texts_at + header.id_bytes
+    name = value[header.texts_at : at].decode()
+    classes, at = _class_names(value, at, header.count)
+    label = classes[header.label] if 0 <= header.label < len(classes) else None
+    path = value[at:].decode() if header.flags & HAS_EXPLANATION else None
+    return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, path or None)]
+
+
+def _class_names(value: bytes, at: int, count: int) -> tuple[list[str], int]:
+    names = []
+    for _ in range(count):
+        (size,) = _LENGTH.unpack_from(value, at)
+        at += _LENGTH.size
+        names.append(value[at : at + size].decode())
+        at += size
+    return names, at

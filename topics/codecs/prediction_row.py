@@ -1,0 +1,17 @@
+"""One prediction as it is read back: a row of `ReceivedPredictions`."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+DEAD: Final = -1  # version of a row of a block that was dead-lettered
+
+
+class PredictionRow(NamedTuple):
+    """What one prediction says."""
+
+    id: str | None
+    label: str | None
+    probabilities: dict[str, float]
+    version: int
+    explanation: str | None

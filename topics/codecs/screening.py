@@ -1,0 +1,123 @@
+"""Screening: keys, sizes and formats of a run, before any value is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from topics.codecs.batch import Batch
+from topics.codecs.content_types import content_type, uniform_wire, wire_of_content_type, wire_of_value
+from topics.codecs.envelopes import unwrap
+from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.limits import Limits
+from topics.errors import Reason
+from topics.records import Format, Headers, Ints32, Malformed, RawRecords
+
+ALL_FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
+
+
+def screen(
+    raw: RawRecords, limits: Limits, formats: tuple[Format, ...] = ALL_FORMATS
+) -> tuple[dict[Format, Batch], list[Malformed]]:
+    """Return the records that may be parsed, by format, and the outcomes of the others.
+
+    A run whose records are all sound and of one format is recognised without a loop in Python.
+    """
+    keys, key, flaws = model_keys(raw.keys)
+    if not flaws and raw.values:
+        wire = uniform_wire(raw.values, raw.headers)
+        for form in formats:
+            if wire == form and _fits(raw.values, limits):
+                record = np.arange(len(raw), dtype=np.int32)
+                return {form: Batch(raw.partition, record, raw.offsets, raw.values, keys, key)}, []  # type: ignore[arg-type]
+    return _sort(raw, limits, formats, keys, key, flaws)
+
+
+def model_keys(keys: Sequence[bytes | None]) -> tuple[list[str], Ints32, dict[bytes | None, Flaw]]:
+    """Return the distinct keys as text, int32[n] into them (-1: bad), and the flaws of the bad ones."""
+    distinct: list[str] = []
+    codes: dict[bytes | None, int] = {}
+    flaws: dict[bytes | None, Flaw] = {}
+    for key in dict.fromkeys(keys):
+        text = _text(key)
+        if isinstance(text, str):
+            codes[key] = len(distinct)
+            distinct.append(text)
+        else:
+            codes[key] = -1
+            flaws[key] = text
+    return distinct, np.fromiter(map(codes.__getitem__, keys), np.int32, len(keys)), flaws
+
+
+def _text(key: bytes | None) -> str | Flaw:
+    if not key:
+        return Flaw(Reason.MISSING_KEY, "the key is null or empty; it must be the model key in UTF-8")
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        return Flaw(Reason.BAD_KEY, f"the key must be UTF-8; byte {error.start} is not")
+
+
+def _fits(values: Sequence[bytes | None], limits: Limits) -> bool:
+    try:
+        return max(map(len, values)) <= limits.record_max_bytes  # type: ignore[arg-type]
+    except TypeError:  # a null value
+        return False
+
+
+def _sort(
+    raw: RawRecords,
+    limits: Limits,
+    formats: tuple[Format, ...],
+    keys: list[str],
+    key: Ints32,
+    bad_keys: dict[bytes | None, Flaw],
+) -> tuple[dict[Format, Batch], list[Malformed]]:
+    """Look at each record on its own."""
+    rows: dict[Format, list[int]] = {form: [] for form in formats}
+    texts: dict[Format, list[bytes]] = {form: [] for form in formats}
+    outcomes: list[Malformed] = []
+    for record, value in enumerate(raw.values):
+        found = bad_keys.get(raw.keys[record]) or _judge(value, raw.headers[record], limits, formats)
+        if isinstance(found, Flaw):
+            outcomes.append(malformed(record, found))
+        else:
+            form, text = found
+            rows[form].append(record)
+            texts[form].append(text)
+    batches = {}
+    for form, chosen in rows.items():
+        if chosen:
+            record_numbers = np.array(chosen, dtype=np.int32)
+            offsets = [raw.offsets[record] for record in chosen]
+            batches[form] = Batch(
+                raw.partition, record_numbers, offsets, texts[form], keys, key[record_numbers]
+            )
+    return batches, outcomes
+
+
+def _judge(
+    value: bytes | None, headers: Headers, limits: Limits, formats: tuple[Format, ...]
+) -> tuple[Format, bytes] | Flaw:
+    """Return the format of one record and the text to parse, or its flaw."""
+    if value is None:
+        return Flaw(Reason.NULL_VALUE, "the value is null; a record of this topic is never a tombstone")
+    if len(value) > limits.record_max_bytes:
+        return Flaw(Reason.TOO_LARGE, f"{len(value)} bytes; record.max.bytes={limits.record_max_bytes}")
+    given = content_type(headers)
+    wire = wire_of_value(value) if given is None else wire_of_content_type(given)
+    if wire is None:
+        name = (given or b"").decode("latin-1")
+        return Flaw(
+            Reason.UNKNOWN_CONTENT_TYPE,
+            f"content-type {name!r} is not read here; known: {', '.join(formats)}",
+        )
+    if wire == "cloudevent" or wire == "framed":
+        text = unwrap(wire, value)
+        return ("json", text) if isinstance(text, bytes) else text
+    if wire not in formats:
+        return Flaw(
+            Reason.UNKNOWN_CONTENT_TYPE, f"{wire} is not read on this topic; known: {', '.join(formats)}"
+        )
+    return wire, value
