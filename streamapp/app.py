@@ -1,37 +1,69 @@
-"""The Faust application of a worker."""
+"""The Faust application of a worker, made from the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import faust
 
 from streamapp import transport
 from streamapp.agents import add_agent
-from streamapp.task_manager import TaskManager
+from streamapp.health import Health
+from streamapp.metrics import Metrics
+from streamapp.pages import add_pages
+from streamapp.settings import Settings
+from streamapp.settings.clients import faust_arguments
+from streamapp.task_manager import Processor, TaskManager
+from streamapp.transport.application import App, Wiring
 from streamapp.transport.schema import DeliverySchema
+from topics.definitions import TopicNames
+
+# Properties of Kafka's consumer that aiokafka takes; given ones replace these.
+FETCH = {
+    "fetch.min.bytes": 1,  # of an idle worker; while records flow the driver asks for more at once
+    "fetch.max.wait.ms": 500,
+    "fetch.max.bytes": 50 << 20,
+    "max.partition.fetch.bytes": 1 << 20,
+}
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How runs are cut (`input.skew.ms`, `max.task.idle.ms`, `max.poll.records`)."""
+def create_app(
+    settings: Settings, instance: str, *, processor: Processor, metrics: Metrics, health: Health
+) -> App:
+    """Return the app of worker `instance`: driver, agent and pages around `processor`."""
+    transport.register()
+    names = TopicNames(settings.topics_prefix)
+    sources = (names.controls, names.instances, names.labels)  # causal order
+    manager = TaskManager(processor, metrics, health, commit_interval=settings.commit_interval_ms / 1000)
+    app = App(
+        **faust_arguments(settings, instance),
+        env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
+        canonical_url=f"http://{instance}",  # Faust's assignor knows a worker by it
+        datadir=str(settings.state_dir / instance),
+        store="memory://",
+        cython_optimizations=True,
+        stream_buffer_maxsize=16,  # deliveries; the driver has one under way
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        worker_redirect_stdouts=False,
+        web_host=settings.web_host,
+        web_bind=settings.web_host,
+        web_port=settings.web_port,
+        web_in_thread=True,
+    )
+    app.wiring = Wiring(
+        manager=manager,
+        topics=sources,
+        skew_ms=settings.input_skew_ms,
+        max_idle_ms=settings.max_task_idle_ms,
+        max_records=settings.max_poll_records,
+        fetch=_fetch(settings),
+    )
+    # acks=False: what is processed and what may be committed is the task manager's knowledge, not Faust's.
+    add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
+    add_pages(app, health, metrics.registry)
+    return app
 
-    skew_ms: int
-    max_idle_ms: int
-    max_records: int
 
-
-class App(faust.App):  # type: ignore[misc]
-    """A Faust app whose sources go live when a rebalance is over."""
-
-    task_manager: TaskManager
-    source_topics: Sequence[str]  # in causal order
-    run_options: RunOptions
-    fetch_options: dict[str, Any]  # attribute of aiokafka's consumer (without underscore) -> value
-
-    def on_rebalance_end(self) -> None:
-        super().on_rebalance_end()
-        self.consumer.go_live()
+def _fetch(settings: Settings) -> dict[str, Any]:
+    """Return what aiokafka's consumer is given beyond Faust's arguments."""
+    given = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
+    return {name.replace(".", "_"): value for name, value in given.items()} | {"isolation_level": "read_committed"}

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from faust.types import TP
 
+from streamapp.health import LIVE, Health
 from streamapp.metrics import Metrics
 from streamapp.runs import Run
 from streamapp.transport.delivery import Delivery
@@ -43,6 +44,7 @@ class Offsets(Protocol):
     """The driver's consumer, as far as it is needed here."""
 
     membership: Membership | None
+    epoch: int
 
     async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None: ...
     def abandon(self) -> None: ...
@@ -74,6 +76,7 @@ class TaskManager:
         self,
         processor: Processor,
         metrics: Metrics,
+        health: Health,
         *,
         commit_interval: float,
         clock: Callable[[], float] = time.monotonic,
@@ -81,7 +84,9 @@ class TaskManager:
         """`commit_interval`: seconds."""
         self.processor = processor
         self.metrics = metrics
+        self.health = health
         self.partitions: dict[int, Partition] = {}
+        self.log_ends: dict[TP, int] = {}  # of the live partitions, when the broker last answered
         self.failed: BaseException | None = None  # outputs were lost: nothing may be committed any more
         self._interval = commit_interval
         self._clock = clock
@@ -89,6 +94,10 @@ class TaskManager:
         self._commit_seconds = 0.0  # of the last commit
         self._lock = asyncio.Lock()
         self._executor = ThreadPoolExecutor(1, "outbox")
+
+    def attach(self, consumer: Offsets) -> None:
+        """Get to know the driver's consumer."""
+        self.consumer = consumer
 
     # -- processing -----------------------------------------------------------------------------------------
 
@@ -165,6 +174,7 @@ class TaskManager:
         for number, processed in dirty.items():
             self.partitions[number].committed = processed
         self._commit_seconds = self._clock() - started
+        self.health.committed()
         self.metrics.commit_seconds.observe(self._commit_seconds)
 
     # -- assignments ----------------------------------------------------------------------------------------
@@ -176,6 +186,8 @@ class TaskManager:
             del self.partitions[number]
         for state in self.partitions.values():
             state.live = False
+        self.health.partitions = dict.fromkeys(sorted(keep), "restoring")
+        self.health.assigned = True
         logger.info("assigned partitions %s", sorted(keep))
 
     async def restore(self, partition: int, positions: Mapping[str, int], *, new: bool) -> None:
@@ -197,10 +209,29 @@ class TaskManager:
         task = self.processor.new_task(partition)
         self.partitions[partition] = Partition(task, dict(positions), dict(positions))
 
+    def revoked(self) -> None:
+        """Note that the group takes the partitions away; what comes back will be assigned again."""
+        self.health.assigned = False
+        self.health.partitions = {}
+
     def live(self, partition: int) -> None:
         """Note that the records of a partition are being fetched."""
         self.partitions[partition].live = True
+        self.health.partitions[partition] = LIVE
         logger.info("partition %d is live", partition)
+
+    def lag(self, log_ends: Mapping[TP, int]) -> None:
+        """Note where the logs of the live partitions end."""
+        self.log_ends = dict(log_ends)
+        self.health.lags(sum(self.lags().values()))
+
+    def lags(self) -> dict[TP, int]:
+        """Return how many offsets of each live partition are not committed."""
+        return {
+            tp: max(0, end - state.committed[tp.topic])
+            for tp, end in self.log_ends.items()
+            if (state := self.partitions.get(tp.partition)) is not None and state.stopped is None
+        }
 
     # -- what the driver noticed ----------------------------------------------------------------------------
 

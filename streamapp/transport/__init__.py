@@ -12,7 +12,7 @@ from streamapp.transport.consumer import Consumer
 SCHEME = "kafkabatch"
 
 
-class Transport(driver.Transport):  # type: ignore[misc]
+class Transport(driver.Transport):
     """Faust's aiokafka transport with our consumer."""
 
     Consumer: ClassVar[type] = Consumer

@@ -10,30 +10,35 @@ Group membership, assignor, recovery and agents stay Faust's. What differs:
 
 from __future__ import annotations
 
+import logging
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from aiokafka.errors import ConsumerStoppedError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from streamapp.runs import Run, TimeOrder
+from streamapp.transport.application import App
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 
 
-class Consumer(driver.Consumer):  # type: ignore[misc]
+class Consumer(driver.Consumer):
     """Faust's consumer, delivering runs."""
 
+    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
     _thread: ConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.manager = self.app.task_manager
-        self.manager.consumer = self
+        self.wiring = cast(App, self.app).wiring
+        self.manager = self.wiring.manager
+        self.manager.attach(self)
         self.membership: Membership | None = None
         self.epoch = 0  # counts assignments and their ends
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
@@ -52,7 +57,7 @@ class Consumer(driver.Consumer):  # type: ignore[misc]
                     await self._turn()
                 else:
                     await self.wait(self.can_resume_flow)
-        except (asyncio.CancelledError, *self.consumer_stopped_errors):
+        except (asyncio.CancelledError, ConsumerStoppedError):
             if not self.app.should_stop:
                 raise
 
@@ -83,7 +88,7 @@ class Consumer(driver.Consumer):  # type: ignore[misc]
         if epoch != self.epoch or not self.flow_active:
             return  # taken away meanwhile: going live again reads the run again
         delivery = self._delivery = Delivery(partition, run, epoch, self.loop.create_future())
-        topic, offset = (run.topic, run.raw.offsets[-1]) if run else (self.app.source_topics[0], 0)
+        topic, offset = (run.topic, run.raw.offsets[-1]) if run else (self.wiring.topics[0], 0)
         tp = TP(topic, partition)
         generation = self.app.consumer_generation_id
         message = ConsumerMessage(
@@ -101,10 +106,19 @@ class Consumer(driver.Consumer):  # type: ignore[misc]
             if order is not None:
                 order.add(tp.topic, columns)
                 self.manager.moved(tp.partition, tp.topic, order.topics[tp.topic].next)
+        self.manager.lag(self._log_ends())
         if fetched.sought_back:
             self.manager.sought_back(fetched.sought_back)
         if fetched.out_of_range:
             await self._jump(fetched.out_of_range)
+
+    def _log_ends(self) -> dict[TP, int]:
+        return {
+            TP(topic, partition): ahead.log_end
+            for partition, order in self._orders.items()
+            for topic, ahead in order.topics.items()
+            if ahead.log_end is not None
+        }
 
     # -- going live -----------------------------------------------------------------------------------------
 
@@ -127,7 +141,7 @@ class Consumer(driver.Consumer):  # type: ignore[misc]
                 await self.crash(error)
 
     async def _bring_to_life(self, epoch: int) -> None:
-        topics = self.app.source_topics
+        topics = self.wiring.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
         self.manager.assigned(partitions)
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
@@ -152,13 +166,12 @@ class Consumer(driver.Consumer):  # type: ignore[misc]
             self._thread.interrupt()
 
     def _new_order(self, partition: int, starts: Mapping[str, int]) -> TimeOrder:
-        options = self.app.run_options
         return TimeOrder(
             partition,
             starts.items(),
-            skew_ms=options.skew_ms,
-            max_idle_ms=options.max_idle_ms,
-            max_records=options.max_records,
+            skew_ms=self.wiring.skew_ms,
+            max_idle_ms=self.wiring.max_idle_ms,
+            max_records=self.wiring.max_records,
         )
 
     def _start(self, tp: TP, committed: int | None, log: tuple[int, int]) -> int:
@@ -204,12 +217,18 @@ class Consumer(driver.Consumer):  # type: ignore[misc]
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         self.abandon()
+        self.manager.revoked()
         await super().on_partitions_revoked(revoked)  # commits, in commit_and_end_transactions
         self.membership = None
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         self.membership = self._thread.membership
         await super().on_partitions_assigned(assigned, generation_id)
+
+    @property
+    def broker_reachable(self) -> bool:
+        """Whether the group's coordinator is known and has not failed to answer."""
+        return self._thread.broker_reachable
 
     # -- offsets: the task manager's ------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import faust
 
 
-class DeliverySchema(faust.Schema):  # type: ignore[misc]
+class DeliverySchema(faust.Schema[Any, Any]):
     """Passes the message's value through."""
 
     def compile(self, app: Any, **_options: Any) -> Callable[..., Awaitable[Any]]:

@@ -8,11 +8,12 @@ aiokafka's. What differs is sought back.
 
 from __future__ import annotations
 
+import logging
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
@@ -25,10 +26,11 @@ from aiokafka.errors import (
     UnknownMemberIdError,
 )
 from aiokafka.structs import OffsetAndMetadata
-from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
+from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streamapp.runs import Columns
+from streamapp.transport.application import App
 from streamapp.transport.columns import decode
 
 # While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and so that
@@ -69,10 +71,12 @@ class Fetched:
         return sum(len(columns.offsets) for columns in self.columns.values())
 
 
-class ConsumerThread(AIOKafkaConsumerThread):  # type: ignore[misc]
+class ConsumerThread(driver.AIOKafkaConsumerThread):
     """Faust's consumer thread, fetching columns."""
 
+    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
     _interrupted = False
+    _flowing = False  # records were fetched lately, or wait to be handed out
 
     async def on_start(self) -> None:
         await super().on_start()
@@ -81,12 +85,23 @@ class ConsumerThread(AIOKafkaConsumerThread):  # type: ignore[misc]
         fetcher._prefetch_backoff = 0.0
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
-        self._idle_wait_ms: int = fetcher._fetch_max_wait_ms
-        self._idle_min_bytes: int = fetcher._fetch_min_bytes
+        self._adapt_waits(fetcher)
+
+    def _adapt_waits(self, fetcher: Any) -> None:
+        idle = fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes
+        flow = min(FLOW_WAIT_MS, idle[0]), max(FLOW_MIN_BYTES, idle[1])
+        plan = fetcher._get_actions_per_node
+
+        def plan_with_waits(assignment: Any) -> Any:
+            flowing = self._flowing or bool(fetcher._records)
+            fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes = flow if flowing else idle
+            return plan(assignment)
+
+        fetcher._get_actions_per_node = plan_with_waits
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
-        for name, value in self.app.fetch_options.items():
+        for name, value in cast(App, self.app).wiring.fetch.items():
             if not hasattr(consumer, f"_{name}"):
                 msg = f"aiokafka's consumer has no attribute '_{name}'"
                 raise AttributeError(msg)
@@ -102,6 +117,11 @@ class ConsumerThread(AIOKafkaConsumerThread):  # type: ignore[misc]
         """Return who we are in the group at this moment."""
         coordinator = self._ensure_consumer()._coordinator
         return Membership(coordinator.generation, coordinator.member_id, coordinator._group_instance_id)
+
+    @property
+    def broker_reachable(self) -> bool:
+        """Whether the group's coordinator is known; aiokafka forgets it when a request to it fails."""
+        return self._consumer is not None and self._consumer._coordinator.coordinator_id is not None
 
     # -- fetch ----------------------------------------------------------------------------------------------
 
@@ -140,11 +160,7 @@ class ConsumerThread(AIOKafkaConsumerThread):  # type: ignore[misc]
                     waiter.cancel()
                 fetched = self._drain(fetcher, wanted)
         self._interrupted = False
-        flowing = bool(fetched.columns)
-        fetcher._fetch_max_wait_ms = min(FLOW_WAIT_MS, self._idle_wait_ms) if flowing else self._idle_wait_ms
-        fetcher._fetch_min_bytes = (
-            max(FLOW_MIN_BYTES, self._idle_min_bytes) if flowing else self._idle_min_bytes
-        )
+        self._flowing = bool(fetched.columns) or timeout == 0
         return fetched
 
     def _drain(self, fetcher: Any, wanted: Mapping[TP, int]) -> Fetched:

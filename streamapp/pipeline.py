@@ -1,0 +1,3 @@
+"""A run's way through the worker: decode, task, effects, outbox."""
+
+from __future__ import annotations

@@ -1,0 +1,75 @@
+"""The Faust app as the driver needs it: what to read, how to cut it, and whom to give it to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import faust
+from faust.types import TP
+
+
+class Manager(Protocol):
+    """Who processes what the driver delivers and decides what is committed."""
+
+    def attach(self, consumer: Any) -> None:
+        """Get to know the driver's consumer, before anything else is called."""
+
+    def assigned(self, partitions: Iterable[int]) -> None:
+        """Forget every other partition; none is live."""
+
+    async def restore(self, partition: int, positions: Mapping[str, int], *, new: bool) -> None:
+        """Make the state of a partition stand at `positions`; `new`: nothing was ever committed for it."""
+
+    def revoked(self) -> None:
+        """Note that the group takes the partitions away."""
+
+    def live(self, partition: int) -> None:
+        """Note that the records of a partition are being fetched."""
+
+    def moved(self, partition: int, topic: str, position: int) -> None:
+        """Note that there is no record left before `position`."""
+
+    def tick_due(self, now: float) -> int | None:
+        """Return a partition that needs a tick, if one does."""
+
+    def seconds_to_tick(self, now: float) -> float:
+        """Return how long a poll may wait."""
+
+    async def commit(self, why: str) -> None:
+        """Commit what is processed, after the run at hand."""
+
+    def lag(self, log_ends: Mapping[TP, int]) -> None:
+        """Note where the logs of the live partitions end."""
+
+    def sought_back(self, partitions: Iterable[TP]) -> None:
+        """Count partitions whose fetch position was not ours."""
+
+    def records_lost(self, tp: TP, position: int, first: int, end: int) -> None:
+        """Report that a log reaches from `first` to `end` and no longer (or not yet) has `position`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What the driver is set up with."""
+
+    manager: Manager
+    topics: tuple[str, ...]  # the sources, in causal order (see `streamapp.runs`)
+    skew_ms: int  # input.skew.ms
+    max_idle_ms: int  # max.task.idle.ms
+    max_records: int  # max.poll.records
+    fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
+
+
+class App(faust.App):
+    """A Faust app whose sources go live when a rebalance is over."""
+
+    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+    wiring: Wiring
+
+    def on_rebalance_end(self) -> None:
+        """Faust has recovered and resumed its flow: what is fetched from now on stays in the queues."""
+        super().on_rebalance_end()
+        cast(Any, self.consumer).go_live()

@@ -1,0 +1,86 @@
+"""A worker whose task answers every record with its topic, offset and place in the order of processing.
+
+`python -m tests.broker.echo_worker`, settings from the environment. What it writes to `predictions` (partition of
+the record, key of the record) is JSON: {"source", "offset", "timestamp", "n", "value"}; n counts the records of the task.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+from confluent_kafka import KafkaError, Producer
+
+from streamapp.app import create_app
+from streamapp.health import Health
+from streamapp.logs import configure_logs
+from streamapp.metrics import Metrics
+from streamapp.runs import Run
+from streamapp.settings import Settings, load_settings
+from streamapp.settings.clients import librdkafka_properties
+from streamapp.state_directory import StateDirectory, default_instance
+from streamapp.worker import check_port, check_topics, run_app
+from topics.definitions import TopicNames
+
+
+class Echo:
+    """The smallest processor: counts, and echoes through an idempotent producer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._topic = TopicNames(settings.topics_prefix).predictions
+        self._lost: KafkaError | None = None
+        self._producer = Producer(
+            librdkafka_properties(settings, linger_ms=5, enable_idempotence=True)
+            | {"on_delivery": self._delivered, "queue.buffering.max.messages": 1_000_000}
+        )
+
+    def _delivered(self, error: KafkaError | None, _message: Any) -> None:
+        self._lost = self._lost or error
+
+    def new_task(self, partition: int) -> dict[str, int]:
+        return {"n": 0}
+
+    def process(self, task: dict[str, int], run: Run) -> None:
+        raw = run.raw
+        for key, value, offset, timestamp in zip(raw.keys, raw.values, raw.offsets, raw.timestamps, strict=True):
+            task["n"] += 1
+            source = raw.topic.rpartition(".")[2]
+            text = value.decode() if value is not None else None
+            echo = {"source": source, "offset": offset, "timestamp": timestamp, "n": task["n"], "value": text}
+            if text == "poison":
+                message = "poisoned"
+                raise ValueError(message)
+            while True:
+                try:
+                    self._producer.produce(self._topic, json.dumps(echo).encode(), key, raw.partition)
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+        self._producer.poll(0)
+
+    def flush(self) -> None:
+        left = self._producer.flush(60)
+        if left or self._lost is not None:
+            message = f"{left} outputs not delivered: {self._lost}"
+            raise RuntimeError(message)
+
+
+def main() -> int:
+    settings = load_settings()
+    instance = settings.group_instance_id or default_instance(0)
+    configure_logs(settings.log_level, settings.log_format, worker=instance)
+    with StateDirectory(settings.state_dir, instance):
+        check_topics(settings)
+        check_port(settings)
+        metrics, health = Metrics(), Health()
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        app = create_app(settings, instance, processor=Echo(settings), metrics=metrics, health=health)
+        return run_app(app, loop, health)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stderr.flush()
+    os._exit(code) if "--exit-now" in sys.argv else sys.exit(code)

@@ -1,0 +1,198 @@
+"""Worker processes of the broker tests, and what they read and write."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+from streamapp.embedded.broker import free_port
+from topics import admin
+from topics.definitions import TopicNames
+
+READY_SECONDS = 60
+
+
+@dataclass
+class Installation:
+    """Topics with a prefix of their own, and the workers on them."""
+
+    servers: str
+    prefix: str
+    partitions: int
+    directory: Path
+    settings: dict[str, str] = field(default_factory=dict)  # environment of every worker
+    module: str = "tests.broker.echo_worker"
+    names: TopicNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = TopicNames(self.prefix)
+        admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1)
+
+    @property
+    def group(self) -> str:
+        return self.prefix + "app"
+
+    def worker(self, name: str, **settings: str) -> "WorkerProcess":
+        environment = {
+            "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.servers,
+            "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
+            "GROVE_KAFKA_SESSION_TIMEOUT_MS": "6000",
+            "GROVE_APPLICATION_ID": self.group,
+            "GROVE_TOPICS_PREFIX": self.prefix,
+            "GROVE_STATE_DIR": str(self.directory / "state"),
+            "GROVE_LOG_FORMAT": "text",
+            "GROVE_WEB_PORT": str(free_port()),
+            **self.settings,
+            **settings,
+        }
+        return WorkerProcess(self.module, environment, self.directory / f"{name}.log")
+
+    def producer(self, **properties: Any) -> Producer:
+        return Producer({"bootstrap.servers": self.servers, "linger.ms": 5, **properties})
+
+    def lag(self) -> int:
+        """Offsets of the sources that the group has not committed, markers and holes included."""
+        sources = (self.names.instances, self.names.labels, self.names.controls)
+        described = admin.describe({"bootstrap.servers": self.servers}, self.names, self.group)
+        return sum(
+            p.end - p.start if p.lag is None else p.lag
+            for topic in described
+            if topic.name in sources
+            for p in topic.partitions
+            if p.end is not None and p.start is not None
+        )
+
+    def wait_for_lag_0(self, seconds: float = 60, alive: Sequence["WorkerProcess"] = ()) -> None:
+        def done() -> bool:
+            for worker in alive:
+                assert worker.code is None, worker.log
+            return self.lag() == 0
+
+        wait_until(done, seconds, lambda: f"lag {self.lag()} after {seconds} s")
+
+    def read(self, topic: str) -> list[dict[str, Any]]:
+        """Everything on a topic (read_committed) as dicts, with `partition` and `key`, in log order per partition."""
+        return list(self._read(topic))
+
+    def _read(self, topic: str) -> Iterator[dict[str, Any]]:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+        with contextlib.closing(consumer):
+            consumer.assign([TopicPartition(topic, p, 0) for p in range(self.partitions)])
+            ended = 0
+            while ended < self.partitions:
+                for message in consumer.consume(1000, 0.2):
+                    error = message.error()
+                    if error is not None:
+                        assert error.code() == KafkaError._PARTITION_EOF, error
+                        ended += 1
+                        continue
+                    yield {
+                        "partition": message.partition(),
+                        "key": message.key(),
+                        **orjson.loads(message.value()),
+                    }
+
+
+class WorkerProcess:
+    """One worker as a child process; ends with the block."""
+
+    def __init__(self, module: str, environment: dict[str, str], log: Path) -> None:
+        self._module = module
+        self._environment = environment
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self.web = f"http://127.0.0.1:{environment['GROVE_WEB_PORT']}"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(10)
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module],
+                env={**os.environ, **self._environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        assert self._process is not None
+        return self._process.poll()
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def page(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(self.web + path, timeout=5) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metric(self, name: str) -> float:
+        """Sum of a metric over its labels."""
+        lines = [line for line in self.page("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{"))]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def wait_until_ready(self) -> None:
+        def ready() -> bool:
+            assert self.code is None, self.log
+            try:
+                return self.page("/readyz")[0] == 200
+            except urllib.error.URLError:
+                return False
+
+        wait_until(ready, READY_SECONDS, lambda: self.log)
+
+    def terminate(self, seconds: float = 30) -> int:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(seconds)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+
+def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str], every: float = 0.1) -> None:
+    """Ask a process or broker, which has no event to wait for, until it says so."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, said()
+        time.sleep(every)
