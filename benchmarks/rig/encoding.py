@@ -1,4 +1,4 @@
-"""Rows as record values, written independently of `topics`: as a producer elsewhere would (docs/records.md)."""
+"""Rows as record values, written independently of `topics`: as other producers would (docs/records.md)."""
 
 from __future__ import annotations
 

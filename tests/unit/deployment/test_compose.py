@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import shutil
+import subprocess
 
 import jsonschema
 import pytest
 
-from tests.unit.deployment.manifests import ROOT, compose, compose_schema, our_services
+from tests.unit.deployment.manifests import COMPOSE, ROOT, compose, compose_schema, our_services
 
 SERVICES = compose()["services"]
-
-
-def without_extensions(document):
-    return {key: value for key, value in document.items() if not key.startswith("x-")}
 
 
 def test_it_is_a_compose_file():
@@ -25,6 +23,11 @@ def test_the_schema_refuses_a_misspelt_key():
     broken = {"services": {"kafka": {"image": "apache/kafka:4.1.1", "depend_on": []}}}
     with pytest.raises(jsonschema.ValidationError, match="depend_on"):
         jsonschema.validate(broken, compose_schema(), cls=jsonschema.Draft7Validator)
+
+
+@pytest.mark.skipif(shutil.which("docker-compose") is None, reason="needs docker-compose (no engine)")
+def test_docker_compose_reads_it():
+    subprocess.run(["docker-compose", "--file", COMPOSE, "config", "--quiet"], check=True, timeout=60)
 
 
 def test_the_services_that_make_a_pipeline_are_there():
