@@ -1,13 +1,13 @@
 """Schema of a model's records: attributes with their values, and classes; immutable and shared.
 
 Equal schemas are one object (``is`` compares them, ``uid`` stands for them in arrays), and the ways from a
-schema to its next (one class, one value, one attribute more) are remembered, so that ten thousand models that
-grow alike share a handful of objects.
+schema to its next (one class, one value, one attribute more) are remembered, so that ten thousand models
+that grow alike share a handful of objects.
 
-What a schema *declares* and what it has *taken in* since are kept apart: the range of information gain, Laplace
-shares and branches of a test depend on the number of classes and values a model knows, and a batch must not
-make a class known before its first record was learned. So kernels count from what is declared, and raise that
-count when a model learns something new.
+What a schema *declares* and what it has *taken in* since are kept apart: the range of information gain,
+Laplace shares and branches of a test depend on the number of classes and values a model knows, and a batch must
+not make a class known before its first record was learned. So kernels count from what is declared, and raise
+that count when a model learns something new.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kind = Literal["numeric", "nominal"]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` ones take in new values."""
+    """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values."""
 
     name: str
     kind: Kind = "numeric"
@@ -38,6 +38,7 @@ class Attribute:
     open: bool = False
 
     def __post_init__(self) -> None:
+        """Refuse contradictions."""
         if self.kind not in ("numeric", "nominal"):
             msg = f"kind={self.kind!r} of attribute {self.name!r} must be 'numeric' or 'nominal'"
             raise SchemaError(msg)
@@ -76,6 +77,7 @@ class Schema:
     _uids: ClassVar[itertools.count[int]] = itertools.count()
 
     def __post_init__(self) -> None:
+        """Index classes and values."""
         object.__setattr__(self, "_class_codes", {c: i for i, c in enumerate(self.classes)})
         codes = tuple({v: i for i, v in enumerate(a.values)} for a in self.attributes)
         object.__setattr__(self, "_value_codes", codes)
@@ -112,7 +114,7 @@ class Schema:
 
     @classmethod
     def infer(cls, names: Sequence[str], kinds: Sequence[Kind], *, max_classes: int = 64) -> Schema:
-        """Return the schema of a first record: nominal attributes, classes and the list of features are open."""
+        """Return the schema of a first record: its nominal attributes, classes and features are open."""
         attributes = [
             Attribute(name, kind, open=kind == "nominal") for name, kind in zip(names, kinds, strict=True)
         ]
@@ -204,7 +206,7 @@ class Schema:
         return self._step(("class", label), classes=(*self.classes, label))
 
     def with_value(self, attribute: int, value: str) -> Schema:
-        """Return the schema that also knows a value of an open attribute (itself, once MAX_VALUES are known)."""
+        """Return the schema that also knows a value of an open attribute (itself once MAX_VALUES are)."""
         old = self.attributes[attribute]
         if value in self._value_codes[attribute]:
             return self
@@ -287,9 +289,11 @@ class Schema:
         return cls._of(content)
 
     def __repr__(self) -> str:
+        """Return the schema's size, not its content."""
         return f"Schema(uid={self.uid}, attributes={self.n_attributes}, classes={self.n_classes})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as JSON, so that the copy is this object again."""
         return Schema.from_json, (self.to_json(),)
 
 

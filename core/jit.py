@@ -40,7 +40,7 @@ ir: Any = importlib.import_module("llvmlite.ir")
 types: Any = numba.types
 cgutils: Any = importlib.import_module("numba.core.cgutils")
 arrayobj: Any = importlib.import_module("numba.np.arrayobj")
-extending: Any = importlib.import_module("numba.extending")
+intrinsic: Any = importlib.import_module("numba.extending").intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,6 +120,7 @@ class _Entry:
     __slots__ = ("__wrapped__", "_call", "_dispatcher", "_signature")
 
     def __init__(self, dispatcher: Any, signature: str) -> None:
+        """Take numba's dispatcher and the signature it will get."""
         self._dispatcher = dispatcher
         self._signature = signature
         self._call: Any = None
@@ -134,6 +135,7 @@ class _Entry:
             self._call = self._dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel."""
         if self._call is None:
             self.compile()
         return self._call(*arguments)
@@ -152,110 +154,128 @@ def warm() -> float:
     return time.perf_counter() - start
 
 
-if DISABLED:
-    _registered: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_registered: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
-    def register(words: Any) -> None:
-        """Remember an array by its address (without the compiler an address alone leads nowhere)."""
+
+def register(words: Any) -> None:
+    """Remember an array by its address, if there is no compiler: then an address alone leads nowhere."""
+    if DISABLED:
         _registered[words.ctypes.data] = words
 
-    def words_at(address: int) -> tuple[Any, Any]:
-        """Return the words at an address as (int64[:], float64[:])."""
-        words = _registered[int(address)]
-        return words, words.view(np.float64)
 
-    def part(array: Any, start: int, n: int) -> Any:
-        """Return ``array[start : start + n]``."""
-        return array[start : start + n]
+# Plain versions
 
-    def bits(value: float) -> Any:
-        """Return the bits of a float64 as int64."""
-        return np.float64(value).view(np.int64)
 
-    def from_bits(value: int) -> Any:
-        """Return the float64 with these bits."""
-        return np.int64(value).view(np.float64)
+def _plain_words_at(address: int) -> tuple[Any, Any]:
+    words = _registered[int(address)]
+    return words, words.view(np.float64)
 
-    def prefetch(address: int) -> None:
-        """Ask for the cache line at an address."""
 
-else:
+def _plain_part(array: Any, start: int, n: int) -> Any:
+    return array[start : start + n]
 
-    def register(words: Any) -> None:
-        """Do nothing: compiled code finds an array by its address."""
 
-    def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a function of (typing context, argument types) a compiled operation of those arguments."""
-        return extending.intrinsic(function)
+def _plain_bits(value: float) -> Any:
+    return np.float64(value).view(np.int64)
 
-    @intrinsic
-    def _int_pointer(_typing: Any, _address: Any) -> Any:
-        return types.CPointer(types.int64)(types.int64), _cast_to_pointer
 
-    @intrinsic
-    def _float_pointer(_typing: Any, _address: Any) -> Any:
-        return types.CPointer(types.float64)(types.int64), _cast_to_pointer
+def _plain_from_bits(value: int) -> Any:
+    return np.int64(value).view(np.float64)
 
-    def _cast_to_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+def _plain_prefetch(address: int) -> None:
+    pass
+
+
+# Compiled versions: (typing context, argument types) -> (signature, generator of the instructions)
+
+
+def _int_pointer(_typing: Any, _address: Any) -> Any:
+    return types.CPointer(types.int64)(types.int64), _cast_to_pointer
+
+
+def _float_pointer(_typing: Any, _address: Any) -> Any:
+    return types.CPointer(types.float64)(types.int64), _cast_to_pointer
+
+
+def _cast_to_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+
+def _part(_typing: Any, array: Any, _start: Any, _n: Any) -> Any:
+    if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
+        return None
+    return array(array, types.intp, types.intp), _cut
+
+
+def _cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Build an array over a part of another one's memory, without an owner."""
+    kind = signature.args[0]
+    source = arrayobj.make_array(kind)(context, builder, arguments[0])
+    result = arrayobj.make_array(kind)(context, builder)
+    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    arrayobj.populate_array(
+        result,
+        data=builder.gep(source.data, [arguments[1]]),
+        shape=cgutils.pack_array(builder, [arguments[2]]),
+        strides=cgutils.pack_array(builder, [size]),
+        itemsize=size,
+        meminfo=None,
+        parent=None,
+    )
+    return result._getvalue()  # noqa: SLF001
+
+
+def _bits(_typing: Any, _value: Any) -> Any:
+    return types.int64(types.float64), _bitcast
+
+
+def _from_bits(_typing: Any, _value: Any) -> Any:
+    return types.float64(types.int64), _bitcast
+
+
+def _bitcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+
+def _prefetch(_typing: Any, _address: Any) -> Any:
+    return types.void(types.int64), _call_prefetch
+
+
+def _call_prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
+    )
+    # For writing, to be kept in all caches, data.
+    builder.call(function, [builder.inttoptr(arguments[0], byte), number(1), number(3), number(1)])
+    return context.get_dummy_value()
+
+
+def _compiled_words_at() -> Callable[[int], tuple[Any, Any]]:
+    carray, ints_at, floats_at = numba.carray, intrinsic(_int_pointer), intrinsic(_float_pointer)
 
     @kernel
     def words_at(address: int) -> tuple[Any, Any]:
-        """Return the words at an address as (int64[:], float64[:])."""
         return (
-            numba.carray(_int_pointer(address), _UNBOUNDED, np.int64),
-            numba.carray(_float_pointer(address), _UNBOUNDED, np.float64),
+            carray(ints_at(address), _UNBOUNDED, np.int64),
+            carray(floats_at(address), _UNBOUNDED, np.float64),
         )
 
-    @intrinsic
-    def part(_typing: Any, array: Any, _start: Any, _n: Any) -> Any:
-        """Return ``array[start : start + n]`` of a contiguous array, unchecked; the array must outlive it."""
-        if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
-            return None
-        signature = array(array, types.intp, types.intp)
+    return words_at
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kind = signature.args[0]
-            source = arrayobj.make_array(kind)(context, builder, arguments[0])
-            result = arrayobj.make_array(kind)(context, builder)
-            size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-            arrayobj.populate_array(
-                result,
-                data=builder.gep(source.data, [arguments[1]]),
-                shape=cgutils.pack_array(builder, [arguments[2]]),
-                strides=cgutils.pack_array(builder, [size]),
-                itemsize=size,
-                meminfo=None,
-                parent=None,
-            )
-            return result._getvalue()  # noqa: SLF001
 
-        return signature, generate
+words_at: Callable[[int], tuple[Any, Any]] = _plain_words_at if DISABLED else _compiled_words_at()
+"""Return the words at an address as (int64[:], float64[:])."""
 
-    @intrinsic
-    def bits(_typing: Any, _value: Any) -> Any:
-        """Return the bits of a float64 as int64."""
-        return types.int64(types.float64), _bitcast
+part: Callable[[Any, int, int], Any] = _plain_part if DISABLED else intrinsic(_part)
+"""Return ``array[start : start + n]`` of a contiguous array, unchecked; the array must outlive it."""
 
-    @intrinsic
-    def from_bits(_typing: Any, _value: Any) -> Any:
-        """Return the float64 with these bits."""
-        return types.float64(types.int64), _bitcast
+bits: Callable[[float], Any] = _plain_bits if DISABLED else intrinsic(_bits)
+"""Return the bits of a float64 as int64."""
 
-    def _bitcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+from_bits: Callable[[Any], Any] = _plain_from_bits if DISABLED else intrinsic(_from_bits)
+"""Return the float64 with these bits."""
 
-    @intrinsic
-    def prefetch(_typing: Any, _address: Any) -> Any:
-        """Ask for the cache line at an address."""
-        return types.void(types.int64), _prefetch
-
-    def _prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        number = ir.IntType(32)
-        pointer = builder.inttoptr(arguments[0], byte)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
-        )
-        builder.call(function, [pointer, number(1), number(3), number(1)])
-        return context.get_dummy_value()
+prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(_prefetch)
+"""Ask for the cache line at an address, which need not be valid."""

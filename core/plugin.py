@@ -53,6 +53,7 @@ class Parameters:
     family: ClassVar[str]
 
     def __post_init__(self) -> None:
+        """Check and convert every parameter."""
         for declared in dataclasses.fields(self):
             if declared.metadata:
                 value = check(declared.name, getattr(self, declared.name), declared.metadata)
@@ -66,6 +67,11 @@ class Parameters:
     def to_dict(self) -> dict[str, Any]:
         """Return name and parameters as a spec writes them."""
         return {"name": self.name} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the numeric parameters in the order of their fields, for the kernels."""
+        values = (getattr(self, f.name) for f in dataclasses.fields(self) if f.metadata.get("type"))
+        return tuple(float(value) for value in values)
 
 
 def check(name: str, value: Any, metadata: Any) -> Any:

@@ -1,0 +1,180 @@
+"""Making, growing and carrying over the buffer of a model.
+
+There is one way to change sizes, whatever the reason (more nodes, a class, a value, an attribute more, a
+background tree coming or going): lay out a new buffer and copy section by section. What is new in it is as if
+it had been there from the beginning, so that it does not matter when it came.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core import evaluation
+from core.plan import Plan
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints, TreeShape, TreeView
+
+
+def new_model(plan: Plan) -> Ints:
+    """Return the buffer of a model with a one-leaf tree that has seen nothing."""
+    shape = plan.shape(1, 1)
+    start = int(plan.ints[at.PLAN_TREES])
+    ints = at.aligned_words(start + shape.words)
+    floats = ints.view(np.float64)
+    ints[at.MODEL_WORDS] = start + shape.words
+    ints[at.MODEL_MAIN] = start
+    ints[at.MODEL_CLASSES] = plan.schema.declared_classes
+    write_states(plan, floats)
+    write_declared_values(plan, ints)
+    clear_tree(plan, tree_view(plan, ints, start, shape))
+    plant(plan, ints, floats, start)
+    return ints
+
+
+def write_states(plan: Plan, floats: Floats) -> None:
+    """Write the initial states of detector, query strategy and budget."""
+    for word, plugin in (
+        (at.PLAN_DETECTOR, plan.spec.drift),
+        (at.PLAN_QUERY, plan.spec.query),
+        (at.PLAN_BUDGET, plan.spec.budget),
+    ):
+        state = plugin.initial()
+        start = int(plan.ints[word])
+        floats[start : start + len(state)] = state
+
+
+def write_declared_values(plan: Plan, ints: Ints) -> None:
+    """Count the declared values of the nominal attributes as seen."""
+    start = int(plan.ints[at.PLAN_VALUES_SEEN])
+    for j, attribute in enumerate(plan.values_index):
+        ints[start + j] = plan.schema.declared_values[attribute]
+
+
+def tree_shape(plan: Plan, ints: Ints, t: int) -> TreeShape:
+    """Return the shape of the tree block at word t."""
+    return plan.shape(int(ints[t + at.TREE_NODE_CAPACITY]), int(ints[t + at.TREE_SLOT_CAPACITY]))
+
+
+def tree_view(plan: Plan, ints: Ints, t: int, shape: TreeShape | None = None) -> TreeView:
+    """Return views of the tree block at word t."""
+    return TreeView(ints, ints.view(np.float64), t, shape or tree_shape(plan, ints, t))
+
+
+def clear_tree(plan: Plan, tree: TreeView) -> None:
+    """Write an empty tree: every record in the state that unused records have."""
+    tree.ints[:] = 0
+    at.write_tree_header(tree.header, tree.shape)
+    tree.header[at.TREE_FREE] = -1
+    tree.node_ints[:, at.NODE_PARENT] = -1
+    tree.node_ints[:, at.NODE_SLOT] = -1
+    plan.spec.learner.numeric_observer.clear(tree.numeric)
+    plan.spec.learner.nominal_observer.clear(tree.nominal)
+
+
+def plant(plan: Plan, ints: Ints, floats: Floats, t: int) -> None:
+    """Make the root of an empty tree: a leaf that has seen nothing."""
+    ints[t + at.TREE_NODES] = 1
+    ints[t + at.TREE_SLOTS] = 1
+    ints[t + at.TREE_LEAVES] = 1
+    ints[t + at.TREE_HEADER + at.NODE_SLOT] = 0
+    leaf = t + int(ints[t + at.TREE_LEAVES_AT])
+    floats[leaf + at.LEAF_NEXT] = plan.spec.learner.schedule.first()
+
+
+def live_nodes(plan: Plan, ints: Ints, t: int) -> int:
+    """Return the number of nodes of a tree, absent branches not counted."""
+    tree = tree_view(plan, ints, t)
+    kinds = tree.node_ints[: int(ints[t + at.TREE_NODES]), at.NODE_KIND]
+    return int(np.count_nonzero(kinds != at.ABSENT))
+
+
+def relayout(
+    old_plan: Plan,
+    old: Ints,
+    plan: Plan,
+    *,
+    main: tuple[int, int] | None = None,
+    background: tuple[int, int] | None = None,
+) -> Ints:
+    """Return a new buffer with the state of an old one.
+
+    ``main`` and ``background`` give the room for (nodes, leaf records), by default what they have now. The plan
+    may be that of a grown schema. Background trees that do not exist stay away.
+    """
+    trees = [int(old[at.MODEL_MAIN])]
+    rooms = [main or room(old, trees[0])]
+    if old[at.MODEL_BACKGROUND]:
+        trees.append(int(old[at.MODEL_BACKGROUND]))
+        rooms.append(background or room(old, trees[1]))
+    shapes = [plan.shape(*capacity) for capacity in rooms]
+    start = int(plan.ints[at.PLAN_TREES])
+    words = start + sum(shape.words for shape in shapes)
+    new = at.aligned_words(words)
+    new[: at.MODEL_HEADER] = old[: at.MODEL_HEADER]
+    new[at.MODEL_WORDS] = words
+    _copy_sections(old_plan, old, plan, new)
+    position = start
+    for header, t, shape in zip((at.MODEL_MAIN, at.MODEL_BACKGROUND), trees, shapes, strict=False):
+        new[header] = position
+        source = tree_view(old_plan, old, t)
+        target = tree_view(plan, new, position, shape)
+        clear_tree(plan, target)
+        _copy_tree(old_plan, source, plan, target)
+        position += shape.words
+    return new
+
+
+def room(ints: Ints, t: int) -> tuple[int, int]:
+    """Return the room for (nodes, leaf records) of a tree."""
+    return int(ints[t + at.TREE_NODE_CAPACITY]), int(ints[t + at.TREE_SLOT_CAPACITY])
+
+
+def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
+    """Copy the states of detector, query strategy and budget, the evaluation, and the values seen."""
+    first, end = int(plan.ints[at.PLAN_DETECTOR]), int(plan.ints[at.PLAN_EVALUATION])
+    new[first:end] = old[first:end]
+    evaluation.repack(old_plan, old, plan, new)
+    write_declared_values(plan, new)
+    source, target = int(old_plan.ints[at.PLAN_VALUES_SEEN]), int(plan.ints[at.PLAN_VALUES_SEEN])
+    n = len(old_plan.values_index)
+    new[target : target + n] = old[source : source + n]
+
+
+def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -> None:
+    """Copy a tree into an empty one with as much room or more, perhaps for more classes, values, attributes."""
+    target.header[at.TREE_NODES] = source.header[at.TREE_NODES]
+    for word in (at.TREE_SLOTS, at.TREE_FREE, at.TREE_LEAVES, at.TREE_DEPTH, at.TREE_SPLITS):
+        target.header[word] = source.header[word]
+    for word in (at.TREE_ATTEMPTS, at.TREE_LABELS, at.TREE_STOPPED):
+        target.header[word] = source.header[word]
+    nodes, slots = int(source.header[at.TREE_NODES]), int(source.header[at.TREE_SLOTS])
+    k = source.shape.classes
+    target.node_ints[:nodes, : at.NODE_FIELDS + k] = source.node_ints[:nodes]
+    target.leaf_ints[:slots, : at.LEAF_FIELDS + k] = source.leaf_ints[:slots, : at.LEAF_FIELDS + k]
+    learner = plan.spec.learner
+    index = values_carried(old_plan, plan)
+    _copy_statistics(learner.numeric_observer.axes, source.numeric[:slots], target.numeric[:slots], index)
+    _copy_statistics(learner.nominal_observer.axes, source.nominal[:slots], target.nominal[:slots], index)
+
+
+def _copy_statistics(axes: tuple[str | int, ...], source: Floats, target: Floats, values: Ints) -> None:
+    """Copy observer statistics: other axes grow at their end, the value axis wherever an attribute's room ends."""
+    corner = (slice(None), *(slice(size) for size in source.shape[1:]))
+    if "value" not in axes:
+        target[corner] = source
+        return
+    axis = 1 + axes.index("value")
+    where = [*corner]
+    where[axis] = slice(None)
+    slices = np.moveaxis(target[tuple(where)], axis, 0)
+    for old, new in enumerate(values):
+        if new >= 0:
+            slices[new] = np.moveaxis(source, axis, 0)[old]
+
+
+def values_carried(old_plan: Plan, plan: Plan) -> Ints:
+    """Return, for each position on the old value axis, its position on the new one."""
+    index = np.full(int(old_plan.ints[at.PLAN_VALUES]), -1, dtype=np.int64)
+    for attribute, (first, size) in old_plan.values_index.items():
+        index[first : first + size] = plan.values_index[attribute][0] + np.arange(size)
+    return index

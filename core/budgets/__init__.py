@@ -1,0 +1,1 @@
+"""Budgets: whether a label may be asked for at all."""

@@ -1,0 +1,1 @@
+"""Split criteria: how impure a distribution of classes is."""

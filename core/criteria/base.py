@@ -1,0 +1,37 @@
+"""Split criteria: one column function, from which gains follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core import registry
+from core.plugin import Parameters, number
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion(Parameters):
+    """How impure a distribution of class masses is.
+
+    The module's kernel ``impurity(masses, k, n, out, total)`` writes, for each of n columns of
+    ``masses`` (float64[class, column]), mass times impurity to ``out`` and mass to ``total``. The conditional
+    impurity of a split is the sum of that over its branches, divided by its mass; the merit of a split is the
+    impurity before it minus that (ALGORITHMS section 2.3).
+    """
+
+    family: ClassVar[str] = "criteria"
+
+    min_branch_frac: float = number(0.0, at_least=0.0, at_most=0.5)
+    """At least two branches must hold more than this share of the weight; 0: no such rule."""
+
+    null_merit_is_gain: ClassVar[bool] = True
+    """Whether MOA measures "no split" on the scale of its merits (else it is minus infinity there)."""
+
+    def merit_range(self, classes: int) -> float:
+        """Return the range R of the merit for the confidence bound."""
+        raise NotImplementedError
+
+
+def dispatcher() -> Any:
+    """Return ``impurity(kind, …)`` over all criteria."""
+    return registry.dispatch("criteria", "impurity", "masses, k, n, out, total")

@@ -1,0 +1,33 @@
+"""Gini impurity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.criteria.base import Criterion
+from core.jit import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Criterion):
+    """``1 - Σ π_c²`` before the split minus its mean after it: ``"criterion": "gini"``."""
+
+    def merit_range(self, classes: int) -> float:
+        """Return 1, as MOA does, though two classes reach only ½ [D2]."""
+        return 1.0
+
+
+@kernel
+def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+    """Write ``W·G = W - Σ w_c² / W`` and W for each of n columns."""
+    for j in range(n):
+        total[j] = masses[0, j]
+        out[j] = masses[0, j] * masses[0, j]
+    for c in range(1, k):
+        row = masses[c]
+        for j in range(n):
+            total[j] += row[j]
+            out[j] += row[j] * row[j]
+    for j in range(n):
+        out[j] = total[j] - out[j] / total[j] if total[j] > 0.0 else 0.0

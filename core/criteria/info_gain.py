@@ -1,0 +1,43 @@
+"""Information gain in bits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.criteria.base import Criterion
+from core.jit import kernel
+from core.plugin import number
+from core.special import x_log2_x
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Criterion):
+    """Entropy before the split minus mean entropy after it: ``"criterion": "info_gain"``.
+
+    A split whose weight, but for ``min_branch_frac`` of it, goes down one branch is no suggestion.
+    """
+
+    min_branch_frac: float = number(0.01, at_least=0.0, at_most=0.5)
+
+    null_merit_is_gain: ClassVar[bool] = False
+
+    def merit_range(self, classes: int) -> float:
+        """Return lg max(K, 2)."""
+        return math.log2(max(classes, 2))
+
+
+@kernel
+def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+    """Write ``W·H = W lg W - Σ w_c lg w_c`` and W for each of n columns."""
+    for j in range(n):
+        total[j] = masses[0, j]
+        out[j] = x_log2_x(masses[0, j])
+    for c in range(1, k):
+        row = masses[c]
+        for j in range(n):
+            total[j] += row[j]
+            out[j] += x_log2_x(row[j])
+    for j in range(n):
+        out[j] = x_log2_x(total[j]) - out[j]

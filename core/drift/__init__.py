@@ -1,0 +1,1 @@
+"""Drift detectors: alarms on the errors of a model."""

@@ -1,0 +1,40 @@
+"""Drift detectors: one number a labelled record (1 = the prediction was wrong), one level back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from core import registry
+from core.plugin import Parameters
+
+IN_CONTROL: Final = 0
+WARNING: Final = 1
+DRIFT: Final = 2
+
+LEVELS: Final = ("in-control", "warning", "drift")
+
+
+@dataclass(frozen=True, slots=True)
+class Detector(Parameters):
+    """Watches the errors of predictions made before training.
+
+    The module's kernel ``update(knobs, at, floats, state, error) -> level`` gets the parameters at
+    ``knobs[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a drift
+    a detector forgets at its next input, so that the alarm can be read.
+    """
+
+    family: ClassVar[str] = "drift"
+
+    def initial(self) -> tuple[float, ...]:
+        """Return the state of a new model."""
+        return ()
+
+    def error_rate(self, state: Any) -> float:
+        """Return the error rate the detector believes in (state: float64[n])."""
+        return 0.0
+
+
+def dispatcher() -> Any:
+    """Return ``update(kind, …)`` over all detectors."""
+    return registry.dispatch("drift", "update", "knobs, at, floats, state, error")

@@ -1,0 +1,77 @@
+"""DDM: drift when the error rate leaves its minimum (Gama et al. 2004)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
+from core.jit import kernel
+from core.plugin import count, number
+
+# State: inputs since the last reset plus one, error rate p, smallest p+s with its p and s, errors, alarm pending
+N: Final = 0
+P: Final = 1
+MIN_SUM: Final = 2
+MIN_P: Final = 3
+MIN_S: Final = 4
+ERRORS: Final = 5
+ALARM: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Detector):
+    """Error rate p with deviation s against the smallest ``p + s`` so far (ALGORITHMS section 10).
+
+    ``{"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}``. Warning at
+    ``p + s > p_min + warning·s_min``, drift likewise; no verdict before ``warm_up`` inputs. A stream without an
+    error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the minima are taken
+    only once e errors have been seen since the last reset.
+    """
+
+    warm_up: int = count(30, at_least=1)
+    warning: float = number(2.0, above=0.0)
+    drift: float = number(3.0, above=0.0)
+    min_errors: int = count(0, at_least=0)
+
+    def initial(self) -> tuple[float, ...]:
+        """Return the state of a detector that has seen nothing."""
+        return (1.0, 1.0, math.inf, math.inf, math.inf, 0.0, 0.0)
+
+    def error_rate(self, state: Any) -> float:
+        """Return p."""
+        return float(state[P])
+
+
+@kernel
+def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level; state: float64[7] from ``state`` on."""
+    if floats[state + ALARM] != 0.0:
+        floats[state + N] = 1.0
+        floats[state + P] = 1.0
+        floats[state + MIN_SUM] = math.inf
+        floats[state + MIN_P] = math.inf
+        floats[state + MIN_S] = math.inf
+        floats[state + ERRORS] = 0.0
+        floats[state + ALARM] = 0.0
+    n = floats[state + N]
+    p = floats[state + P] + (error - floats[state + P]) / n
+    s = math.sqrt(p * (1.0 - p) / n)
+    n += 1.0
+    floats[state + N] = n
+    floats[state + P] = p
+    floats[state + ERRORS] += error
+    warm_up, warning, drift, min_errors = knobs[at], knobs[at + 1], knobs[at + 2], knobs[at + 3]
+    if n < warm_up:
+        return IN_CONTROL
+    if p + s <= floats[state + MIN_SUM] and floats[state + ERRORS] >= min_errors:
+        floats[state + MIN_SUM] = p + s
+        floats[state + MIN_P] = p
+        floats[state + MIN_S] = s
+    if n > warm_up and p + s > floats[state + MIN_P] + drift * floats[state + MIN_S]:
+        floats[state + ALARM] = 1.0
+        return DRIFT
+    if p + s > floats[state + MIN_P] + warning * floats[state + MIN_S]:
+        return WARNING
+    return IN_CONTROL

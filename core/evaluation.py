@@ -1,0 +1,138 @@
+"""Prequential evaluation: each prediction is judged before its label is learned, over all and over a window.
+
+Kept as exact counts: labels, predictions and hits per class, and for the window the codes themselves, packed
+into 2·b bits a record (b = bits of a class code), so that windowed kappa and F1 are exact too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from core.jit import kernel
+from core.plan import Plan
+from core.tree import layout as at
+from core.tree.layout import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How well a model predicts; shares are in [0, 1], 0 before anything was judged."""
+
+    records: int
+    labels: int
+    accuracy: float
+    accuracy_windowed: float
+    kappa: float
+    kappa_windowed: float
+    f1_rarer: float
+    """F1 of the class with the fewest labels among those that have any."""
+    f1_rarer_windowed: float
+    label_share: float
+    """Labels learned per record answered."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+def read(plan: Plan, ints: Ints) -> Evaluation:
+    """Return the evaluation of a model's buffer."""
+    start = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
+    classes = plan.schema.n_classes
+    rows = ints[start : start + at.EVALUATION_ROWS * classes].reshape(at.EVALUATION_ROWS, classes)
+    accuracy, kappa, f1 = _measures(*rows[: at.EVALUATION_WINDOW])
+    accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[at.EVALUATION_WINDOW :])
+    records, labels = int(ints[at.MODEL_RECORDS]), int(ints[at.MODEL_LABELS])
+    return Evaluation(
+        records=records,
+        labels=labels,
+        accuracy=accuracy,
+        accuracy_windowed=accuracy_windowed,
+        kappa=kappa,
+        kappa_windowed=kappa_windowed,
+        f1_rarer=f1,
+        f1_rarer_windowed=f1_windowed,
+        label_share=labels / records if records else 0.0,
+    )
+
+
+def _measures(actual: Ints, predicted: Ints, hit: Ints) -> tuple[float, float, float]:
+    """Return accuracy, kappa and F1 of the rarer class from counts per class."""
+    n = int(actual.sum())
+    if n == 0:
+        return 0.0, 0.0, 0.0
+    right = int(hit.sum())
+    # Whole numbers as long as possible: (p0 - pe)/(1 - pe) with p0 = right/n, pe = Σ actual·predicted / n².
+    chance = sum(int(a) * int(p) for a, p in zip(actual, predicted, strict=True))
+    kappa = (right * n - chance) / (n * n - chance) if n * n > chance else 0.0
+    rarer = min((c for c in range(len(actual)) if actual[c] > 0), key=lambda c: actual[c])
+    f1 = 2 * int(hit[rarer]) / (int(actual[rarer]) + int(predicted[rarer]))
+    return right / n, kappa, f1
+
+
+@kernel
+def judge(plan: Any, ints: Any, label: int, prediction: int) -> None:
+    """Count one judged prediction."""
+    section = plan[at.PLAN_EVALUATION]
+    classes = plan[at.PLAN_CLASSES]
+    rows = section + at.EVALUATION_FIELDS
+    position = ints[section + at.EVALUATION_NEXT]
+    bits = plan[at.PLAN_CODE_BITS]
+    per_word = 32 // bits
+    word = rows + at.EVALUATION_ROWS * classes + position // per_word
+    shift = 2 * bits * (position % per_word)
+    mask = (1 << bits) - 1
+    window = rows + at.EVALUATION_WINDOW * classes
+    old = ints[word] >> shift
+    if ints[section + at.EVALUATION_COUNT] >= plan[at.PLAN_WINDOW]:
+        _count(ints, window, classes, old & mask, (old >> bits) & mask, -1)
+    ints[word] ^= ((old ^ (label | (prediction << bits))) & ((1 << 2 * bits) - 1)) << shift
+    _count(ints, window, classes, label, prediction, 1)
+    _count(ints, rows, classes, label, prediction, 1)
+    ints[section + at.EVALUATION_COUNT] += 1
+    ints[section + at.EVALUATION_NEXT] = position + 1 if position + 1 < plan[at.PLAN_WINDOW] else 0
+
+
+@kernel
+def _count(ints: Any, rows: int, classes: int, label: int, prediction: int, step: int) -> None:
+    """Add to the counts of labels, predictions and hits."""
+    ints[rows + at.EVALUATION_ACTUAL * classes + label] += step
+    ints[rows + at.EVALUATION_PREDICTED * classes + prediction] += step
+    if label == prediction:
+        ints[rows + at.EVALUATION_HIT * classes + label] += step
+
+
+def repack(old_plan: Plan, old: Ints, new_plan: Plan, new: Ints) -> None:
+    """Copy the evaluation section of a model to the layout of a schema with more classes."""
+    old_at, new_at = int(old_plan.ints[at.PLAN_EVALUATION]), int(new_plan.ints[at.PLAN_EVALUATION])
+    new[new_at : new_at + at.EVALUATION_FIELDS] = old[old_at : old_at + at.EVALUATION_FIELDS]
+    k, grown = old_plan.schema.n_classes, new_plan.schema.n_classes
+    old_rows = old[old_at + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * k].reshape(at.EVALUATION_ROWS, k)
+    new_rows = new[new_at + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * grown]
+    new_rows.reshape(at.EVALUATION_ROWS, grown)[:, :k] = old_rows
+    window = int(old_plan.ints[at.PLAN_WINDOW])
+    source = _window(old_plan, old)
+    target = _window(new_plan, new)
+    bits, new_bits = int(old_plan.ints[at.PLAN_CODE_BITS]), int(new_plan.ints[at.PLAN_CODE_BITS])
+    if bits == new_bits:
+        target[:] = source
+        return
+    position = np.arange(window)
+    pairs = source[position // (32 // bits)] >> (2 * bits * (position % (32 // bits)))
+    mask = (1 << bits) - 1
+    pairs = (pairs & mask) | (((pairs >> bits) & mask) << new_bits)
+    np.bitwise_or.at(
+        target, position // (32 // new_bits), pairs << (2 * new_bits * (position % (32 // new_bits)))
+    )
+
+
+def _window(plan: Plan, ints: Ints) -> Ints:
+    """Return the packed words of the window."""
+    start = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
+    start += at.EVALUATION_ROWS * plan.schema.n_classes
+    return ints[
+        start : start + at.window_words(int(plan.ints[at.PLAN_WINDOW]), int(plan.ints[at.PLAN_CODE_BITS]))
+    ]

@@ -1,0 +1,61 @@
+"""What happened to a model while a run was processed; ``row`` is the row of the run, ``model`` the table index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at a row of a run."""
+
+    row: int
+    model: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split(Event):
+    """A leaf became an inner node."""
+
+    node: int
+    """Its number; parents come before children, the root is 0."""
+    attribute: int
+    test: Literal["numeric", "category", "multiway"]
+    value: float
+    """Threshold or value code; 0 for a multiway test."""
+    merits: tuple[float, float]
+    """Of the best and of the second best attribute."""
+    bound: float
+    """ε, in the unit of the merits."""
+    n: float
+    """Labelled weight behind the decision."""
+    reason: Literal["gap", "tie", "only"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift(Event):
+    """The level of the drift detector changed."""
+
+    level: Literal["in-control", "warning", "drift"]
+    detector: str
+    error_rate: float
+    action: Literal[
+        "none", "background tree started", "background tree dropped", "background tree took over", "new tree"
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationDue(Event):
+    """Another ``evaluation.every`` predictions have been judged."""
+
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthStopped(Event):
+    """A leaf should have split, but the tree has reached ``max_leaves`` or ``max_bytes``: it grows no more."""
+
+    leaves: int

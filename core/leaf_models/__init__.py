@@ -1,0 +1,1 @@
+"""Leaf models: what a leaf predicts."""

@@ -1,0 +1,63 @@
+"""Adaptive naive Bayes: majority class or naive Bayes, whichever has been right more often at this leaf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.jit import kernel
+from core.leaf_models import mc, nb
+from core.leaf_models.base import LeafModel
+from core.tree import layout as at
+from core.tree.routing import leaf_at
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(LeafModel):
+    """Naive Bayes unless the majority class was right for more weight: ``"leaf_model": "nba"`` (section 2.8).
+
+    Both are scored on each record before the leaf learns it.
+    """
+
+
+@kernel
+def votes(
+    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, x: Any, xs: Any, out: Any
+) -> tuple[int, int]:
+    """Write the votes of the better model; the memo is naive Bayes' class, if it was the better."""
+    if ints[node + at.NODE_KIND] == at.LEAF:
+        leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+        if floats[leaf + at.LEAF_MAJORITY_RIGHT] <= floats[leaf + at.LEAF_BAYES_RIGHT]:
+            best, _ = nb.votes(plan, knobs, ints, floats, t, node, x, xs, out)
+            return best, best
+    return mc.votes(plan, knobs, ints, floats, t, node, x, xs, out)
+
+
+@kernel
+def account(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    x: Any,
+    xs: Any,
+    label: int,
+    weight: float,
+    memo: int,
+    scratch: Any,
+) -> None:
+    """Count the weight that each of the two gets right."""
+    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+    if plan[at.PLAN_MOA] != 0 and ints[node + at.NODE_REACH] == 0:
+        # MOA: an empty distribution has no majority, but the first maximum of no votes is class 0.
+        floats[leaf + at.LEAF_BAYES_RIGHT] += weight if label == 0 else 0.0
+        return
+    bayes = memo
+    if bayes < 0:
+        bayes = nb.prediction(plan, knobs, ints, floats, t, node, x, xs, scratch)
+    if mc.majority(plan, ints, floats, t, node) == label:
+        floats[leaf + at.LEAF_MAJORITY_RIGHT] += weight
+    if bayes == label:
+        floats[leaf + at.LEAF_BAYES_RIGHT] += weight

@@ -1,0 +1,127 @@
+"""Model: a spec, a schema, and one buffer of words that is its whole state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core import arena, evaluation, jit
+from core.errors import SchemaError
+from core.evaluation import Evaluation
+from core.features import Schema
+from core.plan import Plan
+from core.spec import Spec
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The size of a model and what it has been through; the counts of the tree that answers."""
+
+    leaves: int
+    nodes: int
+    depth: int
+    splits: int
+    attempts: int
+    labels: int
+    """Labels learned by the model."""
+    records: int
+    """Records answered."""
+    version: int
+    """Labels learned when the next record is answered."""
+    requests: int
+    """Labels asked for."""
+    rebuilds: int
+    """Trees replaced after a drift."""
+    growth_stopped: bool
+    """The tree reached its leaf cap."""
+
+
+class Model:
+    """State of one model; kernels reach it through a ModelTable."""
+
+    __slots__ = ("floats", "ints", "plan")
+
+    def __init__(self, plan: Plan, ints: Ints) -> None:
+        """Take a plan and a buffer that was laid out for it."""
+        self.plan = plan
+        self.use(ints)
+
+    @staticmethod
+    def create(spec: Spec, schema: Schema) -> Model:
+        """Return a model that has seen nothing."""
+        plan = Plan.of(spec, schema)
+        return Model(plan, arena.new_model(plan))
+
+    def use(self, ints: Ints) -> None:
+        """Take a buffer as the model's state."""
+        self.ints: Ints = ints
+        self.floats: Floats = ints.view(np.float64)
+        jit.register(ints)
+
+    @property
+    def spec(self) -> Spec:
+        """What the model was built from."""
+        return self.plan.spec
+
+    @property
+    def schema(self) -> Schema:
+        """What its records look like."""
+        return self.plan.schema
+
+    @property
+    def address(self) -> int:
+        """Where the buffer lies."""
+        address: int = self.ints.ctypes.data
+        return address
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state."""
+        return self.ints.nbytes
+
+    def summary(self) -> Summary:
+        """Return the model's size and counters."""
+        ints = self.ints
+        t = int(ints[at.MODEL_MAIN])
+        return Summary(
+            leaves=int(ints[t + at.TREE_LEAVES]),
+            nodes=arena.live_nodes(self.plan, ints, t),
+            depth=int(ints[t + at.TREE_DEPTH]),
+            splits=int(ints[t + at.TREE_SPLITS]),
+            attempts=int(ints[t + at.TREE_ATTEMPTS]),
+            labels=int(ints[at.MODEL_LABELS]),
+            records=int(ints[at.MODEL_RECORDS]),
+            version=int(ints[at.MODEL_LABELS]),
+            requests=int(ints[at.MODEL_REQUESTS]),
+            rebuilds=int(ints[at.MODEL_REBUILDS]),
+            growth_stopped=bool(ints[t + at.TREE_STOPPED]),
+        )
+
+    def evaluation(self) -> Evaluation:
+        """Return the prequential evaluation so far."""
+        return evaluation.read(self.plan, self.ints)
+
+    def adopt(self, schema: Schema) -> None:
+        """Take in a schema that has grown from the model's own; the state means the same as before."""
+        if schema is self.schema:
+            return
+        if not schema.extends(self.schema):
+            msg = (
+                "schema must extend the model's: the same attributes, values and classes first, then new ones"
+            )
+            raise SchemaError(msg)
+        if schema.n_attributes > self.schema.n_attributes and self.ints[self.main + at.TREE_NODES] > 1:
+            msg = "schema must have the model's attributes: after the first split no feature can be added"
+            raise SchemaError(msg)
+        plan = Plan.of(self.spec, schema)
+        ints = arena.relayout(self.plan, self.ints, plan)
+        self.plan = plan
+        self.use(ints)
+
+    @property
+    def main(self) -> int:
+        """First word of the tree that answers."""
+        return int(self.ints[at.MODEL_MAIN])

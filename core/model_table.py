@@ -1,0 +1,185 @@
+"""ModelTable: many models behind one compiled call, and the decisions between the calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core import run
+from core.errors import SchemaError
+from core.events import EvaluationDue, Event
+from core.model import Model
+from core.run import LABELLED as LABELLED
+from core.run import ON_REQUEST as ON_REQUEST
+
+FIRST_CAPACITY: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a run was answered with; columns by row."""
+
+    prediction: npt.NDArray[np.int32]
+    """Class code, -1 while the model knows no class."""
+    probability: npt.NDArray[np.float64]
+    """Normalised votes [row, class], zeros where nothing has been learned yet."""
+    asked: npt.NDArray[np.bool_]
+    """The label is asked for."""
+    version: npt.NDArray[np.int64]
+    """Labels the model had learned when it answered."""
+    events: list[Event]
+
+
+class ModelTable:
+    """Models by index. The table keeps the buffers alive whose addresses the kernels get."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._models: list[Model | None] = []
+        self._free: list[int] = []
+        self._addresses = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._plans = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._columns = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._classes = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of models."""
+        return len(self._models) - len(self._free)
+
+    def add(self, model: Model) -> int:
+        """Take in a model and return its index."""
+        if self._free:
+            index = self._free.pop()
+            self._models[index] = model
+        else:
+            index = len(self._models)
+            self._models.append(model)
+            if index == len(self._addresses):
+                for name in ("_addresses", "_plans", "_columns", "_classes"):
+                    setattr(
+                        self, name, np.concatenate((getattr(self, name), np.zeros(index, dtype=np.int64)))
+                    )
+        self.refresh(index)
+        return index
+
+    def remove(self, index: int) -> None:
+        """Forget a model; its index may be given out again."""
+        self.model(index)
+        self._models[index] = None
+        self._addresses[index] = self._plans[index] = self._columns[index] = self._classes[index] = 0
+        self._free.append(index)
+
+    def model(self, index: int) -> Model:
+        """Return the model at an index."""
+        model = self._models[index] if 0 <= index < len(self._models) else None
+        if model is None:
+            msg = f"model={index} must be the index of a model in the table"
+            raise IndexError(msg)
+        return model
+
+    def refresh(self, index: int) -> None:
+        """Note where a model's buffer lies now: to be called after ``adopt`` on a model of the table."""
+        model = self.model(index)
+        self._addresses[index] = model.address
+        self._plans[index] = model.plan.address
+        self._columns[index] = model.schema.n_attributes
+        self._classes[index] = model.schema.n_classes
+
+    def answer(
+        self,
+        model: npt.NDArray[np.int64],
+        x: npt.NDArray[np.float64],
+        label: npt.NDArray[np.int32],
+        weight: npt.NDArray[np.float64],
+        mode: int = LABELLED,
+    ) -> Answers:
+        """Answer a run of rows in order, learning the labels that come with them.
+
+        model: int64[n]; x: float64[n, D] with at least each model's columns, nominal values as codes, missing
+        NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n] > 0. In LABELLED mode a
+        row with a label is test-then-train, and labels are asked for only on rows without one; in ON_REQUEST
+        mode a label is used only if the strategy asks for it.
+        """
+        n = len(model)
+        answers = Answers(
+            prediction=np.full(n, -1, dtype=np.int32),
+            probability=np.zeros((n, self._widest(model))),
+            asked=np.zeros(n, dtype=np.bool_),
+            version=np.zeros(n, dtype=np.int64),
+            events=[],
+        )
+        self._run(model, x, label, weight, answers, mode)
+        return answers
+
+    def learn(
+        self,
+        model: npt.NDArray[np.int64],
+        x: npt.NDArray[np.float64],
+        label: npt.NDArray[np.int32],
+        weight: npt.NDArray[np.float64],
+        predicted: npt.NDArray[np.int32],
+        requested: npt.NDArray[np.bool_],
+    ) -> list[Event]:
+        """Learn labels that arrived later, in order; return what happened.
+
+        predicted: int32[n], the class answered then (-1 not known: neither evaluation nor detector see the
+        row); requested: bool[n], the label had been asked for. x is routed through the tree of now [D58].
+        """
+        if len(label) and label.min() < 0:
+            msg = f"label={label.min()} must be at least 0: learning needs a class for every row"
+            raise SchemaError(msg)
+        answers = Answers(
+            prediction=np.ascontiguousarray(predicted, dtype=np.int32),
+            probability=np.zeros((len(model), self._widest(model))),
+            asked=np.ascontiguousarray(requested, dtype=np.bool_),
+            version=np.zeros(len(model), dtype=np.int64),
+            events=[],
+        )
+        self._run(model, x, label, weight, answers, run.LEARN_ONLY)
+        return answers.events
+
+    def _widest(self, model: npt.NDArray[np.int64]) -> int:
+        """Return the largest number of classes of the models of a run."""
+        return int(self._classes[model].max()) if len(model) else 0
+
+    def _run(
+        self,
+        model: npt.NDArray[np.int64],
+        x: npt.NDArray[np.float64],
+        label: npt.NDArray[np.int32],
+        weight: npt.NDArray[np.float64],
+        answers: Answers,
+        mode: int,
+    ) -> None:
+        """Drive the kernel from decision to decision."""
+        n = len(model)
+        if x.ndim != 2 or not len(x) == len(label) == len(weight) == n:
+            msg = f"x, label and weight must have one row for each of {n} rows of model"
+            raise SchemaError(msg)
+        if n and self._columns[model].max() > x.shape[1]:
+            msg = f"x must have at least {self._columns[model].max()} columns, not {x.shape[1]}"
+            raise SchemaError(msg)
+        arguments = (
+            np.require(model, np.int64, ["C", "W"]),
+            np.require(x, np.float64, ["C", "W"]),
+            np.require(label, np.int32, ["C", "W"]),
+            np.require(weight, np.float64, ["C", "W"]),
+            answers.prediction,
+            answers.probability,
+            answers.asked,
+            answers.version,
+            mode,
+        )
+        cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
+        while reason := run.run(self._addresses, self._plans, *arguments, cursor):
+            row = int(cursor[run.CURSOR_ROW])
+            index = int(arguments[0][row])
+            if reason == run.EVALUATION_DUE:
+                answers.events.append(EvaluationDue(row, index, self.model(index).evaluation()))
+            elif reason == run.UNKNOWN_CLASS:
+                known = self.model(index).schema.n_classes
+                msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
+                raise SchemaError(msg)

@@ -1,0 +1,1 @@
+"""Attribute observers: what a leaf remembers of its records, and the tests it can propose from that."""

@@ -1,0 +1,75 @@
+"""Attribute observers: the statistics of a leaf, per kind of attribute.
+
+A *numeric* observer handles all numeric attributes of a leaf at once, a *nominal* one all nominal attributes;
+a tree has one of each. The statistics are a run of words in the leaf record whose shape is made of the axes
+"class", "attribute" (numeric attributes) and "value" (values of all nominal attributes, one after another).
+
+Kernels of a module (``at``: where the leaf's statistics begin; ``k``: classes known):
+
+numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
+         ``propose_numeric(plan, knobs, floats, at, k, left, right, value) -> candidates per attribute``
+            writes class masses on both sides of each candidate to ``left``/``right`` (float64[class, column],
+            column = attribute·candidates + candidate) and the thresholds to ``value`` (NaN: no candidate)
+         ``masses_numeric(plan, knobs, floats, at, k, position, value, left, right)``
+            writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
+            has never had anything to do with
+         ``log_densities_numeric(plan, knobs, floats, at, k, xs, out)`` adds ln f(x_a | c) of all attributes
+         ``densities_numeric(plan, knobs, floats, at, k, xs, out)`` multiplies with them instead (MOA)
+nominal  ``update_nominal(plan, knobs, ints, floats, at, label, x, weight)``
+         ``masses_nominal(plan, floats, at, k, out)`` writes class masses per value to float64[class, value]
+         ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from core import registry
+from core.plugin import Parameters
+
+MAX_CANDIDATES: Final = 100
+"""Largest number of thresholds per attribute that an observer may propose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observer(Parameters):
+    """What a leaf keeps of its records."""
+
+    family: ClassVar[str] = "observers"
+    kind: ClassVar[str]
+    """The attributes it observes: "numeric" or "nominal"."""
+    axes: ClassVar[tuple[str | int, ...]]
+    """Shape of a leaf's statistics; words stand for sizes that the schema gives."""
+
+    def shape(self, classes: int, attributes: int, values: int) -> tuple[int, ...]:
+        """Return the shape of a leaf's statistics."""
+        sizes = {"class": classes, "attribute": attributes, "value": values}
+        return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in self.axes)
+
+    def clear(self, statistics: Any) -> None:
+        """Write the statistics of a leaf that has seen nothing (float64[…, shape])."""
+        statistics[...] = 0.0
+
+
+def numeric_dispatcher() -> tuple[Any, ...]:
+    """Return update, propose, masses, log densities and densities over the numeric observers."""
+    common = "plan, knobs, floats, at, k"
+    return (
+        registry.dispatch("observers", "update_numeric", "plan, knobs, floats, at, label, xs, weight"),
+        registry.dispatch("observers", "propose_numeric", f"{common}, left, right, value"),
+        registry.dispatch("observers", "masses_numeric", f"{common}, position, value, left, right"),
+        registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, out"),
+        registry.dispatch("observers", "densities_numeric", f"{common}, xs, out"),
+    )
+
+
+def nominal_dispatcher() -> tuple[Any, ...]:
+    """Return update, masses, log densities and densities over the nominal observers."""
+    common = "plan, knobs, ints, floats, at, k"
+    return (
+        registry.dispatch("observers", "update_nominal", "plan, knobs, ints, floats, at, label, x, weight"),
+        registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, out"),
+        registry.dispatch("observers", "log_densities_nominal", f"{common}, x, out"),
+        registry.dispatch("observers", "densities_nominal", f"{common}, x, out"),
+    )

@@ -1,0 +1,229 @@
+"""One normal distribution per class and numeric attribute, ten thresholds to choose from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from core.jit import kernel, part
+from core.observers.base import MAX_CANDIDATES, Observer
+from core.plugin import count
+from core.special import LN2, LN_SQRT_2PI, exp, log2, normal_cdf
+from core.tree import layout
+
+WEIGHT: Final = 0
+MEAN: Final = 1
+M2: Final = 2  # weighted squared deviations from the mean
+LOW: Final = 3
+HIGH: Final = 4
+STATISTICS: Final = 5
+
+LN_FLOOR: Final = math.log(1e-300)
+FAR: Final = 40.0
+"""A z whose Φ is 0 or 1 to the last bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Observer):
+    """Weight, mean, squared deviations and range (ALGORITHMS section 2.4a; Welford's update).
+
+    ``candidates`` thresholds lie evenly between the smallest and the largest value of the leaf. Layout
+    [class][statistic][attribute]: an update touches one class and runs along the attributes.
+    """
+
+    candidates: int = count(10, at_least=1, at_most=MAX_CANDIDATES)
+
+    kind: ClassVar[str] = "numeric"
+    axes: ClassVar[tuple[str | int, ...]] = ("class", STATISTICS, "attribute")
+
+    def clear(self, statistics: Any) -> None:
+        """Write no weight, and ranges that any value widens."""
+        statistics[...] = 0.0
+        statistics[..., LOW, :] = math.inf
+        statistics[..., HIGH, :] = -math.inf
+
+
+@kernel
+def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> None:
+    """Take in one record; xs: float64[attribute], not finite = missing.
+
+    ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``. A missing value gets weight 0 instead of a
+    branch, so that the loop runs in vectors.
+    """
+    d = plan[layout.PLAN_NUMERIC]
+    row = at + label * STATISTICS * d
+    n = part(floats, row + WEIGHT * d, d)
+    mean = part(floats, row + MEAN * d, d)
+    m2 = part(floats, row + M2 * d, d)
+    for a in range(d):
+        known = xs[a] - xs[a] == 0.0
+        x = xs[a] if known else mean[a]
+        w = weight if known else 0.0
+        total = n[a] + w
+        delta = x - mean[a]
+        moved = mean[a] + w * delta / total if known else mean[a]
+        n[a] = total
+        mean[a] = moved
+        m2[a] += w * delta * (x - moved)
+    low = part(floats, row + LOW * d, d)
+    high = part(floats, row + HIGH * d, d)
+    for a in range(d):
+        x = xs[a] if xs[a] - xs[a] == 0.0 else math.nan
+        low[a] = x if x < low[a] else low[a]
+        high[a] = x if x > high[a] else high[a]
+
+
+@kernel
+def _thresholds(plan: Any, knobs: Any, floats: Any, at: int, k: int, candidates: int, value: Any) -> None:
+    """Write ``lo + (hi - lo)/(B + 1)·i`` for i = 1 … B, NaN where that is not strictly inside the range."""
+    d = plan[layout.PLAN_NUMERIC]
+    for a in range(d):
+        low, high = math.inf, -math.inf
+        for c in range(k):
+            row = at + c * STATISTICS * d + a
+            low = min(low, floats[row + LOW * d])
+            high = max(high, floats[row + HIGH * d])
+        step = (high - low) / (candidates + 1.0)
+        for i in range(candidates):
+            v = step * (i + 1.0) + low
+            value[a * candidates + i] = v if low < v < high else math.nan
+
+
+@kernel
+def _deviation(n: float, m2: float) -> float:
+    """Return the standard deviation, 0 for a weight of at most 1."""
+    return math.sqrt(m2 / (n - 1.0)) if n > 1.0 else 0.0
+
+
+@kernel
+def _standardised(v: float, low: float, high: float, mean: float, deviation: float) -> float:
+    """Return the z of a threshold; far out where a class lies on one side of it altogether."""
+    if v < low:
+        return -FAR
+    if v >= high:
+        return FAR
+    if deviation > 0.0:
+        return (v - mean) / deviation
+    return FAR if v >= mean else -FAR
+
+
+@kernel
+def propose_numeric(
+    plan: Any, knobs: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
+) -> int:
+    """Write thresholds and class masses on both sides; left, right: float64[class, attribute·B + i]."""
+    d = plan[layout.PLAN_NUMERIC]
+    candidates = int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+    _thresholds(plan, knobs, floats, at, k, candidates, value)
+    for c in range(k):
+        below, weight = left[c], right[c]
+        row = at + c * STATISTICS * d
+        for a in range(d):
+            n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
+            low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
+            deviation = _deviation(n, floats[row + M2 * d + a])
+            for i in range(a * candidates, (a + 1) * candidates):
+                below[i] = _standardised(value[i], low, high, mean, deviation)
+                weight[i] = n
+        if plan[layout.PLAN_MOA] != 0:
+            _take_density_out(plan, floats, row, candidates, below, weight)
+        else:
+            for i in range(d * candidates):
+                below[i] = weight[i] * normal_cdf(below[i])
+                weight[i] = max(weight[i] - below[i], 0.0)
+    return candidates
+
+
+@kernel
+def _take_density_out(plan: Any, floats: Any, row: int, candidates: int, below: Any, weight: Any) -> None:
+    """Turn z and weight into masses the way MOA does.
+
+    It takes the density at the threshold out of the lower part and puts it back: that cancels up to rounding,
+    which shows where a deviation is tiny.
+    """
+    d = plan[layout.PLAN_NUMERIC]
+    for a in range(d):
+        deviation = _deviation(floats[row + WEIGHT * d + a], floats[row + M2 * d + a])
+        for i in range(a * candidates, (a + 1) * candidates):
+            below[i], weight[i] = _moa_masses(below[i], weight[i], deviation)
+
+
+@kernel
+def _moa_masses(z: float, n: float, deviation: float) -> tuple[float, float]:
+    """Return the masses at or below and above a threshold, with MOA's rounding."""
+    equal = 0.0
+    if deviation > 0.0 and abs(z) < FAR:
+        equal = n * (exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * deviation))
+    below = n * normal_cdf(z) - equal
+    return below + equal, max(n - equal - below, 0.0)
+
+
+@kernel
+def masses_numeric(
+    plan: Any,
+    knobs: Any,
+    floats: Any,
+    at: int,
+    k: int,
+    position: int,
+    value: float,
+    left: Any,
+    right: Any,
+) -> None:
+    """Write the class masses at or below a threshold of attribute ``position`` and above it."""
+    d = plan[layout.PLAN_NUMERIC]
+    for c in range(k):
+        row = at + c * STATISTICS * d + position
+        n, low, high = floats[row], floats[row + LOW * d], floats[row + HIGH * d]
+        deviation = _deviation(n, floats[row + M2 * d])
+        z = _standardised(value, low, high, floats[row + MEAN * d], deviation)
+        if plan[layout.PLAN_MOA] != 0:
+            left[c], right[c] = _moa_masses(z, n, deviation)
+        else:
+            left[c] = n * normal_cdf(z)
+            right[c] = max(n - left[c], 0.0)
+        if n == 0.0 or value < low:
+            left[c] = -1.0
+        if n == 0.0 or value >= high:
+            right[c] = -1.0
+
+
+@kernel
+def log_densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+    """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
+
+    Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0.
+    """
+    d = plan[layout.PLAN_NUMERIC]
+    for c in range(k):
+        row = at + c * STATISTICS * d
+        n = part(floats, row + WEIGHT * d, d)
+        mean = part(floats, row + MEAN * d, d)
+        m2 = part(floats, row + M2 * d, d)
+        for a in range(d):
+            variance = m2[a] / (n[a] - 1.0) if n[a] > 1.0 else 0.0
+            delta = xs[a] - mean[a]
+            spread = max(variance, 1e-300)
+            density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
+            at_point = 0.0 if delta == 0.0 and n[a] > 0.0 else LN_FLOOR
+            density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
+            out[c] += density if xs[a] - xs[a] == 0.0 else 0.0
+
+
+@kernel
+def densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+    """Multiply out[c] with the densities, which may underflow (MOA)."""
+    d = plan[layout.PLAN_NUMERIC]
+    for c in range(k):
+        row = at + c * STATISTICS * d
+        for a in range(d):
+            if xs[a] - xs[a] == 0.0:
+                n = floats[row + WEIGHT * d + a]
+                delta = xs[a] - floats[row + MEAN * d + a]
+                deviation = _deviation(n, floats[row + M2 * d + a])
+                if deviation > 0.0:
+                    scale = 1.0 / (math.sqrt(2.0 * math.pi) * deviation)
+                    out[c] *= scale * math.exp(-(delta * delta / (2.0 * deviation * deviation)))
+                elif n == 0.0 or delta != 0.0:
+                    out[c] *= 0.0

@@ -1,0 +1,98 @@
+"""Weight per class and value of every nominal attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.jit import kernel
+from core.observers.base import Observer
+from core.plugin import flag
+from core.special import LN2, log2
+from core.tree import layout
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Observer):
+    """Counts ``nom[class, value]`` (ALGORITHMS section 2.5), the values of all attributes side by side.
+
+    Proposes one branch per value (multiway) and each value against the rest (binary); only the latter with
+    ``binary_splits``.
+    """
+
+    binary_splits: bool = flag(False)
+
+    kind: ClassVar[str] = "nominal"
+    axes: ClassVar[tuple[str | int, ...]] = ("class", "value")
+
+
+@kernel
+def code_of(value: float, room: int) -> int:
+    """Return the code of a value, -1 if it is missing or unknown."""
+    return int(value) if 0.0 <= value < room else -1
+
+
+@kernel
+def update_nominal(
+    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, label: int, x: Any, weight: float
+) -> None:
+    """Take in one record; x: float64[column]."""
+    row = at + label * plan[layout.PLAN_VALUES]
+    table = plan[layout.PLAN_NOMINAL_TABLE]
+    for j in range(plan[layout.PLAN_NOMINAL]):
+        entry = table + j * layout.NOMINAL_FIELDS
+        value = x[plan[entry + layout.NOMINAL_COLUMN]]
+        if 0.0 <= value < plan[entry + layout.NOMINAL_ROOM]:
+            floats[row + plan[entry + layout.NOMINAL_FIRST] + int(value)] += weight
+
+
+@kernel
+def masses_nominal(plan: Any, floats: Any, at: int, k: int, out: Any) -> None:
+    """Write class masses per value, out: float64[class, value]."""
+    values = plan[layout.PLAN_VALUES]
+    for c in range(k):
+        for v in range(values):
+            out[c, v] = floats[at + c * values + v]
+
+
+@kernel
+def log_densities_nominal(
+    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, k: int, x: Any, out: Any
+) -> None:
+    """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing."""
+    table = plan[layout.PLAN_NOMINAL_TABLE]
+    for j in range(plan[layout.PLAN_NOMINAL]):
+        entry = table + j * layout.NOMINAL_FIELDS
+        code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
+        if code >= 0:
+            values = ints[plan[layout.PLAN_VALUES_SEEN] + j]
+            for c in range(k):
+                row = at + c * plan[layout.PLAN_VALUES] + plan[entry + layout.NOMINAL_FIRST]
+                total = 0.0
+                for v in range(values):
+                    total += floats[row + v]
+                out[c] += LN2 * (log2(floats[row + code] + 1.0) - log2(total + values))
+
+
+@kernel
+def densities_nominal(
+    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, k: int, x: Any, out: Any
+) -> None:
+    """Multiply out[c] with MOA's shares: |V| is the largest value seen with the class, plus one."""
+    table = plan[layout.PLAN_NOMINAL_TABLE]
+    for j in range(plan[layout.PLAN_NOMINAL]):
+        entry = table + j * layout.NOMINAL_FIELDS
+        code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
+        if code >= 0:
+            for c in range(k):
+                row = at + c * plan[layout.PLAN_VALUES] + plan[entry + layout.NOMINAL_FIRST]
+                total = 0.0
+                reach = 0
+                for v in range(plan[entry + layout.NOMINAL_ROOM]):
+                    total += floats[row + v]
+                    if floats[row + v] > 0.0:
+                        reach = v + 1
+                if reach > 0:
+                    out[c] *= (floats[row + code] + 1.0) / (total + reach)
+                else:
+                    out[c] = 0.0

@@ -1,0 +1,131 @@
+"""Plan: what all models of one spec and one schema share, laid out for the kernels.
+
+A plan is no state. It holds counts, kinds, parameters and the positions of attributes and sections in one
+buffer of words; models point to it, so that ten thousand of them read the same cache lines.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from core import jit, registry, rng
+from core.features import Schema
+from core.plugin import Parameters
+from core.spec import Spec
+from core.tree import layout as at
+from core.tree.layout import TreeShape
+
+MIN_ROOM = 4
+"""Room for values that an open attribute begins with; it doubles."""
+
+
+class Plan:
+    """The shared part of the models of a spec and a schema; ``Plan.of`` gives equal two the same object."""
+
+    __slots__ = ("__weakref__", "address", "floats", "ints", "schema", "spec", "values_index")
+
+    def __init__(self, spec: Spec, schema: Schema) -> None:
+        """Lay out the plan of a spec and a schema."""
+        self.spec = spec
+        self.schema = schema
+        numeric = [i for i, a in enumerate(schema.attributes) if a.kind == "numeric"]
+        nominal = [i for i, a in enumerate(schema.attributes) if a.kind == "nominal"]
+        rooms = [_room(len(schema.attributes[i].values), schema.attributes[i].open) for i in nominal]
+        firsts = np.concatenate(([0], np.cumsum(rooms, dtype=np.int64))).astype(np.int64)
+        self.values_index = {i: (int(firsts[j]), rooms[j]) for j, i in enumerate(nominal)}
+
+        parameters: list[tuple[int, Parameters]] = [
+            (at.PLAN_NUMERIC_OBSERVER, spec.learner.numeric_observer),
+            (at.PLAN_NOMINAL_OBSERVER, spec.learner.nominal_observer),
+            (at.PLAN_CRITERION, spec.learner.criterion),
+            (at.PLAN_LEAF_MODEL, spec.learner.leaf_model),
+            (at.PLAN_DRIFT, spec.drift),
+            (at.PLAN_STRATEGY, spec.query),
+            (at.PLAN_BUDGETING, spec.budget),
+        ]
+        numeric_table = at.PLAN_HEADER
+        nominal_table = numeric_table + len(numeric)
+        first_parameter = nominal_table + at.NOMINAL_FIELDS * len(nominal)
+        constants = [plugin.constants() for _, plugin in parameters]
+        words = first_parameter + sum(map(len, constants))
+        self.ints = ints = at.aligned_words(words)
+        self.floats = floats = ints.view(np.float64)
+        jit.register(ints)
+        self.address = ints.ctypes.data
+
+        ints[at.PLAN_ATTRIBUTES] = schema.n_attributes
+        ints[at.PLAN_NUMERIC] = len(numeric)
+        ints[at.PLAN_NOMINAL] = len(nominal)
+        ints[at.PLAN_VALUES] = firsts[-1]
+        ints[at.PLAN_CLASSES] = schema.n_classes
+        ints[at.PLAN_CONTIGUOUS] = numeric == list(range(len(numeric)))
+        ints[at.PLAN_OPEN_VALUES] = any(a.open for a in schema.attributes)
+        ints[at.PLAN_MOA] = spec.learner.compat == "moa"
+        ints[at.PLAN_NUMERIC_TABLE] = numeric_table
+        ints[numeric_table:nominal_table] = numeric
+        ints[at.PLAN_NOMINAL_TABLE] = nominal_table
+        table = ints[nominal_table:first_parameter].reshape(len(nominal), at.NOMINAL_FIELDS)
+        table[:, at.NOMINAL_COLUMN] = nominal
+        table[:, at.NOMINAL_FIRST] = firsts[:-1]
+        table[:, at.NOMINAL_ROOM] = rooms
+        self._write_sections()
+        ints[at.PLAN_WINDOW] = spec.evaluation.window
+        ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)
+        ints[at.PLAN_EVERY] = spec.evaluation.every
+        ints[at.PLAN_QUERY_KEY] = np.uint64(rng.stream_key(spec.seed, rng.QUERY_DECISION)).view(np.int64)
+        position = first_parameter
+        for (word, plugin), values in zip(parameters, constants, strict=True):
+            ints[word] = registry.kind(plugin.family, plugin.name)
+            ints[word + 1] = position
+            floats[position : position + len(values)] = values
+            position += len(values)
+
+    def _write_sections(self) -> None:
+        """Write where a model's sections begin: fixed for a plan, whatever its trees do."""
+        spec, ints = self.spec, self.ints
+        position = at.MODEL_HEADER
+        for word, size in (
+            (at.PLAN_DETECTOR, len(spec.drift.initial())),
+            (at.PLAN_QUERY, len(spec.query.initial())),
+            (at.PLAN_BUDGET, len(spec.budget.initial())),
+            (at.PLAN_EVALUATION, at.evaluation_words(self.schema.n_classes, spec.evaluation.window)),
+            (at.PLAN_VALUES_SEEN, len(self.values_index)),
+            (at.PLAN_TREES, 0),
+        ):
+            ints[word] = position
+            position += size
+
+    @staticmethod
+    def of(spec: Spec, schema: Schema) -> Plan:
+        """Return the plan of a spec and a schema."""
+        return _plan(spec, schema)
+
+    def shape(self, nodes: int, slots: int) -> TreeShape:
+        """Return the shape of a tree with room for so many nodes and leaf records."""
+        classes, learner = self.schema.n_classes, self.spec.learner
+        counts = (classes, int(self.ints[at.PLAN_NUMERIC]), int(self.ints[at.PLAN_VALUES]))
+        return TreeShape(
+            classes=classes,
+            numeric=learner.numeric_observer.shape(*counts),
+            nominal=learner.nominal_observer.shape(*counts),
+            nodes=nodes,
+            slots=slots,
+        )
+
+
+def _room(values: int, is_open: bool) -> int:
+    """Return the room for an attribute's values: exact, or for an open attribute the next power of two."""
+    return (
+        max(MIN_ROOM, 1 << (values - 1).bit_length())
+        if is_open and values
+        else MIN_ROOM
+        if is_open
+        else values
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _plan(spec: Spec, schema: Schema) -> Plan:
+    return Plan(spec, schema)

@@ -1,0 +1,263 @@
+"""A run of rows over a table of models: the compiled loop.
+
+One call handles a whole run, whatever the number of models: row by row, in order,
+
+    START     count the record, route it, predict, decide whether to ask for its label
+    JUDGE     with a label: evaluate the prediction, tell the detector      → LEVEL_CHANGED
+    LEARN     train the main tree                                           → LEAF_DUE, BRANCH_MISSING
+    SHADOW    during a warning: train the background tree                   → LEAF_DUE, BRANCH_MISSING
+    FINISH    count the label                                               → EVALUATION_DUE
+
+and returns to Python with a reason wherever a decision is due. The cursor remembers row and phase, and the next
+call goes on exactly there: where a run is cut changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from core.budgets import base as budgets
+from core.drift import base as drift
+from core.evaluation import judge
+from core.jit import kernel, part, words_at
+from core.leaf_models import base as leaf_models
+from core.observers import base as observers
+from core.queries import base as queries
+from core.tree import layout as at
+from core.tree.routing import leaf_at, route
+from core.tree.statistics import count_label, largest_share
+
+# Modes
+LABELLED: Final = 0
+"""A row with a label is test-then-train at once; a row without one may have its label asked for."""
+ON_REQUEST: Final = 1
+"""Every row may have its label asked for; a label is used only if it was (offline active learning)."""
+LEARN_ONLY: Final = 2
+"""Rows were answered before: judge the stored prediction and learn."""
+
+# Reasons to return
+END: Final = 0
+LEAF_DUE: Final = 1
+BRANCH_MISSING: Final = 2
+LEVEL_CHANGED: Final = 3
+EVALUATION_DUE: Final = 4
+UNKNOWN_CLASS: Final = 5
+
+# Phases of a row
+START: Final = 0
+JUDGE: Final = 1
+LEARN: Final = 2
+SHADOW: Final = 3
+FINISH: Final = 4
+NEXT: Final = 5
+
+# Cursor
+CURSOR_ROW: Final = 0
+CURSOR_PHASE: Final = 1
+CURSOR_TREE: Final = 2  # of a due leaf or missing branch: first word of its tree,
+CURSOR_NODE: Final = 3  # first word of its node record
+CURSOR_WORDS: Final = 4
+
+_SIGNATURE = (
+    "int64(int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
+    " int32[::1], float64[:, ::1], boolean[::1], int64[::1], int64, int64[::1])"
+)
+
+decide = queries.dispatcher()
+is_open, spend = budgets.dispatcher()
+detect = drift.dispatcher()
+votes, account = leaf_models.dispatcher()
+update_numeric = observers.numeric_dispatcher()[0]
+update_nominal = observers.nominal_dispatcher()[0]
+
+
+@kernel
+def gather(plan: Any, x: Any, scratch: Any) -> Any:
+    """Return the numeric attributes of a record side by side: a part of x where they are, else a copy."""
+    n = plan[at.PLAN_NUMERIC]
+    if plan[at.PLAN_CONTIGUOUS] != 0:
+        return part(x, 0, n)
+    table = plan[at.PLAN_NUMERIC_TABLE]
+    for a in range(n):
+        scratch[a] = x[plan[table + a]]
+    return part(scratch, 0, n)
+
+
+@kernel
+def ask(plan: Any, knobs: Any, ints: Any, floats: Any, node: int) -> bool:
+    """Return whether the label of the current record is asked for, and account for it [D19, D20]."""
+    t = ints[at.MODEL_RECORDS]
+    purse = plan[at.PLAN_BUDGET]
+    budget, budget_at = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
+    asked = False
+    if is_open(budget, knobs, budget_at, floats, purse, ints[at.MODEL_REQUESTS], t):
+        asked = decide(
+            plan[at.PLAN_STRATEGY],
+            knobs,
+            plan[at.PLAN_STRATEGY + 1],
+            floats,
+            plan[at.PLAN_QUERY],
+            knobs[budget_at],
+            largest_share(ints, floats, node),
+            plan[at.PLAN_QUERY_KEY],
+            t,
+        )
+    spend(budget, knobs, budget_at, floats, purse, asked)
+    if asked:
+        ints[at.MODEL_REQUESTS] += 1
+    return asked
+
+
+@kernel
+def learn(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    x: Any,
+    xs: Any,
+    label: int,
+    weight: float,
+    memo: int,
+    scratch: Any,
+) -> int:
+    """Train the tree at word t with a record that ends at a node; return END, LEAF_DUE or BRANCH_MISSING.
+
+    An inner node (MOA: a value is missing) learns nothing.
+    """
+    kind = ints[node + at.NODE_KIND]
+    if kind != at.LEAF:
+        return BRANCH_MISSING if kind == at.ABSENT else END
+    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+    account(plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, x, xs, label, weight, memo, scratch)
+    count_label(ints, floats, node, leaf, label, weight)
+    if plan[at.PLAN_NUMERIC] > 0:
+        statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
+        update_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, knobs, floats, statistics, label, xs, weight)
+    if plan[at.PLAN_NOMINAL] > 0:
+        statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
+        update_nominal(
+            plan[at.PLAN_NOMINAL_OBSERVER], plan, knobs, ints, floats, statistics, label, x, weight
+        )
+    ints[t + at.TREE_LABELS] += 1
+    return LEAF_DUE if floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT] else END
+
+
+@kernel
+def notice(plan: Any, ints: Any, label: int, x: Any) -> None:
+    """Take note of a class and of values of open attributes that the model has not learned before."""
+    if ints[at.MODEL_CLASSES] <= label:
+        ints[at.MODEL_CLASSES] = label + 1
+    if plan[at.PLAN_OPEN_VALUES] != 0:
+        seen = plan[at.PLAN_VALUES_SEEN]
+        for j in range(plan[at.PLAN_NOMINAL]):
+            entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
+            value = x[plan[entry + at.NOMINAL_COLUMN]]
+            if ints[seen + j] <= value < plan[entry + at.NOMINAL_ROOM]:
+                ints[seen + j] = int(value) + 1
+
+
+@kernel(_SIGNATURE)
+def run(
+    addresses: Any,
+    plans: Any,
+    model: Any,
+    x: Any,
+    label: Any,
+    weight: Any,
+    prediction: Any,
+    probability: Any,
+    asked: Any,
+    version: Any,
+    mode: int,
+    cursor: Any,
+) -> int:
+    """Process rows from the cursor on; return the reason of the return.
+
+    addresses, plans: int64[table]; model: int64[n]; x: float64[n, d]; label: int32[n] (-1: none);
+    weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], version: int64[n]
+    are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read.
+    """
+    n = len(model)
+    row = cursor[CURSOR_ROW]
+    phase = cursor[CURSOR_PHASE]
+    scratch = np.empty(x.shape[1])
+    opinions = np.empty(max(probability.shape[1], 1))
+    reason = END
+    while row < n and reason == END:
+        ints, floats = words_at(addresses[model[row]])
+        plan, knobs = words_at(plans[model[row]])
+        record, y, w = x[row], label[row], weight[row]
+        xs = gather(plan, record, scratch)
+        node, memo = -1, -1
+        if phase == START:
+            if y >= plan[at.PLAN_CLASSES]:
+                reason = UNKNOWN_CLASS
+                break
+            phase = JUDGE
+            if mode != LEARN_ONLY:
+                ints[at.MODEL_RECORDS] += 1
+                version[row] = ints[at.MODEL_LABELS]
+                t = ints[at.MODEL_MAIN]
+                node = route(plan, ints, floats, t, record, w)
+                best, memo = votes(
+                    plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, probability[row]
+                )
+                prediction[row] = best
+                if mode == ON_REQUEST or y < 0:
+                    asked[row] = ask(plan, knobs, ints, floats, node)
+                    if y < 0 or not asked[row]:
+                        phase = NEXT
+        if phase == JUDGE:
+            phase = LEARN
+            if prediction[row] >= 0:
+                judge(plan, ints, y, prediction[row])
+                error = 0.0 if prediction[row] == y else 1.0
+                level = detect(
+                    plan[at.PLAN_DRIFT], knobs, plan[at.PLAN_DRIFT + 1], floats, plan[at.PLAN_DETECTOR], error
+                )
+                if level != ints[at.MODEL_LEVEL]:
+                    ints[at.MODEL_LEVEL] = level
+                    reason = LEVEL_CHANGED
+                    break
+        if phase == LEARN:
+            notice(plan, ints, y, record)
+            t = ints[at.MODEL_MAIN]
+            if node < 0:
+                node = route(plan, ints, floats, t, record, 0.0)
+            reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, opinions)
+            if reason != BRANCH_MISSING:
+                phase = SHADOW
+            if reason != END:
+                cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node
+                break
+        if phase == SHADOW:
+            phase = FINISH
+            if ints[at.MODEL_BACKGROUND] != 0 and ints[at.MODEL_LEVEL] == drift.WARNING:
+                t = ints[at.MODEL_BACKGROUND]
+                node = route(plan, ints, floats, t, record, w)
+                reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, -1, opinions)
+                if reason == BRANCH_MISSING:
+                    phase = SHADOW
+                if reason != END:
+                    cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node
+                    break
+        if phase == FINISH:
+            phase = NEXT
+            ints[at.MODEL_LABELS] += 1
+            if asked[row]:
+                ints[at.MODEL_REPLIES] += 1
+            every = plan[at.PLAN_EVERY]
+            if every > 0 and prediction[row] >= 0:
+                if ints[plan[at.PLAN_EVALUATION] + at.EVALUATION_COUNT] % every == 0:
+                    reason = EVALUATION_DUE
+                    break
+        row += 1
+        phase = START
+    cursor[CURSOR_ROW] = row
+    cursor[CURSOR_PHASE] = phase
+    return reason

@@ -1,0 +1,1 @@
+"""Schedules: when a leaf is due for its next split attempt."""

@@ -1,0 +1,148 @@
+"""Spec: everything about a model that is not its schema, as one JSON object.
+
+    {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
+     "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
+     "evaluation": {"window": 1000, "every": 1000}, "seed": 1, "max_classes": 64}
+
+Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
+preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from core import registry
+from core.budgets.base import Budget
+from core.drift.base import Detector
+from core.errors import ParameterError, SpecError
+from core.learners.base import Learner, build
+from core.plugin import Parameters, check, count
+from core.queries.base import Query
+
+DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"}
+FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift"}
+MAX_SEED = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlan(Parameters):
+    """Prequential evaluation: ``window`` judged predictions, an event every so many (0: never)."""
+
+    window: int = count(1000, at_least=1, at_most=1_000_000)
+    every: int = count(1000, at_least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A checked model spec; equal specs are equal, and hash alike."""
+
+    learner: Learner
+    query: Query
+    budget: Budget
+    drift: Detector
+    evaluation: EvaluationPlan
+    seed: int = 1
+    max_classes: int = 64
+
+    @staticmethod
+    def parse(given: str | bytes | dict[str, Any] | Spec | None = None) -> Spec:
+        """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults."""
+        if isinstance(given, Spec):
+            return given
+        if given is None:
+            return _build(json.dumps({}))
+        if isinstance(given, dict):
+            return _build(_canonical(given))
+        text = given.decode() if isinstance(given, bytes) else given
+        if not text.lstrip().startswith("{"):
+            return _build(_canonical({"learner": text.strip()}))
+        try:
+            body = json.loads(text)
+        except ValueError as error:
+            msg = f"spec={text[:80]!r} must be a JSON object or the name of a learner: {error}"
+            raise SpecError(msg) from error
+        return _build(_canonical(body))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the spec with every parameter written out."""
+        return {
+            "learner": self.learner.to_dict(),
+            "query": self.query.to_dict(),
+            "budget": self.budget.to_dict(),
+            "drift": self.drift.to_dict(),
+            "evaluation": {
+                f.name: getattr(self.evaluation, f.name) for f in dataclasses.fields(self.evaluation)
+            },
+            "seed": self.seed,
+            "max_classes": self.max_classes,
+        }
+
+    def to_json(self) -> str:
+        """Return canonical JSON: parsing it gives an equal spec, and equal specs give equal text."""
+        return _canonical(self.to_dict())
+
+
+def presets() -> tuple[str, ...]:
+    """Return the names that are specs by themselves."""
+    return tuple(name.replace("_", "-") for name in registry.names("learners"))
+
+
+def _canonical(body: dict[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _build(text: str) -> Spec:
+    body = json.loads(text)
+    known = {f.name for f in dataclasses.fields(Spec)}
+    for name in body:
+        if name not in known:
+            msg = f"{name}={body[name]!r} is no part of a spec; known: {', '.join(sorted(known))}"
+            raise ParameterError(msg)
+    parts = {part: _named(part, body.get(part, default)) for part, default in DEFAULTS.items()}
+    evaluation = body.get("evaluation", {})
+    if not isinstance(evaluation, dict):
+        msg = f"evaluation={evaluation!r} must be an object with 'window' and 'every'"
+        raise ParameterError(msg)
+    return Spec(
+        learner=build(parts["learner"]),
+        query=_plugin("query", parts["query"]),
+        budget=_plugin("budget", parts["budget"]),
+        drift=_plugin("drift", parts["drift"]),
+        evaluation=_arguments("evaluation", EvaluationPlan, evaluation),
+        seed=check("seed", body.get("seed", 1), {"type": int, "rules": {"at least": 0, "at most": MAX_SEED}}),
+        max_classes=check(
+            "max_classes",
+            body.get("max_classes", 64),
+            {"type": int, "rules": {"at least": 1, "at most": 32767}},
+        ),
+    )
+
+
+def _named(part: str, given: Any) -> dict[str, Any]:
+    body = {"name": given} if isinstance(given, str) else given
+    if not isinstance(body, dict) or not isinstance(body.get("name", DEFAULTS[part]), str):
+        msg = f"{part}={given!r} must be a name or an object with a 'name'"
+        raise ParameterError(msg)
+    return {"name": DEFAULTS[part]} | body
+
+
+def _plugin(part: str, body: dict[str, Any]) -> Any:
+    parameters = dict(body)
+    name = parameters.pop("name")
+    return _arguments(name, registry.plugin(FAMILIES[part], name), parameters)
+
+
+def _arguments(owner: str, plugin: Any, parameters: dict[str, Any]) -> Any:
+    known = [f.name for f in dataclasses.fields(plugin)]
+    for name, value in parameters.items():
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            msg = f"{name}={value!r} is no parameter of {owner!r}; known: {listed}"
+            raise ParameterError(msg)
+    return plugin(**parameters)

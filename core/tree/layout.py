@@ -1,0 +1,263 @@
+"""Where everything lies: the only place that knows offsets.
+
+All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
+
+    model header | detector | query | budget | evaluation | values seen | main tree | background tree
+
+A *tree block* is self-contained; everything in it is found from its first word ``t``:
+
+    tree header | node record × node capacity | leaf record × slot capacity
+    node record = NODE_FIELDS words, then the class masses ``cls`` [class]
+    leaf record = LEAF_FIELDS words, then ``seen`` [class], then the observers' statistics
+
+so that a swap of main and background tree is an exchange of two header words. What models of one spec and
+schema share (counts, kinds, parameters, positions of attributes) lies in a *plan*, a buffer of its own that
+is no state: kernels get it beside the model.
+
+Counts and codes are int64 and weights float64 because both then share one alignment, one copy and one
+address; a node record of a two-class tree is 1.5 cache lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+WORD: Final = 8
+
+# Model header
+MODEL_WORDS: Final = 0  # words of the buffer in use
+MODEL_MAIN: Final = 1  # first word of the tree that answers
+MODEL_BACKGROUND: Final = 2  # first word of the tree that trains for its turn; 0: there is none
+MODEL_RECORDS: Final = 3  # records answered: t of the papers
+MODEL_LABELS: Final = 4  # labels learned: the model's version
+MODEL_REQUESTS: Final = 5  # labels asked for
+MODEL_REPLIES: Final = 6  # labels learned that had been asked for
+MODEL_CLASSES: Final = 7  # classes declared, or the largest class code learned plus one
+MODEL_LEVEL: Final = 8  # the drift detector's level
+MODEL_REBUILDS: Final = 9  # trees replaced after a drift
+MODEL_BACKGROUND_STALE: Final = 10  # the background tree begins anew at the next warning
+MODEL_HEADER: Final = 12
+
+# Evaluation section: counters, then six rows [class], then the window as packed codes
+EVALUATION_COUNT: Final = 0  # predictions judged
+EVALUATION_NEXT: Final = 1  # window position that is written next
+EVALUATION_FIELDS: Final = 2
+EVALUATION_ACTUAL: Final = 0  # rows, cumulative: labels per class,
+EVALUATION_PREDICTED: Final = 1  # predictions per class,
+EVALUATION_HIT: Final = 2  # predictions that were right, per class;
+EVALUATION_WINDOW: Final = 3  # the same three over the window
+EVALUATION_ROWS: Final = 6
+
+# Tree header
+TREE_WORDS: Final = 0
+TREE_NODES: Final = 1  # nodes in use
+TREE_NODE_CAPACITY: Final = 2
+TREE_SLOTS: Final = 3  # leaf records ever used (the free ones among them are chained)
+TREE_SLOT_CAPACITY: Final = 4
+TREE_FREE: Final = 5  # first free leaf record, -1: none; the chain goes through LEAF_NODE, last freed first
+TREE_LEAVES: Final = 6
+TREE_DEPTH: Final = 7
+TREE_SPLITS: Final = 8
+TREE_ATTEMPTS: Final = 9
+TREE_LABELS: Final = 10  # labels this tree has learned
+TREE_STOPPED: Final = 11  # the leaf cap was reached: no more attempts
+TREE_NODE_STRIDE: Final = 12
+TREE_LEAF_STRIDE: Final = 13
+TREE_LEAVES_AT: Final = 14  # leaf records, relative to the block
+TREE_NOMINAL_AT: Final = 15  # nominal statistics, relative to a leaf record
+TREE_HEADER: Final = 16
+
+# Node record
+NODE_KIND: Final = 0
+NODE_ATTRIBUTE: Final = 1
+NODE_VALUE: Final = 2  # threshold or category (float64); equality goes to child 0
+NODE_CHILD: Final = 3  # first child; children are contiguous
+NODE_CHILDREN: Final = 4
+NODE_PARENT: Final = 5  # -1: root
+NODE_SLOT: Final = 6  # leaf record, -1: none
+NODE_DEPTH: Final = 7
+NODE_ROUTED: Final = 8  # weight routed through (float64), labelled or not
+NODE_REACH: Final = 9  # highest class its distribution ever touched, plus one (MOA's range)
+NODE_FIELDS: Final = 10
+
+# Kinds of nodes
+LEAF: Final = 0
+NUMERIC: Final = 1  # x <= value
+CATEGORY: Final = 2  # x == value
+MULTIWAY: Final = 3  # child number x
+ABSENT: Final = 4  # a branch that grows when its value is first learned (compat="moa")
+
+# Leaf record
+LEAF_NODE: Final = 0  # its node; in a free record the next free one
+LEAF_OBSERVED: Final = 1  # labelled weight since the leaf was made (float64)
+LEAF_EVALUATED: Final = 2  # weight at the last attempt (float64)
+LEAF_NEXT: Final = 3  # observed weight at which the next attempt is due (float64)
+LEAF_ATTEMPTS: Final = 4
+LEAF_MAJORITY_RIGHT: Final = 5  # weight that the majority class got right (float64)
+LEAF_BAYES_RIGHT: Final = 6  # weight that naive Bayes got right (float64)
+LEAF_FIELDS: Final = 7
+
+# Plan
+PLAN_ATTRIBUTES: Final = 0
+PLAN_NUMERIC: Final = 1  # numeric attributes
+PLAN_NOMINAL: Final = 2  # nominal attributes
+PLAN_VALUES: Final = 3  # room for values of all nominal attributes
+PLAN_CLASSES: Final = 4
+PLAN_CONTIGUOUS: Final = 5  # the numeric attributes are the first columns
+PLAN_OPEN_VALUES: Final = 6  # some attribute takes in new values
+PLAN_MOA: Final = 7  # compat="moa"
+PLAN_NUMERIC_TABLE: Final = 8  # at: column of each numeric attribute
+PLAN_NOMINAL_TABLE: Final = 9  # at: NOMINAL_FIELDS words for each nominal attribute
+PLAN_DETECTOR: Final = 10  # in the model: sections
+PLAN_QUERY: Final = 11
+PLAN_BUDGET: Final = 12
+PLAN_EVALUATION: Final = 13
+PLAN_VALUES_SEEN: Final = 14
+PLAN_TREES: Final = 15  # first word behind the sections
+PLAN_WINDOW: Final = 16  # records of the evaluation window
+PLAN_CODE_BITS: Final = 17  # bits of a class code in it
+PLAN_EVERY: Final = 18  # judged predictions between two evaluation events
+PLAN_QUERY_KEY: Final = 19  # the random key of query decisions (bits of a uint64)
+PLAN_NUMERIC_OBSERVER: Final = 20  # kinds, each followed by where its parameters lie in the plan
+PLAN_NOMINAL_OBSERVER: Final = 22
+PLAN_CRITERION: Final = 24
+PLAN_LEAF_MODEL: Final = 26
+PLAN_DRIFT: Final = 28
+PLAN_STRATEGY: Final = 30
+PLAN_BUDGETING: Final = 32
+PLAN_HEADER: Final = 34
+
+# Nominal table
+NOMINAL_COLUMN: Final = 0
+NOMINAL_FIRST: Final = 1  # first value of the attribute on the value axis
+NOMINAL_ROOM: Final = 2  # values there is room for
+NOMINAL_FIELDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TreeShape:
+    """Sizes of a tree block.
+
+    ``numeric`` and ``nominal`` are the shapes of the two observers' statistics in one leaf, for example
+    (class, 5, attribute) and (class, value).
+    """
+
+    classes: int
+    numeric: tuple[int, ...]
+    nominal: tuple[int, ...]
+    nodes: int
+    slots: int
+
+    @property
+    def node_stride(self) -> int:
+        """Words of a node record."""
+        return NODE_FIELDS + self.classes
+
+    @property
+    def numeric_at(self) -> int:
+        """First word of the numeric statistics in a leaf record."""
+        return LEAF_FIELDS + self.classes
+
+    @property
+    def nominal_at(self) -> int:
+        """First word of the nominal statistics in a leaf record."""
+        return self.numeric_at + int(np.prod(self.numeric))
+
+    @property
+    def leaf_stride(self) -> int:
+        """Words of a leaf record."""
+        return self.nominal_at + int(np.prod(self.nominal))
+
+    @property
+    def leaves_at(self) -> int:
+        """First word of the leaf records in the block."""
+        return TREE_HEADER + self.nodes * self.node_stride
+
+    @property
+    def words(self) -> int:
+        """Words of the block."""
+        return self.leaves_at + self.slots * self.leaf_stride
+
+
+class TreeView:
+    """numpy views of one tree block: records as rows, statistics in their own shapes."""
+
+    __slots__ = ("floats", "header", "ints", "leaf_floats", "leaf_ints", "node_floats", "node_ints", "shape")
+
+    def __init__(self, ints: Ints, floats: Floats, t: int, shape: TreeShape) -> None:
+        self.shape = shape
+        self.ints = ints[t : t + shape.words]
+        self.floats = floats[t : t + shape.words]
+        self.header = self.ints[:TREE_HEADER]
+        rows = (shape.nodes, shape.node_stride)
+        self.node_ints = self.ints[TREE_HEADER : shape.leaves_at].reshape(rows)
+        self.node_floats = self.floats[TREE_HEADER : shape.leaves_at].reshape(rows)
+        rows = (shape.slots, shape.leaf_stride)
+        self.leaf_ints = self.ints[shape.leaves_at :].reshape(rows)
+        self.leaf_floats = self.floats[shape.leaves_at :].reshape(rows)
+
+    @property
+    def masses(self) -> Floats:
+        """Class masses of the nodes, float64[node, class]."""
+        return self.node_floats[:, NODE_FIELDS:]
+
+    @property
+    def seen(self) -> Floats:
+        """Labelled weight per class of the leaves, float64[slot, class]."""
+        return self.leaf_floats[:, LEAF_FIELDS : self.shape.numeric_at]
+
+    @property
+    def numeric(self) -> Floats:
+        """Statistics of the numeric attributes, float64[slot, …]."""
+        part = self.leaf_floats[:, self.shape.numeric_at : self.shape.nominal_at]
+        return part.reshape(self.shape.slots, *self.shape.numeric)
+
+    @property
+    def nominal(self) -> Floats:
+        """Statistics of the nominal attributes, float64[slot, …]."""
+        part = self.leaf_floats[:, self.shape.nominal_at :]
+        return part.reshape(self.shape.slots, *self.shape.nominal)
+
+
+def write_tree_header(header: Ints, shape: TreeShape) -> None:
+    """Write the sizes of a block into its header."""
+    header[TREE_WORDS] = shape.words
+    header[TREE_NODE_CAPACITY] = shape.nodes
+    header[TREE_SLOT_CAPACITY] = shape.slots
+    header[TREE_NODE_STRIDE] = shape.node_stride
+    header[TREE_LEAF_STRIDE] = shape.leaf_stride
+    header[TREE_LEAVES_AT] = shape.leaves_at
+    header[TREE_NOMINAL_AT] = shape.nominal_at
+
+
+def code_bits(classes: int) -> int:
+    """Return the bits of a class code in the window: a power of two, so that no code crosses a word."""
+    bits = 1
+    while classes > 1 << bits:
+        bits *= 2
+    return bits
+
+
+def window_words(window: int, bits: int) -> int:
+    """Return the words of a window of (label, prediction) codes."""
+    per_word = 64 // (2 * bits)
+    return -(-window // per_word)
+
+
+def evaluation_words(classes: int, window: int) -> int:
+    """Return the words of the evaluation section."""
+    return EVALUATION_FIELDS + EVALUATION_ROWS * classes + window_words(window, code_bits(classes))
+
+
+def aligned_words(words: int) -> Ints:
+    """Return int64[words] of zeros that begin on a cache line."""
+    raw = np.zeros(words + 7, dtype=np.int64)
+    skip = (-raw.ctypes.data % 64) // WORD
+    return raw[skip : skip + words]

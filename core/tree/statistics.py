@@ -1,0 +1,52 @@
+"""What nodes and leaves count, whatever the observers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.jit import kernel
+from core.tree import layout as at
+from core.tree.routing import node_at
+
+
+@kernel
+def voting_masses(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
+    """Return where the class masses lie that a node votes with: its own, or its parent's while it has none.
+
+    A parent always has weight. MOA lets a branch without weight vote nothing, but has its parent answer for a
+    branch that does not exist yet.
+    """
+    parent = ints[node + at.NODE_PARENT]
+    if parent >= 0:
+        lender = node_at(ints, t, parent) + at.NODE_FIELDS
+        if ints[node + at.NODE_KIND] == at.ABSENT:
+            return lender
+        if plan[at.PLAN_MOA] == 0:
+            masses = node + at.NODE_FIELDS
+            for c in range(ints[at.MODEL_CLASSES]):
+                if floats[masses + c] > 0.0:
+                    return masses
+            return lender
+    return node + at.NODE_FIELDS
+
+
+@kernel
+def largest_share(ints: Any, floats: Any, node: int) -> float:
+    """Return the largest class share at a node, ½ for an empty one (ALGORITHMS section 9.2) [D22]."""
+    total = 0.0
+    largest = 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        mass = floats[node + at.NODE_FIELDS + c]
+        total += mass
+        largest = max(largest, mass)
+    return largest / total if total > 0.0 else 0.5
+
+
+@kernel
+def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight: float) -> None:
+    """Count a label at a leaf: class masses of the node, and what the leaf itself has seen."""
+    floats[node + at.NODE_FIELDS + label] += weight
+    if ints[node + at.NODE_REACH] <= label:
+        ints[node + at.NODE_REACH] = label + 1
+    floats[leaf + at.LEAF_FIELDS + label] += weight
+    floats[leaf + at.LEAF_OBSERVED] += weight
