@@ -8,13 +8,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streamapp.embedded import maven
 from streamapp.embedded.lock import Jar, read_lock
 from streamapp.errors import DownloadError
 
+if TYPE_CHECKING:
+    from requests import Session
+
 N_CONNECTIONS = 4
 ATTEMPTS = 3
+BUSY = (429, 500, 502, 503, 504)  # statuses that may be gone at the next attempt
+CHUNK_BYTES = 1 << 16
 CONNECT_SECONDS, READ_SECONDS = 10, 60
 
 Advance = Callable[[int], None]
@@ -80,49 +86,55 @@ def _copy_from_local(jar: Jar, directory: Path, settings: maven.MavenSettings) -
 def _download(
     jar: Jar, directory: Path, sources: list[maven.Source], settings: maven.MavenSettings, advance: Advance
 ) -> None:
-    import requests
+    """Fetch one jar from the first source that has it."""
+    from requests import Session
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
 
+    retry = Retry(ATTEMPTS, backoff_factor=0.5, status_forcelist=BUSY, raise_on_status=False)
     problems = []
-    with requests.Session() as session:
-        retry = Retry(
-            ATTEMPTS, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), raise_on_status=False
-        )
+    with Session() as session:
         session.mount("http://", HTTPAdapter(max_retries=retry))
         session.mount("https://", HTTPAdapter(max_retries=retry))
         for source in sources:
-            url = f"{source.url}/{jar.path}"
-            done = 0
-            try:
-                with (
-                    session.get(
-                        url,
-                        auth=source.auth,
-                        proxies=maven.proxies_for(url, settings),
-                        timeout=(CONNECT_SECONDS, READ_SECONDS),
-                        stream=True,
-                    ) as response,
-                    _replacing(directory / jar.name) as scratch,
-                ):
-                    response.raise_for_status()
-                    with scratch.open("wb") as file:
-                        for chunk in response.iter_content(1 << 16):
-                            file.write(chunk)
-                            done += len(chunk)
-                            advance(len(chunk))
-                    if not jar.matches(scratch):
-                        message = f"{url}: the bytes are not the locked ones (SHA-256 or size differs)"
-                        raise DownloadError(message)
+            session.auth = source.auth
+            session.proxies = maven.proxies_for(f"{source.url}/{jar.path}", settings)
+            problem = _download_from(source, session, jar, directory / jar.name, advance)
+            if problem is None:
                 return
-            except requests.RequestException as error:
-                problems.append(f"{source.url}: {_reason(error)}")
-                advance(-done)
+            problems.append(f"{source.url}: {problem}")
     message = (
         f"cannot fetch {jar.name} of the embedded broker ({'; '.join(problems)}); check the network, a proxy "
         "(HTTPS_PROXY) or a mirror (~/.m2/settings.xml), or name a broker: GROVE_KAFKA_BOOTSTRAP_SERVERS"
     )
     raise DownloadError(message)
+
+
+def _download_from(
+    source: maven.Source, session: "Session", jar: Jar, target: Path, advance: Advance
+) -> str | None:
+    """None when `target` holds the jar now, else why not."""
+    from requests import RequestException, codes
+
+    done = 0
+    try:
+        timeout = (CONNECT_SECONDS, READ_SECONDS)
+        with session.get(f"{source.url}/{jar.path}", timeout=timeout, stream=True) as response:
+            if response.status_code != codes.ok:
+                return f"answered {response.status_code} {response.reason}"
+            with _replacing(target) as scratch:
+                with scratch.open("wb") as file:
+                    for chunk in response.iter_content(CHUNK_BYTES):
+                        file.write(chunk)
+                        done += len(chunk)
+                        advance(len(chunk))
+                if not jar.matches(scratch):
+                    message = f"{response.url}: the bytes are not the locked ones (SHA-256 or size differs)"
+                    raise DownloadError(message)
+    except RequestException as error:
+        advance(-done)
+        return _reason(error)
+    return None
 
 
 def _reason(error: Exception) -> str:
@@ -138,7 +150,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """A scratch file that takes the target's name at once when complete, and vanishes when not."""
+    """A scratch file that takes the target's name at once when the block ends well, and vanishes when not."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     scratch = Path(name)

@@ -1,0 +1,116 @@
+"""Where topics and core meet: a data set or generator by its address, and the schema that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from core.features import Attribute, Schema
+from core.streams.base import SCHEME, parse_address
+from streamapp.errors import UsageError
+
+if TYPE_CHECKING:
+    from core.streams.base import Generator
+    from topics.readers import Batch, Dataset, Kind
+
+Format = Literal["arff", "libsvm", "csv"]
+
+
+class GeneratedDataset:
+    """A synthetic stream in the form of a data set (`topics.readers.Dataset`): n rows, declared values."""
+
+    classes_open = False
+
+    def __init__(self, generator: Generator, rows: int) -> None:
+        self._generator = generator
+        self.rows: int = rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._generator.schema.names
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(attribute.kind for attribute in self._generator.schema.attributes)
+
+    @property
+    def values(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(attribute.values for attribute in self._generator.schema.attributes)
+
+    @property
+    def open(self) -> tuple[bool, ...]:
+        return (False,) * len(self.names)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self._generator.schema.classes
+
+    def batches(self, size: int = 8192, start: int = 0) -> Iterator[Batch]:
+        """Yield (x float64[m, d], y int32[m]) from row `start` on."""
+        return self._generator.batches(max(0, self.rows - start), size, start=start)
+
+
+def open_data(
+    address: str,
+    form: Format | None = None,
+    target: str | None = None,
+    header: bool | None = None,
+    rows: int | None = None,
+    **options: Any,
+) -> Dataset:
+    """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator."""
+    if address.startswith(SCHEME):
+        generator, n = parse_address(address)
+        count = rows if n is None else min(n, rows or n)
+        if count is None:
+            joint = "&" if "?" in address else "?"
+            message = f"--data {address} never ends; write {address}{joint}n=1000000 or give --records"
+            raise UsageError(message)
+        return GeneratedDataset(generator, count)
+    from topics.readers import open_dataset
+
+    paths = [Path(part) for part in address.split(",")] if not Path(address).exists() else [Path(address)]
+    column = int(target) if target is not None and target.lstrip("-").isdigit() else target
+    return open_dataset(paths, format=form, target=column, header=header, **options)
+
+
+class FollowingSchema:
+    """The schema of a data set whose values and classes are discovered while it is read."""
+
+    def __init__(self, dataset: Dataset, max_classes: int) -> None:
+        self._dataset = dataset
+        attributes = [
+            Attribute(name, kind, () if is_open else values, is_open)
+            for name, kind, values, is_open in zip(
+                dataset.names, dataset.kinds, dataset.values, dataset.open, strict=True
+            )
+        ]
+        self._open = [column for column, is_open in enumerate(dataset.open) if is_open]
+        self.current = Schema.of(
+            attributes,
+            () if dataset.classes_open else dataset.classes,
+            max_classes=max(max_classes, 0 if dataset.classes_open else len(dataset.classes)),
+            classes_open=dataset.classes_open,
+        )
+
+    def follow(self, batch: Batch) -> Schema:
+        """Take in what was discovered up to this batch; values beyond the schema's limit become NaN."""
+        x, _ = batch
+        schema, values = self.current, self._dataset.values
+        for column in self._open:
+            for value in values[column][len(schema.attributes[column].values) :]:
+                grown = schema.with_value(column, value)
+                if grown is schema:
+                    break
+                schema = grown
+            known = len(schema.attributes[column].values)
+            if known < len(values[column]):
+                cells = x[:, column]
+                cells[cells >= known] = np.nan
+        for label in self._dataset.classes[schema.n_classes :]:
+            schema = schema.with_class(label)
+        self.current = schema
+        return schema

@@ -1,0 +1,249 @@
+"""Settings: precedence, names, secrets, rules, and the page that documents them."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from streamapp.errors import SettingsError
+from streamapp.settings import Settings, env_name, kafka_name, load_settings, to_environment
+from streamapp.settings.check import check_clients, check_spec
+from streamapp.settings.clients import faust_arguments, librdkafka_properties
+from streamapp.settings.page import page
+from streamapp.settings.sources import unknown_variables
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("GROVE_"):
+            monkeypatch.delenv(name)
+
+
+def refused(**flags: object) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(**flags)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+class TestPrecedence:
+    def test_default(self) -> None:
+        assert load_settings().max_poll_records == 2000
+
+    def test_file_over_default_environment_over_file_flag_over_environment(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "grove.toml"
+        file.write_text("max.poll.records = 1\nweb.port = 1\ncommit.interval.ms = 1\n")
+        monkeypatch.setenv("GROVE_KAFKA_MAX_POLL_RECORDS", "2")
+        monkeypatch.setenv("GROVE_WEB_PORT", "2")
+        settings = load_settings(file, web_port=3)
+        assert (settings.commit_interval_ms, settings.max_poll_records, settings.web_port) == (1, 2, 3)
+
+    def test_pass_through_properties_of_all_places_are_merged(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "grove.toml"
+        file.write_text('[kafka]\nlinger.ms = 7\n"compression.type" = "lz4"\n')
+        monkeypatch.setenv("GROVE_KAFKA_COMPRESSION_TYPE", "zstd")
+        settings = load_settings(file, kafka={"batch.size": 1000})
+        assert settings.kafka == {"linger.ms": "7", "compression.type": "zstd", "batch.size": "1000"}
+
+    def test_config_variable_names_the_file_and_the_flag_wins(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in (1, 2):
+            (tmp_path / f"{number}.toml").write_text(f"web.port = {number}\n")
+        monkeypatch.setenv("GROVE_CONFIG", str(tmp_path / "1.toml"))
+        assert load_settings().web_port == 1
+        assert load_settings(tmp_path / "2.toml").web_port == 2
+
+    def test_to_environment_gives_a_child_the_same_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        parent = load_settings(
+            topics_prefix="x.",
+            models_auto_create=False,
+            group_instance_id="a-0",
+            kafka={"sasl.password": "p w", "security.protocol": "SSL"},
+        )
+        for name, value in to_environment(parent).items():
+            monkeypatch.setenv(name, value)
+        assert load_settings() == parent
+
+
+class TestFile:
+    def test_kafka_names_tables_and_attributes_are_the_same(self, tmp_path: Path) -> None:
+        file = tmp_path / "grove.toml"
+        file.write_text(
+            'topics_prefix = "a."\n[web]\nport = 1\n[kafka]\nbootstrap.servers = "k:1"\n'
+            '[model.spec]\nquery = "random"\n'
+        )
+        settings = load_settings(file)
+        assert (settings.topics_prefix, settings.web_port, settings.bootstrap_servers) == ("a.", 1, "k:1")
+        assert settings.model_spec == '{"query": "random"}'
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("max.pol.records = 1", "did you mean 'max.poll.records'?"),
+            ("web.port = ", "is not TOML"),
+            ('web.port = "x"', "web.port=x must be a whole number"),
+        ],
+    )
+    def test_mistakes(self, tmp_path: Path, text: str, expected: str) -> None:
+        (tmp_path / "grove.toml").write_text(text)
+        with pytest.raises(SettingsError, match=re.escape(expected)):
+            load_settings(tmp_path / "grove.toml")
+
+    def test_missing(self, tmp_path: Path) -> None:
+        with pytest.raises(SettingsError, match="No such file"):
+            load_settings(tmp_path / "none.toml")
+
+
+class TestSecrets:
+    def test_never_shown(self) -> None:
+        settings = load_settings(
+            kafka={
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": "grove",
+                "sasl.password": "s3cret",
+                "ssl.key.password": "s3cret",
+                "sasl.oauthbearer.client.secret": "s3cret",
+            }
+        )
+        shown = repr(settings) + str(settings) + str(settings.shown()) + settings.model_dump_json()
+        assert "s3cret" not in shown
+        assert settings.shown()["sasl.username"] == "grove"
+        assert settings.shown()["sasl.password"] == "**********"
+        assert librdkafka_properties(settings)["sasl.password"] == "s3cret"
+
+    def test_from_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "password").write_text("s3cret\n")
+        monkeypatch.setenv("GROVE_KAFKA_SASL_PASSWORD_FILE", str(tmp_path / "password"))
+        assert librdkafka_properties(load_settings())["sasl.password"] == "s3cret"
+
+    def test_missing_file_names_the_variable_not_a_secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GROVE_KAFKA_SASL_PASSWORD_FILE", "/nowhere/password")
+        assert "GROVE_KAFKA_SASL_PASSWORD_FILE=/nowhere/password must name a readable file" in refused()
+
+    def test_a_property_that_ends_in_file_is_passed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GROVE_KAFKA_SASL_OAUTHBEARER_ASSERTION_FILE", "/run/assertion")
+        assert load_settings().kafka == {"sasl.oauthbearer.assertion.file": "/run/assertion"}
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("flags", "expected"),
+        [
+            (
+                {"processing_guarantee": "exactly_once"},
+                "processing.guarantee=exactly_once must be at_least_once",
+            ),
+            ({"web_port": 70_000}, "web.port=70000 must be at most 65535; set GROVE_WEB_PORT"),
+            ({"commit_interval_ms": 0}, "commit.interval.ms=0 must be at least 1"),
+            ({"output_format": "arrow"}, "output.format=arrow must be one of json, packed"),
+            ({"models_auto_create": "perhaps"}, "models.auto.create=perhaps must be true or false"),
+            ({"bootstrap_servers": "kafka"}, "bootstrap.servers='kafka' must be host:port"),
+            ({"bootstrap_servers": "a:1,b:99999"}, "bootstrap.servers='b:99999'"),
+            ({"topics_prefix": "a b"}, "topics.prefix='a b' must consist of"),
+            (
+                {"session_timeout_ms": 10_000, "max_poll_interval_ms": 9_000},
+                "must be at least session.timeout.ms=10000",
+            ),
+            (
+                {"max_poll_interval_ms": 20_000, "commit_interval_ms": 20_000},
+                "must be less than max.poll.interval.ms",
+            ),
+            ({"pending_ttl_ms": 500}, "pending.ttl.ms=500 must be more than input.skew.ms=1000"),
+            ({"pending_keep": "all", "pending_max_bytes": 8192}, "pending.max.bytes=8192 must be at least"),
+            ({"kafka": {"group.id": "x"}}, "group.id must not be set: set application.id instead"),
+            ({"kafka": {"security.protocol": "TLS"}}, "security.protocol=TLS must be one of PLAINTEXT, SSL"),
+            ({"kafka": {"security.protocol": "SASL_SSL"}}, "sasl.mechanism=(none) must be one of PLAIN"),
+            (
+                {"kafka": {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "u"}},
+                "set GROVE_KAFKA_SASL_PASSWORD_FILE",
+            ),
+            ({"application_id": "a b"}, "application.id=a b must be"),
+            ({"nonsense": 1}, "unknown setting 'nonsense'"),
+        ],
+    )
+    def test_refused_in_one_line(self, flags: dict[str, object], expected: str) -> None:
+        assert expected in refused(**flags)
+
+    def test_several_mistakes_are_named_at_once(self) -> None:
+        message = refused(web_port="x", commit_interval_ms=0)
+        assert "web.port=x" in message
+        assert "commit.interval.ms=0" in message
+
+    def test_addresses_of_every_form(self) -> None:
+        load_settings(bootstrap_servers="a:1, b.c-d:65535,[::1]:9092,SASL_SSL://k:9093")
+
+    def test_unknown_client_property(self) -> None:
+        with pytest.raises(SettingsError, match="lingerr"):
+            check_clients(load_settings(kafka={"lingerr.ms": "1"}))
+
+    def test_model_spec(self) -> None:
+        check_spec(load_settings())
+        with pytest.raises(SettingsError, match=r"model\.spec: unknown learner 'h-tre'"):
+            check_spec(load_settings(model_spec="h-tre"))
+
+    def test_variables_that_set_nothing_are_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GROVE_WEB_PROT", "1")
+        monkeypatch.setenv("GROVE_WEB_HOST", "0.0.0.0")  # noqa: S104 - a value, nothing listens
+        monkeypatch.setenv("GROVE_DEBUG", "1")
+        assert unknown_variables(Settings) == [
+            "GROVE_WEB_PROT is not a setting (did you mean 'GROVE_WEB_PORT'?)"
+        ]
+
+    def test_frozen(self) -> None:
+        with pytest.raises(ValueError, match="frozen"):
+            load_settings().web_port = 1
+
+
+class TestClients:
+    def test_faust_counts_in_seconds(self) -> None:
+        arguments = faust_arguments(
+            load_settings(bootstrap_servers="a:1,b:2", session_timeout_ms=6000), "host-0"
+        )
+        assert arguments["broker"] == ["kafkabatch://a:1", "kafkabatch://b:2"]
+        assert arguments["broker_session_timeout"] == 6.0
+        assert arguments["broker_heartbeat_interval"] == 2.0
+        assert arguments["consumer_group_instance_id"] == "host-0"
+        assert "broker_credentials" not in arguments
+
+    def test_sasl_credentials(self) -> None:
+        kafka = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}
+        settings = load_settings(kafka=kafka | {"sasl.username": "u", "sasl.password": "p"})
+        credentials = faust_arguments(settings, "w")["broker_credentials"]
+        assert (credentials.username, credentials.password) == ("u", "p")
+        assert credentials.mechanism.value == "SCRAM-SHA-512"
+        assert credentials.ssl_context is None
+
+    def test_tls_checks_the_host_name_unless_told_not_to(self) -> None:
+        checking = load_settings(kafka={"security.protocol": "SSL"})
+        not_checking = load_settings(
+            kafka={"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "none"}
+        )
+        assert faust_arguments(checking, "w")["broker_credentials"].context.check_hostname
+        assert not faust_arguments(not_checking, "w")["broker_credentials"].context.check_hostname
+
+    def test_missing_certificate_is_one_line(self) -> None:
+        settings = load_settings(kafka={"security.protocol": "SSL", "ssl.ca.location": "/nowhere/ca.pem"})
+        with pytest.raises(SettingsError, match=r"ssl\.ca\.location"):
+            faust_arguments(settings, "w")
+
+
+class TestPage:
+    def test_is_current(self) -> None:
+        assert (ROOT / "docs" / "settings.md").read_text() == page()
+
+    def test_has_every_setting_in_a_section(self) -> None:
+        text = page()
+        for attribute in set(Settings.model_fields) - {"kafka"}:
+            assert f"| `{kafka_name(attribute)}` | `{env_name(attribute)}` |" in text
+        assert all(section in text for section in Settings.sections.values())
