@@ -79,7 +79,7 @@ def _cells(line: str) -> Iterator[str]:
 
 def _rule_at(line: str, at: int) -> str:
     rest = line[at:].strip()
-    if rest.startswith("{"):
+    if rest.startswith(("{", "}")):
         return "weights of rows '{…}' cannot be read; remove them"
     if not rest or rest.startswith(","):
         return "a value is empty; write ? where it is missing"
@@ -113,8 +113,7 @@ def _sparse(line: str, layout: Layout) -> list[float]:
         at = value.end()
         if at < len(inside):
             if inside[at] != ",":
-                message = f"{inside[at:].strip()[:40]!r} must follow a ','"
-                raise RowError(message)
+                raise RowError(_rule_at(inside, at))
             at += 1
     return row
 

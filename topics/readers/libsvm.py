@@ -162,8 +162,8 @@ class LibsvmDataset(FileDataset):
     def _complaint(self, tokens: list[str]) -> str | None:
         """Return what is wrong with the tokens of a line, None if nothing is."""
         label, *pairs = tokens
-        if not NUMBER.fullmatch(label):
-            return f"label {label[:40]!r} must be one number; rows look like '+1 3:1 11:0.5'"
+        if not _finite(label):
+            return f"label {label[:40]!r} must be one finite number; rows look like '+1 3:1 11:0.5'"
         seen: set[int] = set()
         for pair in pairs:
             index, colon, value = pair.partition(":")
@@ -179,7 +179,7 @@ class LibsvmDataset(FileDataset):
             if int(index) in seen:
                 return f"index {index} occurs twice in the row"
             seen.add(int(index))
-            if value.lower() != "nan" and not (NUMBER.fullmatch(value) and np.isfinite(float(value))):
+            if value.lower() != "nan" and not _finite(value):
                 return f"{pair[:40]!r} must have a finite number (or nan for missing) after the colon"
         return None
 
@@ -230,6 +230,10 @@ def _numbers(text: bytes) -> npt.NDArray[np.float64] | None:
         return None
     numbers: npt.NDArray[np.float64] = table.column("n").to_numpy()
     return numbers
+
+
+def _finite(text: str) -> bool:
+    return NUMBER.fullmatch(text) is not None and bool(np.isfinite(float(text)))
 
 
 def _name(label: float) -> str:

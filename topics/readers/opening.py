@@ -43,13 +43,11 @@ def open_dataset(
     """Return the data set in a file, or in several files one after the other; gzip is unpacked on the way.
 
     format: `arff`, `libsvm` or `csv`; found by content when not given.
-    target: name or index (from 0, or from -1 backwards) of the class column; default: the ARFF attribute named
-    `class`, else the last column. Not for LIBSVM, where the label comes first.
-    header, delimiter, nominal: CSV only; see `topics.readers.csv`.
-    ignore: columns to leave out (ARFF, CSV).
-    classes: the class names in code order (CSV, LIBSVM); any other label is an error then.
-    features, zero_based: LIBSVM only; see `topics.readers.libsvm`.
-    labelled: False if no column is the class; y is -1 then.
+    target: name or index (from 0, or from -1 backwards) of the class column; default: the ARFF attribute
+    named `class`, else the last column. Not for LIBSVM, where the label comes first. header, delimiter,
+    nominal: CSV only; see `topics.readers.csv`. ignore: columns to leave out (ARFF, CSV). classes: the
+    class names in code order (CSV, LIBSVM); any other label is an error then. features, zero_based: LIBSVM
+    only; see `topics.readers.libsvm`. labelled: False if no column is the class; y is -1 then.
     """
     many = [source] if isinstance(source, str | os.PathLike) else list(source)
     paths = [Path(path) for path in many]
@@ -63,7 +61,11 @@ def open_dataset(
     if format is not None and format not in FORMATS:
         message = f"format={format!r} must be one of {', '.join(FORMATS)}"
         raise DatasetError(message)
-    chosen = format or sniff_format(head(paths[0]).text)
+    start = head(paths[0]).text
+    if b"\0" in start:
+        message = "is not text; ARFF, LIBSVM and CSV files can be read"
+        raise DatasetError(message, str(paths[0]))
+    chosen = format or sniff_format(start)
     options = {
         "target": target,
         "header": header,

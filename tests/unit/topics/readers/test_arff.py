@@ -1,0 +1,208 @@
+"""ARFF files as Weka and MOA write them, and as people do."""
+
+import numpy as np
+import pytest
+
+from topics.errors import DatasetError
+from topics.readers import open_dataset
+
+HEADER = """% a comment
+@RELATION 'two words'
+
+@attribute height REAL
+@Attribute 'main colour' {red, 'light blue', "it's"}
+@ATTRIBUTE n integer [0,10]
+@attribute kind{cat,dog}   % what it is
+@data
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reader(text, **options):
+        path = tmp_path / "set.arff"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        dataset = open_dataset(path, "arff", **options)
+        batches = list(dataset.batches())
+        x = np.concatenate([b[0] for b in batches])
+        y = np.concatenate([b[1] for b in batches])
+        return dataset, x, y
+
+    return reader
+
+
+def equal(x, rows):
+    return np.array_equal(x, np.array(rows, dtype=float), equal_nan=True)
+
+
+def test_header_with_quotes_comments_and_any_case(read):
+    dataset, x, y = read(HEADER + "1.5,red,3,cat\n")
+    assert dataset.names == ("height", "main colour", "n")
+    assert dataset.kinds == ("numeric", "nominal", "numeric")
+    assert dataset.values == ((), ("red", "light blue", "it's"), ())
+    assert dataset.open == (False, False, False)
+    assert (dataset.target, dataset.classes, dataset.classes_open) == ("kind", ("cat", "dog"), False)
+    assert x.tolist() == [[1.5, 0, 3]] and y.tolist() == [0]
+
+
+def test_rows_with_quotes_escapes_blanks_comments_and_missing_values(read):
+    _, x, y = read(
+        HEADER
+        + "1, 'light blue' , 3 ,dog\n"
+        + '2,"it\'s",?,?\n'
+        + "% between\n"
+        + "  3 ,'it\\'s', 4, 'cat'   % behind\n"
+        + "\n"
+        + "?,?,?,dog\n"
+        + "-1.5e2 red 2 cat\n"  # blanks separate where there is no comma
+    )
+    nan = np.nan
+    assert equal(x, [[1, 1, 3], [2, 2, nan], [3, 2, 4], [nan, nan, nan], [-150, 0, 2]])
+    assert y.tolist() == [1, -1, 0, 1, 0]
+
+
+def test_plain_rows_and_the_slow_way_agree(read):
+    rows = "".join(
+        f"{n / 8},{'red' if n % 3 else '?'},{n % 10},{'cat' if n % 2 else 'dog'}\n" for n in range(500)
+    )
+    _, x, y = read(HEADER + rows)
+    _, slow_x, slow_y = read(HEADER + "% one comment sends the block the slow way\n" + rows)
+    assert np.array_equal(x, slow_x, equal_nan=True) and np.array_equal(y, slow_y)
+    assert np.isnan(x[:, 1]).sum() == 167
+
+
+def test_windows_line_ends(read):
+    text = HEADER + "1,red,3,cat\n2,'light blue',4,dog\n"
+    dataset, x, y = read(text.replace("\n", "\r\n"))
+    assert dataset.names == ("height", "main colour", "n")
+    assert x.tolist() == [[1, 0, 3], [2, 1, 4]] and y.tolist() == [0, 1]
+
+
+def test_sparse_rows(read):
+    _, x, y = read(
+        HEADER
+        + "{0 1.5, 1 'light blue', 3 dog}\n{}\n{ 2 7 }\n{1 ?, 2 ?}  % comment\n4,red,5,dog\n{0 2,3 ?}\n"
+    )
+    nan = np.nan
+    assert equal(x, [[1.5, 1, 0], [0, 0, 0], [0, 0, 7], [0, nan, nan], [4, 0, 5], [2, 0, 0]])
+    assert y.tolist() == [1, 0, 0, 0, 1, -1]
+
+
+def test_class_attribute_by_name_else_the_last(read):
+    text = "@relation r\n@attribute CLASS {a,b}\n@attribute x real\n@attribute z real\n@data\nb,1,2\n"
+    dataset, x, y = read(text)
+    assert dataset.target == "CLASS" and dataset.names == ("x", "z")
+    assert x.tolist() == [[1, 2]] and y.tolist() == [1]
+    assert read(text.replace("CLASS", "other"))[0].target == "z"
+    assert read(text.replace("CLASS", "other"), target="other")[0].target == "other"
+    assert read(text, target=-1)[0].target == "z"
+
+
+def test_numeric_class_is_discovered(read):
+    dataset, _, y = read("@relation r\n@attribute x real\n@attribute class real\n@data\n1,2\n1,1.0\n1,2.0\n")
+    assert (dataset.classes, dataset.classes_open) == (("2", "1"), True)
+    assert y.tolist() == [0, 1, 0]
+
+
+def test_words_that_mean_missing_elsewhere_are_values_here(read):
+    text = "@relation r\n@attribute a {NA, null, x}\n@attribute b real\n@attribute k {y,NA}\n@data\n"
+    for comment in ("", "% slow\n"):
+        _, x, y = read(text + comment + "NA,1,NA\nnull,NaN,y\n")
+        assert equal(x, [[0, 1], [1, np.nan]])
+        assert y.tolist() == [1, 0]
+
+
+def test_string_attributes_are_refused_or_left_out(read):
+    kinds = ["note string", "d date 'yyyy'", "x real", "k {a,b}"]
+    text = "@relation r\n" + "".join(f"@attribute {kind}\n" for kind in kinds)
+    rows = "@data\n'some, text',2001,1,a\n\"more\",'2002',2,b\n"
+    with pytest.raises(DatasetError, match=r"set.arff:2: attribute 'note' is of kind string.*ignore='note'"):
+        read(text + rows)
+    with pytest.raises(DatasetError, match=r"set.arff:3: attribute 'd' is of kind date"):
+        read(text + rows, ignore="note")
+    dataset, x, y = read(text + rows, ignore=["note", "d"])
+    assert dataset.names == ("x",) and x.tolist() == [[1], [2]] and y.tolist() == [0, 1]
+
+
+def test_rows_without_a_class(read):
+    dataset, x, y = read(HEADER + "1,red,3,dog\n", labelled=False)
+    assert dataset.names[-1] == "kind" and dataset.target is None
+    assert x.tolist() == [[1, 0, 3, 1]] and y.tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("row", "rule"),
+    [
+        ("1,red,3", "3 values, expected 4"),
+        ("1,red,3,cat,9", "5 values, expected 4"),
+        ("x,red,3,cat", "height='x' must be a number"),
+        ("1_0,red,3,cat", "height='1_0' must be a number"),
+        ("1e999,red,3,cat", "height='1e999' must be a finite number"),
+        ("1,green,3,cat", "main colour='green' must be one of its declared values: red, light blue, it's"),
+        ("1,red,3,cow", "kind='cow' must be one of its declared values: cat, dog"),
+        ("1,,3,cat", "a value is empty; write ?"),
+        ("1,red,3,", "a value is empty; write ?"),
+        ("1,'red,3,cat", "a quote ' is opened and never closed"),
+        ("1,red,3,cat,{5}", "weights of rows"),
+        ("{0 1, 9 2}", "index 9 must be greater than the one before it and at most 3"),
+        ("{2 1, 1 red}", "index 1 must be greater than the one before it"),
+        ("{0 1", "a sparse row must be {index value"),
+        ("{0 1}, {5}", "weights of rows"),
+        ("{0 1 2 3}", "'2 3' must be a value, ',' between values"),
+        ("{red 1}", "must be 'index value'"),
+        ("{0}", "must be 'index value'"),
+    ],
+)
+def test_bad_rows_name_file_line_and_rule(read, tmp_path, row, rule):
+    first = HEADER.count("\n") + 1
+    for before in ("1,red,3,cat\n", "% slow way\n1,'light blue',3,cat\n"):
+        with pytest.raises(DatasetError) as caught:
+            read(HEADER + before + row + "\n1,red,3,cat\n")
+        line = first + before.count("\n")
+        assert str(caught.value).startswith(f"{tmp_path / 'set.arff'}:{line}: ")
+        assert rule in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "rule"),
+    [
+        ("@relation r\n@attribute x real\n", None, "no line @data"),
+        ("@relation r\n@data\n", None, "no @attribute line"),
+        ("@relation r\nattribute x real\n@data\n", 2, "must be @relation, @attribute NAME KIND"),
+        ("@relation r\n@attribute x\n@data\n", 2, "kind '' of attribute 'x' must be numeric"),
+        ("@relation r\n@attribute x float\n@data\n", 2, "kind 'float' of attribute 'x'"),
+        ("@relation r\n@attribute x {a,b\n@data\n", 2, "values of attribute 'x' must be"),
+        ("@relation r\n@attribute x {}\n@data\n", 2, "values of attribute 'x' must be"),
+        ("@relation r\n@attribute x {a,,b}\n@data\n", 2, "values of attribute 'x' must be"),
+        ("@relation r\n@attribute x {a,b,a}\n@data\n", 2, "declares the value 'a' twice"),
+        ("@relation r\n@attribute x real\n@attribute x real\n@data\n", None, "column 'x' occurs twice"),
+        ("@relation r\n@attribute b bag relational\n@data\n", 2, "kind 'bag relational'"),
+        (b"@relation r\n@attribute \xe4 real\n@data\n1\n", 2, "byte 0xe4 is not UTF-8"),
+    ],
+)
+def test_bad_headers_name_file_line_and_rule(read, tmp_path, header, line, rule):
+    with pytest.raises(DatasetError) as caught:
+        read(header)
+    place = f"{tmp_path / 'set.arff'}:{line}: " if line else f"{tmp_path / 'set.arff'}: "
+    assert str(caught.value).startswith(place)
+    assert rule in str(caught.value)
+
+
+def test_several_files_need_the_same_attributes(tmp_path):
+    first, second = tmp_path / "1.arff", tmp_path / "2.arff"
+    first.write_text(HEADER + "1,red,3,cat\n")
+    second.write_text(HEADER + "2,red,4,dog\n")
+    [(x, y)] = open_dataset([first, second]).batches()
+    assert x[:, 0].tolist() == [1, 2] and y.tolist() == [0, 1]
+    second.write_text(HEADER.replace("{cat,dog}", "{dog,cat}") + "2,red,4,dog\n")
+    with pytest.raises(
+        DatasetError, match=r"2.arff:7: attribute 'kind' must be declared like attribute 'kind' of"
+    ):
+        list(open_dataset([first, second]).batches())
+
+
+def test_a_header_longer_than_a_block(read):
+    attributes = "".join(f"@attribute 'attribute number {n}' real\n" for n in range(40_000))
+    row = ",".join("1" for _ in range(40_000)) + ",b\n"
+    dataset, x, y = read("@relation r\n" + attributes + "@attribute k {a,b}\n@data\n" + row * 3)
+    assert len(dataset.names) == 40_000 and x.shape == (3, 40_000) and y.tolist() == [1, 1, 1]

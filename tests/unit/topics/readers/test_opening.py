@@ -1,0 +1,123 @@
+"""Files are opened by what they are, and what cannot be opened is said in one line."""
+
+import bz2
+import gzip
+import lzma
+import zipfile
+
+import pytest
+
+from topics.errors import DatasetError
+from topics.readers import Dataset, open_dataset
+
+TEXTS = {
+    "arff": "% comment\n\n@Relation r\n@attribute x real\n@attribute k {a,b}\n@data\n1,a\n",
+    "libsvm": "# comment\n+1 3:1 11:0.5\n-1\n+1 2:1 # more\n",
+    "csv": "x,k\n1,a\n",
+}
+
+
+@pytest.mark.parametrize("format", TEXTS)
+@pytest.mark.parametrize("name", ["set", "set.csv", "set.arff", "set.libsvm.gz", "set.txt"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_format_and_compression_are_found_by_content_not_by_name(tmp_path, format, name, packed):
+    path = tmp_path / name
+    text = TEXTS[format].encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    dataset = open_dataset(path)
+    assert dataset.format == format
+    assert isinstance(dataset, Dataset)
+    assert sum(len(y) for _, y in dataset.batches()) == TEXTS[format].count("\n") - {"arff": 6}.get(format, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["1 2 3", "1:2 3:4", "5.1,3.5,1.4,0.2,setosa", "12:30,1", "a b:1"],
+)
+def test_text_that_only_resembles_libsvm_is_csv(tmp_path, line):
+    path = tmp_path / "set"
+    path.write_text(line + "\n" + line + "\n")
+    assert open_dataset(path).format == "csv"
+
+
+def test_a_gzip_file_of_several_members_is_one_text(tmp_path):
+    path = tmp_path / "set.csv.gz"
+    path.write_bytes(gzip.compress(b"a,k\n1,x\n") + gzip.compress(b"2,y\n"))
+    [(x, _)] = open_dataset(path).batches()
+    assert x.tolist() == [[1], [2]]
+
+
+def test_damaged_gzip_is_an_error(tmp_path):
+    path = tmp_path / "set.csv.gz"
+    packed = gzip.compress(b"a,k\n" + b"".join(b"%d,x\n" % n for n in range(500_000)))
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(DatasetError, match=r"set.csv.gz: the gzip file is damaged: .*fetch or pack it again"):
+        list(open_dataset(path).batches())
+    path.write_bytes(packed[:-8] + b"\0" * 8)
+    with pytest.raises(DatasetError, match="the gzip file is damaged"):
+        list(open_dataset(path).batches())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (bz2.compress(b"a,b\n"), "is a bzip2 file; unpack it"),
+        (lzma.compress(b"a,b\n"), "is an xz file; unpack it"),
+        (b"PAR1....PAR1", "is a Parquet file"),
+        ("a,b\n".encode("utf-16"), "is UTF-16 text; write it as UTF-8"),
+        (b"\x01\x00\x02\x00", "is not text"),
+    ],
+)
+def test_other_content_is_named(tmp_path, content, message):
+    path = tmp_path / "set.csv"
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match=f"set.csv: {message}"):
+        open_dataset(path)
+
+
+def test_zip_archives_are_named(tmp_path):
+    path = tmp_path / "set.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "a,b\n")
+    with pytest.raises(DatasetError, match="set.zip: is a zip archive; unpack it"):
+        open_dataset(path)
+
+
+def test_what_is_not_there_or_no_file(tmp_path):
+    with pytest.raises(DatasetError, match="nothing.csv: no such file"):
+        open_dataset(tmp_path / "nothing.csv")
+    with pytest.raises(DatasetError, match="is a folder; name the file"):
+        open_dataset(tmp_path)
+    with pytest.raises(DatasetError, match="at least one file"):
+        open_dataset([])
+
+
+def test_unknown_format_lists_the_known(tmp_path):
+    path = tmp_path / "set"
+    path.write_text("1,2\n")
+    with pytest.raises(DatasetError, match="format='xls' must be one of arff, libsvm, csv"):
+        open_dataset(path, "xls")
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "message"),
+    [
+        ("arff", {"header": True}, "header has no meaning for arff files; known there: ignore, target"),
+        ("libsvm", {"target": "x"}, "target has no meaning for libsvm files"),
+        ("csv", {"features": 3}, "features has no meaning for csv files"),
+        ("csv", {"zero_based": True}, "zero_based has no meaning for csv files"),
+    ],
+)
+def test_an_option_of_another_format_is_refused(tmp_path, format, options, message):
+    path = tmp_path / "set"
+    path.write_text(TEXTS[format])
+    with pytest.raises(DatasetError, match=message):
+        open_dataset(path, **options)
+
+
+def test_batches_need_a_size(tmp_path):
+    path = tmp_path / "set"
+    path.write_text("1,2\n")
+    with pytest.raises(ValueError, match="size=0 must be at least 1"):
+        next(iter(open_dataset(path).batches(0)))
