@@ -1,19 +1,33 @@
-"""The streams of the benchmarks as arrays in memory: real data sets and generators."""
+"""The streams of the benchmarks as arrays in memory: real data sets, generators, any file."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from core.errors import GroveError
+from core.features import Attribute, Schema
+from core.streams import open_generator, parse_address
+from topics.readers import Dataset, open_dataset
+
 FOLDER_VARIABLE = "GROVE_DATASETS"
+
+GENERATED = {
+    "sea": ("sea", {"function": 1}),
+    "agrawal": ("agrawal", {"function": 1}),
+    "led": ("led", {}),
+    "rbf": ("rbf", {"attributes": 50, "classes": 5}),
+}
+"""Generators as MOA makes them (java flavour, seed 1); "rbf" is RBF 50×5."""
+
+
+class MissingDatasetError(Exception):
+    """A data set is not on this machine."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +43,20 @@ class Rows:
     attributes: tuple[int | None, ...]
     classes: int
 
-    def first(self, records: int) -> Rows:
+    def first(self, records: int | None) -> Rows:
         """Return the first records only."""
         return Rows(self.name, self.x[:records], self.y[:records], self.attributes, self.classes)
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns and codes mean, everything declared."""
+        attributes = [
+            Attribute(f"a{i}")
+            if values is None
+            else Attribute(f"a{i}", "nominal", tuple(map(str, range(values))))
+            for i, values in enumerate(self.attributes)
+        ]
+        return Schema.of(attributes, tuple(map(str, range(self.classes))))
 
 
 def folder() -> Path:
@@ -40,105 +65,74 @@ def folder() -> Path:
     return Path(named) if named else Path(__file__).parents[2] / "shared" / "datasets"
 
 
-def _cells(name: str, *, skip: int = 0, arff: bool = False) -> list[list[str]]:
-    with gzip.open(folder() / name, "rt", encoding="utf-8", newline=None) as file:
-        if arff:
-            for line in file:
-                if line.strip().lower() == "@data":
-                    break
-        for _ in range(skip):
-            next(file)
-        return [[cell.strip() for cell in row] for row in csv.reader(file) if row]
+def _files(*names: str) -> list[Path]:
+    paths = [folder() / name for name in names]
+    for path in paths:
+        if not path.is_file():
+            msg = f"{path} is not there; set {FOLDER_VARIABLE} to the folder that holds it"
+            raise MissingDatasetError(msg)
+    return paths
 
 
-def _codes(cells: Iterable[str], known: list[str] | None = None) -> tuple[list[int], int]:
-    """Return the code of every cell, in the order given or of first appearance, and how many there are."""
-    codes = {value: code for code, value in enumerate(known or [])}
-    return [codes.setdefault(cell, len(codes)) for cell in cells], len(codes)
+def _electricity() -> Dataset:
+    return open_dataset(_files("elecNormNew.arff.gz"))
 
 
-def _table(
-    name: str, rows: list[list[str]], nominal: dict[int, list[str] | None], classes: list[str] | None
-) -> Rows:
-    columns = list(zip(*rows, strict=True))
-    values: list[npt.NDArray[np.float64]] = []
-    attributes: list[int | None] = []
-    for position, cells in enumerate(columns[:-1]):
-        if position in nominal:
-            codes, count = _codes(cells, nominal[position])
-            values.append(np.array(codes, np.float64))
-            attributes.append(count)
-        else:
-            values.append(np.array(cells, np.float64))
-            attributes.append(None)
-    labels, count = _codes(columns[-1], classes)
-    x = np.ascontiguousarray(np.column_stack(values))
-    return Rows(name, x, np.array(labels, np.int32), tuple(attributes), count)
+def _airlines() -> Dataset:
+    nominal = ["Airline", "AirportFrom", "AirportTo", "DayOfWeek"]
+    return open_dataset(_files("airlines.csv.gz"), nominal=nominal, target="Delay", classes=["0", "1"])
 
 
-def electricity() -> Rows:
-    """Electricity (Elec2), 45,312 records, 8 attributes."""
-    return _table(
-        "electricity", _cells("elecNormNew.arff.gz", arff=True), {1: list("1234567")}, ["UP", "DOWN"]
+def _kdd99() -> Dataset:
+    return open_dataset(
+        _files("kddcup.data_10_percent.gz"), "csv", header=False, nominal=[1, 2, 3, 6, 11, 20, 21]
     )
 
 
-def airlines() -> Rows:
-    """Airlines, 539,383 records, 4 of 7 attributes nominal."""
-    return _table("airlines", _cells("airlines.csv.gz", skip=1), dict.fromkeys((0, 2, 3, 4)), ["0", "1"])
+def _a9a() -> Dataset:
+    return open_dataset(_files("a9a.gz", "a9a.t.gz"), features=123)
 
 
-def kdd99() -> Rows:
-    """KDD Cup 1999, the 10 % file: 494,021 records, 41 attributes, 23 classes."""
-    nominal = dict.fromkeys((1, 2, 3, 6, 11, 20, 21))
-    return _table("kdd99", _cells("kddcup.data_10_percent.gz"), nominal, None)
-
-
-def a9a() -> Rows:
-    """a9a followed by a9a.t (UCI Adult, 123 binary attributes taken as numbers), 48,842 records."""
-    x = np.zeros((48_842, 123))
-    y = np.zeros(48_842, np.int32)
-    record = 0
-    for name in ("a9a.gz", "a9a.t.gz"):
-        with gzip.open(folder() / name, "rt", encoding="utf-8") as file:
-            for line in file:
-                label, *pairs = line.split()
-                y[record] = label == "+1"
-                for pair in pairs:
-                    position, value = pair.split(":")
-                    x[record, int(position) - 1] = float(value)
-                record += 1
-    return Rows("a9a", x, y, (None,) * 123, 2)
-
-
-REAL: dict[str, Callable[[], Rows]] = {
-    "electricity": electricity,
-    "airlines": airlines,
-    "kdd99": kdd99,
-    "a9a": a9a,
+REAL: dict[str, Callable[[], Dataset]] = {
+    "electricity": _electricity,
+    "airlines": _airlines,
+    "kdd99": _kdd99,
+    "a9a": _a9a,
 }
+"""Electricity 45,312 rows; airlines 539,383; KDD99 10 % 494,021; a9a with a9a.t 48,842."""
 
 
-def cached(name: str) -> Rows:
-    """Return a real data set, parsed once per machine and kept as an array file."""
-    from benchmarks.peers.places import cache
+def load(name: str, records: int | None = None) -> Rows:
+    """Return a stream by name, generator address (gen:sea?…) or file; ``records`` cuts it."""
+    if name in GENERATED:
+        generator, options = GENERATED[name]
+        return _generated(name, generator, options, 1_000_000 if records is None else records)
+    if name.startswith("gen:"):
+        source, n = parse_address(name)
+        limit = n if records is None else records
+        if limit is None:
+            msg = f"{name} needs a number of records: add n=1000000 or --records"
+            raise GroveError(msg)
+        x, y = source.take(limit)
+        return Rows(name, x, y, _attributes(source.schema), source.schema.n_classes)
+    dataset = REAL[name]() if name in REAL else open_dataset(name)
+    return _read(name, dataset).first(records)
 
-    kept = cache() / "datasets" / f"{name}.npz"
-    if kept.exists():
-        with np.load(kept) as file:
-            attributes = tuple(None if count < 0 else int(count) for count in file["attributes"])
-            return Rows(name, file["x"], file["y"], attributes, int(file["classes"]))
-    rows = REAL[name]()
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    written = io.BytesIO()
-    np.savez(
-        written,
-        x=rows.x,
-        y=rows.y,
-        attributes=[-1 if values is None else values for values in rows.attributes],
-        classes=rows.classes,
-    )
-    partial = kept.with_suffix(f".{os.getpid()}")
-    partial.write_bytes(written.getvalue())
-    partial.replace(kept)
-    return rows
+
+def _generated(name: str, generator: str, options: dict[str, int], records: int) -> Rows:
+    source = open_generator(generator, rng="java", **options)
+    x, y = source.take(records)
+    return Rows(name, x, y, _attributes(source.schema), source.schema.n_classes)
+
+
+def _attributes(schema: Schema) -> tuple[int | None, ...]:
+    return tuple(None if a.kind == "numeric" else len(a.values) for a in schema.attributes)
+
+
+def _read(name: str, dataset: Dataset) -> Rows:
+    batches = list(dataset.batches(65_536))
+    x = np.concatenate([x for x, _ in batches])
+    y = np.concatenate([y for _, y in batches])
+    kinds = zip(dataset.kinds, dataset.values, strict=True)
+    attributes = tuple(None if kind == "numeric" else len(values) for kind, values in kinds)
+    return Rows(name, x, y, attributes, len(dataset.classes))

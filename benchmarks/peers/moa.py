@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from benchmarks.datasets import Rows
 from benchmarks.peers.places import cache
+from benchmarks.peers.result import Result, Task
 
 DRIVERS = sorted((Path(__file__).parents[1] / "moa").glob("*.java"))
 JARS = (
@@ -52,6 +53,8 @@ COMPILER = (
 # MOA frees memory by making leaves inactive: never, so that both systems do the same work.
 NO_MEMORY_LIMIT = "-m 2000000000 -e 2147483647"
 
+WARM_UP = 2
+
 
 class MoaError(Exception):
     """MOA cannot be fetched, compiled or run."""
@@ -71,23 +74,23 @@ class MoaRun:
     installed: list[tuple[int, int, str, float]] | None = None
 
 
-def options(
-    *,
-    leaf_model: str,
-    grace_period: int = 200,
-    delta: float = 1e-7,
-    tau: float = 0.05,
-    criterion: str = "info_gain",
-    binary_splits: bool = False,
-) -> str:
-    """Return the options of moa.classifiers.trees.HoeffdingTree for our names of them."""
-    leaf = {"mc": "MC", "nb": "NB", "nba": "NBAdaptive"}[leaf_model]
-    measure = {"info_gain": "InfoGainSplitCriterion", "gini": "GiniSplitCriterion"}[criterion]
-    binary = " -b" if binary_splits else ""
-    return f"-l {leaf} -g {grace_period} -c {delta} -t {tau} -s {measure}{binary} {NO_MEMORY_LIMIT}"
+def options(task: Task) -> str:
+    """Return the options of moa.classifiers.trees.HoeffdingTree for a task."""
+    leaf = {"mc": "MC", "nb": "NB", "nba": "NBAdaptive"}[task.leaf_model]
+    measure = {"info_gain": "InfoGainSplitCriterion", "gini": "GiniSplitCriterion"}[task.criterion]
+    numbers = f"-g {task.grace_period} -c {task.delta} -t {task.tau}"
+    return f"-l {leaf} {numbers} -s {measure} {NO_MEMORY_LIMIT}"
 
 
-def run(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, weight: Any = None) -> MoaRun:
+def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
+    """Test-then-train over all rows in one Java process; two passes warm its compiler up and do not count."""
+    done = drive(rows, options(task), repeats=repeats + WARM_UP)
+    return Result(
+        "moa", done.seconds[WARM_UP:], done.records, done.accuracy, done.leaves, done.splits, done.depth
+    )
+
+
+def drive(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, weight: Any = None) -> MoaRun:
     """Run MOA over the rows: ``repeats`` times for the clock, and once more for the trace."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)

@@ -1,0 +1,36 @@
+"""What a learner did with a stream, whatever the system."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Task:
+    """Test-then-train with these options of a Hoeffding tree, the same for all systems."""
+
+    leaf_model: str = "mc"
+    compat: str | None = None
+    grace_period: int = 200
+    delta: float = 1e-7
+    tau: float = 0.05
+    criterion: str = "info_gain"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Seconds of each repeat, and the tree at the end."""
+
+    system: str
+    seconds: list[float]
+    records: int
+    accuracy: float
+    leaves: int
+    splits: int
+    depth: int
+
+    @property
+    def records_per_second(self) -> float:
+        """The median over the repeats."""
+        return self.records / statistics.median(self.seconds)
