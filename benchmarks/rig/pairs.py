@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,10 +13,11 @@ import orjson
 from benchmarks.rig.accuracy import read, score, worker_labels
 from benchmarks.rig.backlog import Backlog, truth
 from benchmarks.rig.measure import STALL_SECONDS, Answers, Pass, watch
+from benchmarks.rig.passes import Bench, Result, median
 from benchmarks.rig.process import Child
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.stream import NAMES, Rows
-from benchmarks.rig.systems import Options, worker_command, worker_environment
+from benchmarks.rig.systems import OURS
 from benchmarks.rig.visible import Cluster
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
@@ -45,16 +47,28 @@ def load_pairs(bootstrap: str, names: TopicNames, rows: Rows, partitions: int) -
     return Backlog(names.instances, "json", partitions, n, n, size, truth(rows, partitions))
 
 
-def once(cluster: Cluster, names: TopicNames, backlog: Backlog, options: Options) -> tuple[Pass, float]:
+def measure_pairs(
+    bench: Bench, rows: Rows, partitions: int, repeats: int, keys: int, said: Callable[[str], None]
+) -> Result:
+    """Return the median of `repeats` passes of our worker over both topics."""
+    bench.backlog = load_pairs(bench.options.bootstrap, bench.names, rows, partitions)
+    passes: list[tuple[Pass, float | None]] = []
+    for number in range(repeats):
+        passes.append(once(bench))
+        said(f"pairs, pass {number + 1} of {repeats}: {passes[-1][0].rows_per_second:,.0f} pairs/s")
+    return median(bench, OURS, keys, passes)
+
+
+def once(bench: Bench) -> tuple[Pass, float]:
     """Let our worker go over both topics; return what it cost and how often the answers were right."""
     group = f"bench-{uuid.uuid4().hex[:8]}"
-    answers = Answers(cluster, names.predictions, backlog.partitions)
+    answers = Answers(bench.cluster, bench.names.predictions, bench.backlog.partitions)
     with TemporaryDirectory(prefix="grove-bench-") as place:
-        environment = worker_environment(options, names, backlog.partitions, group, Path(place) / "state")
-        with Child(worker_command(), Path(place) / "log", environment | SETTINGS) as child:
-            cost = watch(child, answers, backlog.rows, 1)
-            _await_labels(cluster, child, group, names.labels, backlog)
-    return cost, score(backlog, [worker_labels(values) for values in read(options.bootstrap, answers)])
+        with bench.worker(group, Path(place), **SETTINGS) as child:
+            cost = watch(child, answers, bench.backlog.rows, 1)
+            _await_labels(bench.cluster, child, group, bench.names.labels, bench.backlog)
+    values = read(bench.options.bootstrap, answers)
+    return cost, score(bench.backlog, [worker_labels(part) for part in values])
 
 
 def _await_labels(cluster: Cluster, child: Child, group: str, topic: str, backlog: Backlog) -> None:

@@ -49,11 +49,12 @@ def _rounded(value: Any) -> Any:
 
 
 class Bench:
-    """One broker, one backlog, the topics around it."""
+    """One broker, the topics of one measurement, and the backlog that lies on them."""
 
-    def __init__(self, cluster: Cluster, backlog: Backlog, names: TopicNames, options: Options) -> None:
+    backlog: Backlog
+
+    def __init__(self, cluster: Cluster, names: TopicNames, options: Options) -> None:
         self.cluster = cluster
-        self.backlog = backlog
         self.names = names
         self.options = options
 
@@ -76,12 +77,11 @@ class Bench:
                 cost = watch(child, answers, -(-rows // per_answer), per_answer)
             return cost, self._accuracy(system, answers)
 
-    def worker(self, group: str, state: Path) -> Child:
-        """Return our worker, to be started as member of a new group."""
-        environment = worker_environment(
-            self.options, self.names, self.backlog.partitions, group, state / "state"
-        )
-        return Child(worker_command(), state / "log", environment)
+    def worker(self, group: str, place: Path, **settings: str) -> Child:
+        """Return our worker, to be started as member of a new group; `settings`: further variables."""
+        partitions = self.backlog.partitions
+        environment = worker_environment(self.options, self.names, partitions, group, place / "state")
+        return Child(worker_command(), place / "log", environment | settings)
 
     def _accuracy(self, system: System, answers: Answers) -> float | None:
         if not system.learns:
@@ -104,10 +104,11 @@ def measure(
             cost, accuracy = bench.once(system)
             passes[system.name].append((cost, accuracy))
             said(f"{system.name}, pass {number + 1} of {repeats}: {cost.rows_per_second:,.0f} rows/s")
-    return [_median(bench, name, keys, found) for name, found in passes.items()]
+    return [median(bench, name, keys, found) for name, found in passes.items()]
 
 
-def _median(bench: Bench, name: str, keys: int, passes: list[tuple[Pass, float | None]]) -> Result:
+def median(bench: Bench, name: str, keys: int, passes: list[tuple[Pass, float | None]]) -> Result:
+    """Return the pass in the middle as the result of all."""
     rates = sorted(cost.rows_per_second for cost, _ in passes)
     middle = statistics.median_low(rates)
     cost, accuracy = next(found for found in passes if found[0].rows_per_second == middle)

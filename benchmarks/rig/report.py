@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import TextIO
 
 import orjson
 
 from benchmarks.rig.backlog import Backlog
+from benchmarks.rig.latency import Latency
 from benchmarks.rig.passes import Result
+from benchmarks.rig.stages import Stage
 from benchmarks.rig.systems import OURS
 
 HEAD = (
@@ -39,6 +42,35 @@ class Report:
         for result in results:
             ratio = None if ours is None else ours / result.records_per_second
             self._print(result, ratio)
+        self._out.flush()
+
+    def latencies(self, found: list[Latency]) -> None:
+        """Print the percentiles of all systems; the last is the echo that the others are compared with."""
+        echo = found[-1]
+        if not self._as_json:
+            print(
+                f"{'system':<26}{'p50 ms':>9}{'p99 ms':>9}{'p99.9 ms':>10}{'max ms':>9}{'p99 - echo':>12}",
+                file=self._out,
+            )
+        for each in found:
+            beyond = each.p99 - echo.p99
+            if self._as_json:
+                print(orjson.dumps(asdict(each) | {"p99_beyond_echo": beyond}).decode(), file=self._out)
+            else:
+                line = f"{each.system:<26}{each.p50:>9.1f}{each.p99:>9.1f}{each.p999:>10.1f}{each.most:>9.1f}"
+                print(f"{line}{beyond:>12.1f}", file=self._out)
+        self._out.flush()
+
+    def stages(self, found: list[Stage]) -> None:
+        if not self._as_json:
+            print(f"{'stage':<44}{'µs a row':>10}{'share':>8}", file=self._out)
+        total = sum(stage.microseconds for stage in found)
+        for stage in [*found, Stage("all", total)]:
+            if self._as_json:
+                print(orjson.dumps(asdict(stage)).decode(), file=self._out)
+            else:
+                share = stage.microseconds / total
+                print(f"{stage.name:<44}{stage.microseconds:>10.2f}{share:>8.1%}", file=self._out)
         self._out.flush()
 
     def _print(self, result: Result, ratio: float | None) -> None:
