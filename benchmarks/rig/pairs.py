@@ -63,10 +63,12 @@ def once(bench: Bench) -> tuple[Pass, float]:
     """Let our worker go over both topics; return what it cost and how often the answers were right."""
     group = f"bench-{uuid.uuid4().hex[:8]}"
     answers = Answers(bench.cluster, bench.names.predictions, bench.backlog.partitions)
-    with TemporaryDirectory(prefix="grove-bench-") as place:
-        with bench.worker(group, Path(place), **SETTINGS) as child:
-            cost = watch(child, answers, bench.backlog.rows, 1)
-            _await_labels(bench.cluster, child, group, bench.names.labels, bench.backlog)
+    with (
+        TemporaryDirectory(prefix="grove-bench-") as place,
+        bench.worker(group, Path(place), **SETTINGS) as child,
+    ):
+        cost = watch(child, answers, bench.backlog.rows, 1)
+        _await_labels(bench.cluster, child, group, bench.names.labels, bench.backlog)
     values = read(bench.options.bootstrap, answers)
     return cost, score(bench.backlog, [worker_labels(part) for part in values])
 
