@@ -9,6 +9,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Self
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from streamapp.embedded.broker import free_port
 from topics import admin
@@ -38,6 +40,7 @@ class Installation:
     names: TopicNames = field(init=False)
 
     def __post_init__(self) -> None:
+        self.prefix += f"{uuid.uuid4().hex[:8]}."  # a broker may outlive the tests
         self.names = TopicNames(self.prefix)
         admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1)
 
@@ -83,11 +86,20 @@ class Installation:
 
         wait_until(done, seconds, lambda: f"lag {self.lag()} after {seconds} s")
 
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        client = AdminClient({"bootstrap.servers": self.servers})
+        for done in client.delete_records([TopicPartition(topic, partition, offset)]).values():
+            done.result(10)
+
     def read(self, topic: str) -> list[dict[str, Any]]:
         """Everything on a topic (read_committed) as dicts, with `partition` and `key`, in log order per partition."""
-        return list(self._read(topic))
+        return [
+            {"partition": message.partition(), "key": message.key(), **orjson.loads(message.value())}
+            for message in self.raw(topic)
+        ]
 
-    def _read(self, topic: str) -> Iterator[dict[str, Any]]:
+    def raw(self, topic: str) -> Iterator[Any]:
+        """Every message of a topic (read_committed), in log order per partition."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.servers,
@@ -106,11 +118,7 @@ class Installation:
                         assert error.code() == KafkaError._PARTITION_EOF, error
                         ended += 1
                         continue
-                    yield {
-                        "partition": message.partition(),
-                        "key": message.key(),
-                        **orjson.loads(message.value()),
-                    }
+                    yield message
 
 
 class WorkerProcess:

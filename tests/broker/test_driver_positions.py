@@ -1,0 +1,133 @@
+"""Logs whose offsets have gaps: transaction markers, aborted batches, compaction. Nothing is lost, the lag reaches 0."""
+
+import random
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from tests.broker.workers import Installation, wait_until
+from tests.conftest import Broker
+
+pytestmark = pytest.mark.broker
+
+
+def transactional(place: Installation, name: str) -> Producer:
+    producer = place.producer(**{"transactional.id": name, "transaction.timeout.ms": 20_000})
+    producer.init_transactions(30)
+    return producer
+
+
+def test_aborted_records_are_skipped_and_markers_do_not_hold_the_lag(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "txn.", 2, tmp_path)
+    randomness = random.Random(7)
+    producers = [transactional(place, f"txn-{i}") for i in range(2)]
+    expected: list[str] = []
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        for round_ in range(40):
+            commits = randomness.random() < 0.6
+            producer = producers[round_ % 2]
+            producer.begin_transaction()
+            for i in range(randomness.randrange(1, 60)):
+                value = f"{round_}-{i}"
+                topic = place.names.labels if i % 5 == 4 else place.names.instances
+                producer.produce(topic, value.encode(), b"key", i % 2)
+                expected += [value] * commits
+            producer.flush(10)
+            producer.commit_transaction(30) if commits else producer.abort_transaction(30)
+        place.wait_for_lag_0(alive=[worker])  # also behind the last marker
+        assert worker.metric("grove_sought_back_total") == 0
+        assert worker.terminate() == 0
+    assert sorted(echo["value"] for echo in place.read(place.names.predictions)) == sorted(expected)
+
+
+def test_an_open_transaction_on_one_topic_does_not_hold_back_the_others(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "open.", 1, tmp_path)
+    pending = transactional(place, "open-1")
+    pending.begin_transaction()
+    pending.produce(place.names.labels, b"pending", b"key", 0, timestamp=1)
+    assert pending.flush(10) == 0
+    plain = place.producer()
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        for i in range(10):
+            plain.produce(place.names.instances, str(i).encode(), b"key", 0, timestamp=100 + i)
+        assert plain.flush(10) == 0
+        wait_until(lambda: len(place.read(place.names.predictions)) == 10, 20, lambda: worker.log)
+        pending.commit_transaction(30)
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.terminate() == 0
+    assert place.read(place.names.predictions)[-1]["value"] == "pending"
+
+
+def test_holes_of_compaction_are_not_taken_for_losses(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "compact.", 1, tmp_path)
+    compact(place, place.names.instances)
+    producer = place.producer(**{"batch.num.messages": 50})
+    n = 4000
+    for i in range(n):
+        producer.produce(place.names.instances, str(i).encode() + b"." * 1000, f"key-{i % 10}".encode(), 0)
+        if i % 1000 == 999:
+            assert producer.flush(30) == 0
+    wait_until(lambda: surviving(place) < n, 90, lambda: f"{surviving(place)} records: nothing was compacted", 1.0)
+    left = surviving(place)
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.metric("grove_sought_back_total") == 0
+        assert worker.metric("grove_records_lost_total") == 0
+        assert worker.terminate() == 0
+    offsets = [echo["offset"] for echo in place.read(place.names.predictions)]
+    assert offsets == sorted(set(offsets))
+    assert offsets[-1] == n - 1
+    assert 10 <= len(offsets) <= left
+
+
+def surviving(place: Installation) -> int:
+    return sum(1 for _ in place.raw(place.names.instances))
+
+
+def compact(place: Installation, topic: str) -> None:
+    """Make the broker compact a topic as soon as it can."""
+    settings = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "1048576",  # the least a broker takes
+        "segment.ms": "500",
+        "min.cleanable.dirty.ratio": "0.01",
+        "max.compaction.lag.ms": "1000",
+        "min.compaction.lag.ms": "0",
+        "delete.retention.ms": "0",
+    }
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    client = AdminClient({"bootstrap.servers": place.servers})
+    for done in client.incremental_alter_configs([resource]).values():
+        done.result(10)
+
+
+def test_records_deleted_by_retention_before_they_were_read_are_reported(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "deleted.", 1, tmp_path)
+    producer = place.producer()
+    for i in range(100):
+        producer.produce(place.names.instances, str(i).encode(), b"key", 0)
+    assert producer.flush(30) == 0
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.terminate() == 0
+    for i in range(100, 200):
+        producer.produce(place.names.instances, str(i).encode(), b"key", 0)
+    assert producer.flush(30) == 0
+    place.delete_before(place.names.instances, 0, 150)
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.metric("grove_records_lost_total") == 50
+        assert "offsets 100 to 149 were deleted" in worker.log
+        assert worker.terminate() == 0
+    values = [int(echo["value"]) for echo in place.read(place.names.predictions)]
+    assert values == [*range(100), *range(150, 200)]
