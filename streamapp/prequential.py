@@ -1,0 +1,142 @@
+"""Test-then-train over a data set without a broker: what `grove prequential` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core import jit
+from core.model import Model
+from core.model_table import ON_REQUEST, ModelTable
+from core.spec import Spec
+from streamapp.datasets import FollowingSchema
+from streamapp.errors import UsageError
+
+if TYPE_CHECKING:
+    from topics.readers import Batch, Dataset
+
+BATCH_ROWS = 8192
+
+
+def read_spec(given: str) -> Spec:
+    """The spec of a preset's name, of JSON text, or of `@FILE`."""
+    if not given.startswith("@"):
+        return Spec.parse(given)
+    try:
+        return Spec.parse(Path(given[1:]).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        message = f"--spec {given}: cannot read the file ({reason}); correct the name after @"
+        raise UsageError(message) from None
+
+
+class Prequential:
+    """One model over the rows of a data set, in order."""
+
+    def __init__(self, spec: Spec, dataset: Dataset, records: int | None = None) -> None:
+        self._spec = spec
+        self._dataset = dataset
+        self._limit = records
+        self._tally = Tally(spec.evaluation.window)
+
+    @property
+    def rows(self) -> int | None:
+        """Rows to come, None while unknown."""
+        bounds = [n for n in (self._dataset.rows, self._limit) if n is not None]
+        return min(bounds) if self._dataset.rows is not None else None
+
+    def over_all(self, advance: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
+        """Run; `advance` is told the rows of each batch. Compiling kernels does not count."""
+        following = FollowingSchema(self._dataset, self._spec.max_classes)
+        table = ModelTable()
+        model: Model | None = None
+        index = 0
+        rows = 0
+        jit.warm()
+        began = time.perf_counter()
+        for x, y in self._batches():
+            schema = following.follow((x, y))
+            if model is None:
+                model = Model.create(self._spec, schema)
+                index = table.add(model)
+            elif model.schema is not schema:
+                model.adopt(schema)
+                table.refresh(index)
+            n = len(y)
+            which = np.full(n, index, np.int64)
+            answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
+            self._tally.add(y, answers.prediction)
+            rows += n
+            advance(n)
+        seconds = time.perf_counter() - began
+        if model is None:
+            message = "--data has no rows; name a file with at least one"
+            raise UsageError(message)
+        summary = model.summary()
+        return {
+            **self._tally.figures(),
+            "leaves": summary.leaves,
+            "nodes": summary.nodes,
+            "depth": summary.depth,
+            "splits": summary.splits,
+            "attempts": summary.attempts,
+            "labels": summary.labels,
+            "seconds": round(seconds, 6),
+            "records_per_second": round(rows / seconds, 1),
+        }
+
+    def _batches(self) -> Iterator[Batch]:
+        left = self._limit
+        for x, y in self._dataset.batches(BATCH_ROWS):
+            if left is not None and len(y) >= left:
+                yield x[:left], y[:left]
+                return
+            yield x, y
+            left = left if left is None else left - len(y)
+
+
+class Tally:
+    """Predictions against labels over all labelled rows, whether the model learned them or not."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._total = 0
+        self._hits = 0
+        self._labels = np.zeros(0, np.int64)
+        self._predictions = np.zeros(0, np.int64)
+        self._recent = np.zeros(0, np.bool_)
+
+    def add(self, label: npt.NDArray[np.int32], prediction: npt.NDArray[np.int32]) -> None:
+        """Count rows; label int32[n] (-1: none, not counted), prediction int32[n] (-1: no class known)."""
+        labelled = label >= 0
+        label, prediction = label[labelled], prediction[labelled]
+        hit = label == prediction
+        self._total += len(label)
+        self._hits += int(hit.sum())
+        self._labels = _added(self._labels, label)
+        self._predictions = _added(self._predictions, prediction[prediction >= 0])
+        self._recent = np.concatenate((self._recent, hit))[-self._window :]
+
+    def figures(self) -> dict[str, float]:
+        """Accuracy, accuracy of the last window, Cohen's kappa (0 where chance alone explains everything)."""
+        total = max(self._total, 1)
+        agreed = self._hits / total
+        both = min(len(self._labels), len(self._predictions))
+        by_chance = float(self._labels[:both] / total @ (self._predictions[:both] / total))
+        return {
+            "accuracy": agreed,
+            "accuracy_windowed": float(self._recent.mean()) if len(self._recent) else 0.0,
+            "kappa": (agreed - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0,
+        }
+
+
+def _added(counts: npt.NDArray[np.int64], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Counts per code with those of `codes` added; longer if a code is new."""
+    more = np.bincount(codes, minlength=len(counts))
+    more[: len(counts)] += counts
+    return more

@@ -1,0 +1,118 @@
+"""`grove prequential`: every labelled row is judged, whatever the strategy learns."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.spec import Spec
+from streamapp.cli.main import main
+from streamapp.datasets import FollowingSchema, open_data
+from streamapp.prequential import Prequential, Tally
+from topics.readers import open_dataset
+
+KEYS = [
+    "accuracy",
+    "accuracy_windowed",
+    "kappa",
+    "leaves",
+    "nodes",
+    "depth",
+    "splits",
+    "attempts",
+    "labels",
+    "seconds",
+    "records_per_second",
+]
+
+
+def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, float]:
+    assert main(["prequential", "--json", *arguments]) == 0
+    out: dict[str, float] = json.loads(capsys.readouterr().out)
+    return out
+
+
+def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(capsys, "--data", "gen:sea?n=3000")
+    assert list(found) == KEYS
+    assert found["labels"] == 3000
+    assert found["accuracy"] > 0.8
+
+
+def test_text_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prequential", "--data", "gen:sea?n=3000"]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("accuracy", "kappa", "leaves", "depth", "labels used", "records/s"))
+
+
+def test_rows_that_are_not_learned_are_judged_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = json.dumps({"query": "random", "budget": {"name": "count", "limit": 0.1}, "seed": 3})
+    found = result(capsys, "--data", "gen:sea?n=20000", "--spec", spec)
+    assert 1700 < found["labels"] < 2300
+    table_accuracy = result(capsys, "--data", "gen:sea?n=20000", "--spec", '{"query": "never"}')
+    assert table_accuracy["labels"] == 0
+    assert found["accuracy"] > table_accuracy["accuracy"]
+
+
+def test_records_bound_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert result(capsys, "--data", "gen:sea?n=5000", "--records", "1234")["labels"] == 1234
+    assert result(capsys, "--data", "gen:sea", "--records", "1234")["labels"] == 1234
+
+
+def test_file_and_spec_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["generate", "sea", "--n", "3000", "--output", str(tmp_path / "sea.csv")]) == 0
+    (tmp_path / "spec.json").write_text('{"learner": {"name": "h-tree", "leaf_model": "mc"}}')
+    spec = f"@{tmp_path / 'spec.json'}"
+    from_file = result(capsys, "--data", str(tmp_path / "sea.csv"), "--spec", spec, "--target", "class")
+    from_generator = result(capsys, "--data", "gen:sea?n=3000", "--spec", spec)
+    assert from_file["accuracy"] == pytest.approx(from_generator["accuracy"], abs=1e-3)
+
+
+def test_values_and_classes_that_appear_late(tmp_path: Path) -> None:
+    rows = [f"{'red' if i < 9000 else 'blue'},{i % 7},{'a' if i < 9500 else 'b'}" for i in range(10_000)]
+    (tmp_path / "late.csv").write_text("colour,n,kind\n" + "\n".join(rows) + "\n")
+    found = Prequential(Spec.parse(None), open_data(str(tmp_path / "late.csv"))).over_all()
+    assert found["labels"] == 10_000
+    assert found["accuracy"] > 0.94
+
+
+def test_schema_follows_the_data_set(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("colour,kind\nred,a\nblue,b\nred,a\n")
+    dataset = open_dataset(tmp_path / "rows.csv", nominal=["colour"])
+    following = FollowingSchema(dataset, 64)
+    first = following.current
+    sizes = []
+    for batch in dataset.batches(1):
+        schema = following.follow(batch)
+        assert schema.extends(first)
+        sizes.append((len(schema.attributes[0].values), schema.n_classes))
+    assert sizes[-1] == (2, 2)
+    assert schema.classes == ("a", "b")
+
+
+class TestTally:
+    def test_against_the_definitions(self) -> None:
+        rng = np.random.default_rng(5)
+        label = rng.integers(0, 4, 5000).astype(np.int32)
+        prediction = np.where(rng.random(5000) < 0.6, label, rng.integers(0, 4, 5000)).astype(np.int32)
+        prediction[:10] = -1
+        label[20:30] = -1
+        tally = Tally(window=1000)
+        for start in range(0, 5000, 700):
+            tally.add(label[start : start + 700], prediction[start : start + 700])
+        found = tally.figures()
+        seen, said = label[label >= 0], prediction[label >= 0]
+        agreed = float(np.mean(seen == said))
+        chance = sum(float(np.mean(seen == c) * np.mean(said == c)) for c in range(4))
+        assert found["accuracy"] == pytest.approx(agreed)
+        assert found["kappa"] == pytest.approx((agreed - chance) / (1 - chance))
+        assert found["accuracy_windowed"] == pytest.approx(float(np.mean((seen == said)[-1000:])))
+
+    def test_one_class_only_has_no_kappa(self) -> None:
+        tally = Tally(window=10)
+        tally.add(np.zeros(5, np.int32), np.zeros(5, np.int32))
+        assert tally.figures() == {"accuracy": 1.0, "accuracy_windowed": 1.0, "kappa": 0.0}
+
+    def test_nothing_yet(self) -> None:
+        assert Tally(window=10).figures() == {"accuracy": 0.0, "accuracy_windowed": 0.0, "kappa": 0.0}
