@@ -110,7 +110,8 @@ def _block(batch: pa.RecordBatch, names: list[str], roles: frozenset[str]) -> Bl
 def _features(
     batch: pa.RecordBatch, places: list[int], names: tuple[str, ...]
 ) -> tuple[Floats, dict[int, list[str | None]]]:
-    if places and {batch.column(place).type for place in places} == {pa.float64()}:
+    types = batch.schema.types
+    if places and {types[place].id for place in places} == {pa.float64().id}:
         tensor = batch.select(places).to_tensor(null_to_nan=True, row_major=True)
         return np.ascontiguousarray(tensor.to_numpy()), {}
     values = np.empty((batch.num_rows, len(places)))

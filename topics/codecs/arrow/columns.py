@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,10 @@ def texts(column: pa.Array) -> list[str | None]:
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
     """Return int64[n] into the dictionary; -1 where null."""
-    codes: np.ndarray = column.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(-1)
+    codes: np.ndarray = indices.to_numpy()
     return codes
 
 
@@ -109,11 +113,12 @@ def labels(name: str, column: pa.Array, flaws: Flaws) -> tuple[list[str], Ints32
 
 def only_used(names: list[str], label: Ints32) -> tuple[list[str], Ints32]:
     """Drop the class names that no row has: of a dictionary, of bad rows."""
-    count = np.bincount(label + 1, minlength=len(names) + 1)[1:]  # [0] counts -1, no label
-    if count.all():
+    present = np.zeros(len(names) + 1, dtype=np.bool_)  # the last element stands for -1, no label
+    present[label] = True
+    if present[:-1].all():
         return names, label
-    number = np.append(np.cumsum(count > 0) - 1, -1)  # the last element stands for -1
-    return [name for name, rows in zip(names, count, strict=True) if rows], number[label].astype(np.int32)
+    number = np.append(np.cumsum(present[:-1]) - 1, -1)
+    return list(compress(names, present)), number[label].astype(np.int32)
 
 
 def booleans(name: str, column: pa.Array) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:
         row=_join([block.row for block in blocks], np.int32),
         keys=batch.keys,
         key=np.repeat(batch.key[places], sizes),
-        ids=[name for block, place in zip(blocks, places, strict=True) for name in _ids(block, batch, place)],
+        ids=_join_lists([_ids(block, batch, place) for block, place in zip(blocks, places, strict=True)]),
         label_values=label_values,
         label=label,
         weight=_join([block.weight for block in blocks], np.float64),
@@ -98,6 +99,10 @@ def _join(columns: Sequence[Any], dtype: Any) -> Any:
     return np.concatenate(columns) if columns else np.empty(0, dtype=dtype)
 
 
+def _join_lists(columns: Sequence[list[str]]) -> list[str]:
+    return columns[0] if len(columns) == 1 else list(chain.from_iterable(columns))
+
+
 def _labels(blocks: Sequence[Block]) -> tuple[list[str], Ints32]:
     if len(blocks) == 1:
         return blocks[0].label_values, blocks[0].label
@@ -117,7 +122,8 @@ def _ids(block: Block, batch: Batch, place: int) -> list[str]:
         last = int(block.row[-1])
         tails = row_suffixes(1 << last.bit_length())
         if last + 1 == len(block):
-            return [head + tail for tail in tails[: len(block)]]
+            # One join and one split make the strings faster than an addition each.
+            return (head + f"\n{head}".join(tails[: len(block)])).split("\n")
         return [head + tails[row] for row in block.row.tolist()]
     return [
         f"{head}-{row}" if cell is None else cell

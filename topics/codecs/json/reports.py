@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import orjson
 
 from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.json.lines import write_documents
 from topics.errors import Reason
 from topics.records import DriftAlert, EvaluationRecord, Malformed
 
@@ -18,7 +19,7 @@ Report = TypeVar("Report", DriftAlert, EvaluationRecord)
 
 def write_reports(reports: Iterable[DriftAlert] | Iterable[EvaluationRecord]) -> list[bytes]:
     """Return one object for each report; NaN becomes null."""
-    return [orjson.dumps(asdict(report)) for report in reports]
+    return write_documents([asdict(report) for report in reports])
 
 
 def read_reports(kind: type[Report], values: Iterable[bytes]) -> list[Report | Malformed]:

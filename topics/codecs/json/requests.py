@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
-import orjson
 
 from topics.codecs.batch import Batch
 from topics.codecs.flaws import Flaw, Flaws, kind, note, outcomes
 from topics.codecs.json.documents import Document, parse
 from topics.codecs.json.features import gather
+from topics.codecs.json.lines import objects, write_documents
 from topics.codecs.json.writer import scattered_cells
 from topics.errors import Reason
 from topics.records import LabelRequests, Malformed
@@ -31,32 +31,16 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def write_label_requests(requests: LabelRequests) -> list[bytes]:
     """Return one object for each request."""
-    n = len(requests)
-    columns = zip(
-        requests.request_ids,
-        requests.instance_ids,
-        scattered_cells(requests.features, n),
-        requests.predictions,
-        requests.strategies,
-        requests.utility.tolist(),  # orjson writes NaN as null
-        requests.expires_ms.tolist(),
-        strict=True,
-    )
-    dumps = orjson.dumps
-    return [
-        dumps(
-            {
-                "request_id": request,
-                "instance_id": instance,
-                "features": features,
-                "prediction": prediction,
-                "strategy": strategy,
-                "utility": utility,
-                "expires_ms": None if expires < 0 else expires,
-            }
-        )
-        for request, instance, features, prediction, strategy, utility, expires in columns
-    ]
+    members: dict[str, Iterable[Any]] = {
+        "request_id": requests.request_ids,
+        "instance_id": requests.instance_ids,
+        "features": scattered_cells(requests.features, len(requests)),
+        "prediction": requests.predictions,
+        "strategy": requests.strategies,
+        "utility": requests.utility.tolist(),  # orjson writes NaN as null
+        "expires_ms": [None if expires < 0 else expires for expires in requests.expires_ms.tolist()],
+    }
+    return write_documents(objects(members))
 
 
 def read_label_requests(batch: Batch) -> LabelRequests:

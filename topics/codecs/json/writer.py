@@ -6,23 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-import orjson
-
+from topics.codecs.json.lines import chunks, objects, write_documents
 from topics.records import Command, Features, Floats
 
 Cell = dict[str, Any] | list[Any]
 
+EVERY = slice(None)
 
-def feature_cells(features: Features) -> list[Cell]:
-    """Return the features of each row as JSON has them: by name, or by position where they have no names."""
-    rows: list[Any] = features.values.tolist()
+
+def feature_cells(features: Features, rows: slice = EVERY) -> list[Cell]:
+    """Return the features of rows as JSON has them: by name, or by position where they have no names."""
+    lists: list[Any] = features.values[rows].tolist()
     for column, cells in features.strings.items():
-        for row, cell in zip(rows, cells, strict=True):
+        for row, cell in zip(lists, cells[rows], strict=True):
             if cell is not None:
                 row[column] = cell
     if features.names is None:
-        return rows
-    return [dict(zip(features.names, row, strict=True)) for row in rows]
+        return lists
+    return list(map(dict, map(zip, repeat(features.names), lists)))
 
 
 def scattered_cells(features: Sequence[Features], n: int) -> list[Cell | None]:
@@ -43,15 +44,18 @@ def write_instances(
     weights: Floats | None,
 ) -> list[bytes]:
     """Return one object for each row."""
-    members: dict[str, Iterable[Any]] = {}
-    if ids is not None:
-        members["id"] = ids
-    members["features"] = feature_cells(features)
-    if labels is not None:
-        members["label"] = labels
-    if weights is not None:
-        members["weight"] = weights.tolist()
-    return _objects(members)
+    texts: list[bytes] = []
+    for rows in chunks(len(features)):
+        members: dict[str, Iterable[Any]] = {}
+        if ids is not None:
+            members["id"] = ids[rows]
+        members["features"] = feature_cells(features, rows)
+        if labels is not None:
+            members["label"] = labels[rows]
+        if weights is not None:
+            members["weight"] = weights[rows].tolist()
+        texts += write_documents(objects(members))
+    return texts
 
 
 def write_labels(
@@ -62,27 +66,21 @@ def write_labels(
     features: Features | None,
 ) -> list[bytes]:
     """Return one object for each row; a null label means declined."""
-    members: dict[str, Iterable[Any]] = {"id": ids, "label": labels}
-    if None in labels:
-        members["declined"] = [True if label is None else None for label in labels]
-    if weights is not None:
-        members["weight"] = weights.tolist()
-    if annotators is not None:
-        members["annotator"] = annotators
-    if features is not None:
-        members["features"] = feature_cells(features)
-    return _objects(members)
+    texts: list[bytes] = []
+    for rows in chunks(len(ids)):
+        members: dict[str, Iterable[Any]] = {"id": ids[rows], "label": labels[rows]}
+        if None in labels[rows]:
+            members["declined"] = [True if label is None else None for label in labels[rows]]
+        if weights is not None:
+            members["weight"] = weights[rows].tolist()
+        if annotators is not None:
+            members["annotator"] = annotators[rows]
+        if features is not None:
+            members["features"] = feature_cells(features, rows)
+        texts += write_documents(objects(members))
+    return texts
 
 
 def write_controls(controls: Iterable[tuple[Command, Mapping[str, Any]]]) -> list[bytes]:
     """Return one object for each command."""
-    return [orjson.dumps({"command": command, **body}) for command, body in controls]
-
-
-def _objects(members: dict[str, Iterable[Any]]) -> list[bytes]:
-    names = tuple(members)
-    dumps = orjson.dumps
-    return [
-        dumps(dict(zip(keys, row, strict=True)))
-        for keys, row in zip(repeat(names), zip(*members.values(), strict=True), strict=False)
-    ]
+    return write_documents([{"command": command, **body} for command, body in controls])

@@ -68,7 +68,9 @@ def group(values: Sequence[bytes], kind: int, flaws: Flaws) -> list[Group]:
         if isinstance(header, Flaw):
             note(flaws, rows, header)
         else:
-            groups.append(Group(header, np.asarray(rows, dtype=np.int64), table))
+            # np.asarray would take a range apart number by number.
+            number = np.arange(len(rows)) if isinstance(rows, range) else np.asarray(rows, dtype=np.int64)
+            groups.append(Group(header, number, table))
     return groups
 
 

@@ -32,7 +32,7 @@ from topics.records import Features, Floats, Instances, Ints32, Labels, Malforme
 class _Columns:
     """What instances and labels have in common: n rows."""
 
-    ids: list[str | None]
+    ids: list[str | None] | None  # None: no record has one
     label_values: list[str]
     label: Ints32
     weight: Floats
@@ -44,7 +44,9 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:  # noqa: ARG001
     """Return the instances of the batch."""
     good, columns, bad = _read(batch, INSTANCE)
     ids = columns.ids
-    if None in ids:
+    if ids is None:
+        ids = [*good.default_ids()]
+    elif None in ids:
         ids = [
             default if cell is None else cell for cell, default in zip(ids, good.default_ids(), strict=True)
         ]
@@ -71,7 +73,7 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:  # noqa: ARG001
         row=np.zeros(len(good), dtype=np.int32),
         keys=good.keys,
         key=good.key,
-        ids=columns.ids,  # type: ignore[arg-type]  # a label without id is flawed
+        ids=columns.ids or [],  # type: ignore[arg-type]  # a label without id is flawed
         label_values=columns.label_values,
         label=columns.label,
         weight=columns.weight,
@@ -103,7 +105,7 @@ def _columns(batch: Batch, kind: int, flaws: Flaws) -> _Columns:
     judge_weights(weight, flaws)
     label_values, label = label_codes(_scatter(groups, n, _labels, flaws), flaws)
     return _Columns(
-        ids=_scatter(groups, n, _ids, flaws),
+        ids=_scatter(groups, n, _ids, flaws) if any(each.header.id_bytes for each in groups) else None,
         label_values=label_values,
         label=label,
         weight=weight,

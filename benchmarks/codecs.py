@@ -1,0 +1,185 @@
+"""Microseconds a record for every codec in both directions, beside bare orjson.loads of the same bytes.
+
+    python -m benchmarks.codecs [--records 20000] [--run 2000] [--keys 64] [--repeats 7]
+
+Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as a worker
+sees them. Beside them: orjson.loads of the same bytes, the documents dropped at once or kept for the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+
+from topics.codecs import (
+    CONTENT_TYPES,
+    decode_instances,
+    decode_label_requests,
+    decode_labels,
+    decode_predictions,
+    encode_instances,
+    encode_label_requests,
+    encode_labels,
+    encode_predictions,
+)
+from topics.records import Features, LabelRequests, Predictions, RawRecords
+
+FEATURES = 10
+BLOCK_ROWS = 1000
+CLASSES = ("0", "1")
+
+
+class Sample:
+    """Rows of 10 features with labels, as the encoders take them."""
+
+    def __init__(self, records: int) -> None:
+        rng = np.random.default_rng(7)
+        self.n = records
+        self.names = [f"attribute_{number}" for number in range(FEATURES)]
+        self.values = rng.random((records, FEATURES)) * 10
+        self.labels = [CLASSES[code] for code in rng.integers(0, 2, records).tolist()]
+        self.nominal = [("red", "green", "blue")[code] for code in rng.integers(0, 3, records).tolist()]
+        self.probability = rng.dirichlet((2.0, 2.0), records)
+        self.ids = [f"order-{number}" for number in range(records)]
+
+    def features(self, start: int, stop: int, *, strings: bool = False) -> Features:
+        cells = {0: list(self.nominal[start:stop])} if strings else None
+        return Features.of(self.names, self.values[start:stop], cells)
+
+    def predictions(self, start: int, stop: int) -> Predictions:
+        probability = self.probability[start:stop]
+        return Predictions(
+            CLASSES,
+            self.ids[start:stop],
+            probability.argmax(axis=1).astype(np.int32),
+            probability,
+            np.arange(start, stop, dtype=np.int64),
+        )
+
+    def requests(self, start: int, stop: int) -> LabelRequests:
+        n = stop - start
+        return LabelRequests(
+            self.ids[start:stop],
+            self.ids[start:stop],
+            [self.features(start, stop)],
+            list(self.labels[start:stop]),
+            ["variable_uncertainty"] * n,
+            self.probability[start:stop, 0],
+            np.full(n, 1_800_000_000_000, dtype=np.int64),
+        )
+
+
+def runs(
+    values: Sequence[bytes], size: int, keys: int, headers: tuple[tuple[str, bytes], ...] = ()
+) -> list[RawRecords]:
+    """Cut record values into runs of one partition."""
+    names = [f"model-{number}" for number in range(keys)]
+    found = []
+    for start in range(0, len(values), size):
+        part = list(values[start : start + size])
+        n = len(part)
+        key = [names[(start + row) % keys].encode() for row in range(n)]
+        offsets = list(range(start, start + n))
+        found.append(RawRecords("instances", 3, offsets, [0] * n, key, part, [headers] * n))
+    return found
+
+
+def microseconds(work: Callable[[], Any], rows: int, repeats: int) -> float:
+    """Return the microseconds a row of the best repeat."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return round(best / rows * 1e6, 3)
+
+
+def each(function: Callable[[Any], Any], items: Sequence[Any]) -> Callable[[], None]:
+    def work() -> None:
+        for item in items:
+            function(item)
+
+    return work
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--run", type=int, default=2_000, help="records of a run (max.poll.records)")
+    parser.add_argument("--keys", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    sample, n = Sample(options.records), options.records
+    spans = [(start, min(start + options.run, n)) for start in range(0, n, options.run)]
+    blocks = [(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
+    figures: dict[str, float] = {}
+
+    def measure(name: str, work: Callable[[], Any]) -> None:
+        figures[name] = microseconds(work, n, options.repeats)
+
+    whole = sample.features(0, n)
+    plain = encode_instances(whole, labels=sample.labels)
+    measure("orjson_loads", each(orjson.loads, plain))
+    measure(
+        "orjson_loads_kept", each(lambda run: list(map(orjson.loads, run)), [plain[a:b] for a, b in spans])
+    )
+    measure("decode_json", each(decode_instances, runs(plain, options.run, options.keys)))
+    with_id = encode_instances(whole, labels=sample.labels, ids=sample.ids)
+    measure("decode_json_with_id", each(decode_instances, runs(with_id, options.run, options.keys)))
+    header = (("content-type", CONTENT_TYPES["json"].encode()),)
+    measure("decode_json_with_header", each(decode_instances, runs(plain, options.run, options.keys, header)))
+    mixed = encode_instances(sample.features(0, n, strings=True), labels=sample.labels)
+    measure("decode_json_with_strings", each(decode_instances, runs(mixed, options.run, options.keys)))
+    stormy = [b"{" if row % 10 == 0 else value for row, value in enumerate(plain)]
+    measure("decode_json_tenth_malformed", each(decode_instances, runs(stormy, options.run, options.keys)))
+    packed = encode_instances(whole, labels=sample.labels, format="packed")
+    measure("decode_packed", each(decode_instances, runs(packed, options.run, options.keys)))
+    packed = encode_instances(whole, labels=sample.labels, ids=sample.ids, format="packed")
+    measure("decode_packed_with_id", each(decode_instances, runs(packed, options.run, options.keys)))
+    arrow = [
+        encode_instances(sample.features(start, stop), labels=sample.labels[start:stop], format="arrow")[0]
+        for start, stop in blocks
+    ]
+    measure("decode_arrow_row", each(decode_instances, runs(arrow, 2, 1)))
+    labels = encode_labels(sample.ids, sample.labels)
+    measure("decode_labels_json", each(decode_labels, runs(labels, options.run, options.keys)))
+
+    for form in ("json", "packed", "arrow"):
+        cut = blocks if form == "arrow" else spans
+        parts = [(sample.features(*span), sample.labels[span[0] : span[1]]) for span in cut]
+        measure(
+            f"encode_instances_{form}",
+            each(lambda part, form=form: encode_instances(part[0], labels=part[1], format=form), parts),
+        )
+        answers = [sample.predictions(*span) for span in cut]
+        measure(
+            f"encode_predictions_{form}",
+            each(lambda part, form=form: encode_predictions(part, form), answers),
+        )
+        written = [value for part in answers for value in encode_predictions(part, form)]
+        measure(f"decode_predictions_{form}", lambda written=written: decode_predictions(written))
+    measure("encode_labels_json", lambda: encode_labels(sample.ids, sample.labels))
+    requests = sample.requests(0, n)
+    measure("encode_label_requests_json", lambda: encode_label_requests(requests))
+    asked = encode_label_requests(requests)
+    measure("decode_label_requests_json", lambda: decode_label_requests(asked))
+    shape = {
+        "records": n,
+        "run": options.run,
+        "keys": options.keys,
+        "features": FEATURES,
+        "block_rows": BLOCK_ROWS,
+    }
+    print(json.dumps({"unit": "microseconds a row", **shape, "figures": figures}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
