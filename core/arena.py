@@ -7,6 +7,9 @@ it had been there from the beginning, so that it does not matter when it came.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 
 from core import evaluation
@@ -27,7 +30,7 @@ def new_model(plan: Plan) -> Ints:
     write_states(plan, floats)
     write_declared_values(plan, ints)
     clear_tree(plan, tree_view(plan, ints, start, shape))
-    plant(plan, ints, floats, start)
+    plant(plan, ints, start)
     return ints
 
 
@@ -71,14 +74,14 @@ def clear_tree(plan: Plan, tree: TreeView) -> None:
     plan.spec.learner.nominal_observer.clear(tree.nominal)
 
 
-def plant(plan: Plan, ints: Ints, floats: Floats, t: int) -> None:
+def plant(plan: Plan, ints: Ints, t: int) -> None:
     """Make the root of an empty tree: a leaf that has seen nothing."""
-    ints[t + at.TREE_NODES] = 1
-    ints[t + at.TREE_SLOTS] = 1
-    ints[t + at.TREE_LEAVES] = 1
-    ints[t + at.TREE_HEADER + at.NODE_SLOT] = 0
-    leaf = t + int(ints[t + at.TREE_LEAVES_AT])
-    floats[leaf + at.LEAF_NEXT] = plan.spec.learner.schedule.first()
+    tree = tree_view(plan, ints, t)
+    tree.header[at.TREE_NODES] = 1
+    tree.header[at.TREE_SLOTS] = 1
+    tree.header[at.TREE_LEAVES] = 1
+    tree.node_ints[0, at.NODE_SLOT] = 0
+    plan.spec.learner.begin(tree, 0, 0)
 
 
 def live_nodes(plan: Plan, ints: Ints, t: int) -> int:
@@ -88,38 +91,47 @@ def live_nodes(plan: Plan, ints: Ints, t: int) -> int:
     return int(np.count_nonzero(kinds != at.ABSENT))
 
 
-def relayout(
-    old_plan: Plan,
-    old: Ints,
-    plan: Plan,
-    *,
-    main: tuple[int, int] | None = None,
-    background: tuple[int, int] | None = None,
-) -> Ints:
-    """Return a new buffer with the state of an old one.
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A tree of a new buffer: where it lies in the old one (NEW: a tree that has seen nothing), and its room."""
 
-    ``main`` and ``background`` give the room for (nodes, leaf records), by default what they have now. The plan
-    may be that of a grown schema. Background trees that do not exist stay away.
+    source: int
+    nodes: int
+    slots: int
+
+
+NEW: Final = -1
+NEW_TREE: Final = Block(NEW, 1, 1)
+
+
+def blocks(ints: Ints) -> list[Block]:
+    """Return the trees of a buffer as they are, the main tree first."""
+    starts = [int(ints[at.MODEL_MAIN]), int(ints[at.MODEL_BACKGROUND])]
+    return [Block(t, *room(ints, t)) for t in starts if t]
+
+
+def relayout(old_plan: Plan, old: Ints, plan: Plan, trees: list[Block]) -> Ints:
+    """Return a new buffer with the state of an old one and these trees: main and perhaps background.
+
+    The plan may be that of a grown schema.
     """
-    trees = [int(old[at.MODEL_MAIN])]
-    rooms = [main or room(old, trees[0])]
-    if old[at.MODEL_BACKGROUND]:
-        trees.append(int(old[at.MODEL_BACKGROUND]))
-        rooms.append(background or room(old, trees[1]))
-    shapes = [plan.shape(*capacity) for capacity in rooms]
+    shapes = [plan.shape(block.nodes, block.slots) for block in trees]
     start = int(plan.ints[at.PLAN_TREES])
     words = start + sum(shape.words for shape in shapes)
     new = at.aligned_words(words)
     new[: at.MODEL_HEADER] = old[: at.MODEL_HEADER]
     new[at.MODEL_WORDS] = words
+    new[at.MODEL_BACKGROUND] = 0
     _copy_sections(old_plan, old, plan, new)
     position = start
-    for header, t, shape in zip((at.MODEL_MAIN, at.MODEL_BACKGROUND), trees, shapes, strict=False):
+    for header, block, shape in zip((at.MODEL_MAIN, at.MODEL_BACKGROUND), trees, shapes, strict=False):
         new[header] = position
-        source = tree_view(old_plan, old, t)
         target = tree_view(plan, new, position, shape)
         clear_tree(plan, target)
-        _copy_tree(old_plan, source, plan, target)
+        if block.source == NEW:
+            plant(plan, new, position)
+        else:
+            _copy_tree(old_plan, tree_view(old_plan, old, block.source), plan, target)
         position += shape.words
     return new
 

@@ -1,4 +1,4 @@
-"""What happened to a model while a run was processed; ``row`` is the row of the run, ``model`` the table index."""
+"""What happened to a model while a run was processed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Literal
 
 from core.evaluation import Evaluation
 
+Action = Literal[
+    "none", "background tree started", "background tree dropped", "background tree took over", "new tree"
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at a row of a run."""
+    """Something that happened at a row of a run, to the model at an index of the table."""
 
     row: int
     model: int
@@ -42,9 +46,7 @@ class Drift(Event):
     level: Literal["in-control", "warning", "drift"]
     detector: str
     error_rate: float
-    action: Literal[
-        "none", "background tree started", "background tree dropped", "background tree took over", "new tree"
-    ]
+    action: Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,6 @@ class EvaluationDue(Event):
 
 @dataclass(frozen=True, slots=True)
 class GrowthStopped(Event):
-    """A leaf should have split, but the tree has reached ``max_leaves`` or ``max_bytes``: it grows no more."""
+    """A leaf should have split, but ``max_leaves`` or ``max_bytes`` is reached: the tree grows no more."""
 
     leaves: int

@@ -42,7 +42,7 @@ class Summary:
 class Model:
     """State of one model; kernels reach it through a ModelTable."""
 
-    __slots__ = ("floats", "ints", "plan")
+    __slots__ = ("address", "floats", "ints", "plan")
 
     def __init__(self, plan: Plan, ints: Ints) -> None:
         """Take a plan and a buffer that was laid out for it."""
@@ -59,6 +59,7 @@ class Model:
         """Take a buffer as the model's state."""
         self.ints: Ints = ints
         self.floats: Floats = ints.view(np.float64)
+        self.address: int = ints.ctypes.data
         jit.register(ints)
 
     @property
@@ -70,12 +71,6 @@ class Model:
     def schema(self) -> Schema:
         """What its records look like."""
         return self.plan.schema
-
-    @property
-    def address(self) -> int:
-        """Where the buffer lies."""
-        address: int = self.ints.ctypes.data
-        return address
 
     @property
     def nbytes(self) -> int:
@@ -117,7 +112,7 @@ class Model:
             msg = "schema must have the model's attributes: after the first split no feature can be added"
             raise SchemaError(msg)
         plan = Plan.of(self.spec, schema)
-        ints = arena.relayout(self.plan, self.ints, plan)
+        ints = arena.relayout(self.plan, self.ints, plan, arena.blocks(self.ints))
         self.plan = plan
         self.use(ints)
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core import run
+from core import rebuild, run, splitting
 from core.errors import SchemaError
 from core.events import EvaluationDue, Event
 from core.model import Model
@@ -177,9 +177,29 @@ class ModelTable:
         while reason := run.run(self._addresses, self._plans, *arguments, cursor):
             row = int(cursor[run.CURSOR_ROW])
             index = int(arguments[0][row])
-            if reason == run.EVALUATION_DUE:
+            if reason == run.LEAF_DUE or reason == run.BRANCH_MISSING or reason == run.LEVEL_CHANGED:
+                self._decide(reason, cursor, row, index, answers.events)
+            elif reason == run.EVALUATION_DUE:
                 answers.events.append(EvaluationDue(row, index, self.model(index).evaluation()))
             elif reason == run.UNKNOWN_CLASS:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
+
+    def _decide(
+        self, reason: int, cursor: npt.NDArray[np.int64], row: int, index: int, events: list[Event]
+    ) -> None:
+        """Take the decision that stopped the kernel, and note where the model's buffer lies after it."""
+        model = self._models[index]
+        assert model is not None
+        event: Event | None = None
+        t, node = cursor.item(run.CURSOR_TREE), cursor.item(run.CURSOR_NODE)
+        if reason == run.LEAF_DUE:
+            event = splitting.attempt(model, t, node, row, index)
+        elif reason == run.BRANCH_MISSING:
+            splitting.grow_branch(model, t, node)
+        else:
+            event = rebuild.react(model, row, index)
+        self._addresses[index] = model.address
+        if event is not None:
+            events.append(event)

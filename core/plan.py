@@ -63,6 +63,7 @@ class Plan:
         ints[at.PLAN_CONTIGUOUS] = numeric == list(range(len(numeric)))
         ints[at.PLAN_OPEN_VALUES] = any(a.open for a in schema.attributes)
         ints[at.PLAN_MOA] = spec.learner.compat == "moa"
+        ints[at.PLAN_NULL_MERIT] = spec.learner.criterion.null_merit_is_gain
         ints[at.PLAN_NUMERIC_TABLE] = numeric_table
         ints[numeric_table:nominal_table] = numeric
         ints[at.PLAN_NOMINAL_TABLE] = nominal_table

@@ -14,8 +14,8 @@ from core.special import LN2, exp, log2
 from core.tree import layout as at
 from core.tree.routing import leaf_at
 
-_update, _propose, _masses, log_densities_numeric, densities_numeric = observers.numeric_dispatcher()
-_update, _masses, log_densities_nominal, densities_nominal = observers.nominal_dispatcher()
+log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
+log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 from core import registry
 from core.errors import ParameterError
 from core.plugin import Parameters, choice, count, number
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints, TreeView
 
 AXES: dict[str, str] = {
     "criterion": "criteria",
@@ -20,6 +22,42 @@ AXES: dict[str, str] = {
 }
 """A learner's parameter that names a plug-in, and the family it names one of."""
 
+FORGET: Final = at.LEAF
+"""A decision's test that stands for: do not split, begin to observe anew."""
+
+# A sum of masses is rounded, so that a leaf may be due a hair before the weight its schedule names.
+SLACK: Final = 1e-6
+
+
+class HasPlan(Protocol):
+    """The part of a plan that a decision reads."""
+
+    address: int
+    ints: Ints
+
+
+class HasState(Protocol):
+    """The part of a model that a decision reads."""
+
+    plan: Any
+    address: int
+    ints: Ints
+    floats: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A test to install, and why."""
+
+    attribute: int
+    test: int
+    """Kind of the inner node, or FORGET."""
+    value: float
+    merits: tuple[float, float]
+    bound: float
+    n: float
+    reason: Literal["gap", "tie", "only"]
+
 
 @dataclass(frozen=True, slots=True)
 class Learner(Parameters):
@@ -27,6 +65,7 @@ class Learner(Parameters):
 
     The axes' own parameters stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets the
     parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes`` of leaf records.
+    ``compat="moa"`` restores MOA's quirks wherever they change a split or a prediction.
     """
 
     family: ClassVar[str] = "learners"
@@ -53,6 +92,54 @@ class Learner(Parameters):
             else:
                 body[declared.name] = value
         return body
+
+    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Return what to do with a due leaf, None: nothing.
+
+        t, node and leaf are the first words of the tree, the leaf's node record and its leaf record.
+        """
+        raise NotImplementedError
+
+    # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
+
+    def weight(self, model: HasState, node: int, leaf: int) -> float:
+        """Return the weight that bounds and the schedule speak of."""
+        if self.compat == "moa":
+            first = node + at.NODE_FIELDS
+            total = 0.0
+            for mass in model.floats[first : first + model.ints.item(at.MODEL_CLASSES)].tolist():
+                total += mass
+            return total
+        return model.floats.item(leaf + at.LEAF_OBSERVED)
+
+    def begin(self, tree: TreeView, node: int, slot: int) -> None:
+        """Set the schedule of a leaf that has seen nothing."""
+        if self.compat == "moa":
+            inherited = 0.0
+            for mass in tree.masses[node].tolist():
+                inherited += mass
+            tree.leaf_floats[slot, at.LEAF_EVALUATED] = inherited
+            tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first() - SLACK
+        else:
+            tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first()
+
+    def is_due(self, model: HasState, node: int, leaf: int) -> bool:
+        """Return whether a leaf that the kernel reports is due indeed."""
+        if self.compat != "moa":
+            return True
+        since = self.weight(model, node, leaf) - model.floats.item(leaf + at.LEAF_EVALUATED)
+        return bool(since >= self.schedule.first())
+
+    def reschedule(self, model: HasState, node: int, leaf: int) -> None:
+        """Write when a leaf is due again that had an attempt now."""
+        floats = model.floats
+        observed = floats.item(leaf + at.LEAF_OBSERVED)
+        if self.compat == "moa":
+            floats[leaf + at.LEAF_EVALUATED] = self.weight(model, node, leaf)
+            floats[leaf + at.LEAF_NEXT] = self.schedule.next(observed) - SLACK
+        else:
+            floats[leaf + at.LEAF_EVALUATED] = observed
+            floats[leaf + at.LEAF_NEXT] = self.schedule.next(observed)
 
 
 def build(body: dict[str, Any]) -> Learner:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.learners.base import Learner
+import numpy as np
+
+from core import ranking
+from core.learners.base import FORGET, Decision, HasState, Learner
 from core.plugin import number
+from core.tree import layout as at
+
+MIN_GAIN = 1e-10
+"""A gain below this is rounding: never a split [D6]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +24,30 @@ class Plugin(Learner):
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
+
+    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Compare the gap between best and second best with the bound."""
+        out = np.empty(ranking.RANKING_WORDS)
+        ranking.rank(model.plan.address, model.address, t, leaf, out)
+        if out[ranking.CLASSES] < 2:
+            return None
+        attribute, test, value, best, second, suggestions, _ = out.tolist()
+        if self.compat == "moa":
+            classes = model.ints.item(node + at.NODE_REACH)
+        else:
+            if attribute == ranking.NOBODY or best < MIN_GAIN:
+                return None
+            classes = model.ints.item(at.MODEL_CLASSES)
+        n = self.weight(model, node, leaf)
+        bound = self.bound.epsilon(self.criterion.merit_range(classes), n)
+        if suggestions == 1:
+            reason = "only"
+        elif best - second > self.bound.factor * bound:
+            reason = "gap"
+        elif bound < self.tau:
+            reason = "tie"
+        else:
+            return None
+        if attribute == ranking.NOBODY:
+            test = FORGET
+        return Decision(int(attribute), int(test), value, (best, second), bound, n, reason)

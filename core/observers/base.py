@@ -7,7 +7,8 @@ a tree has one of each. The statistics are a run of words in the leaf record who
 Kernels of a module (``at``: where the leaf's statistics begin; ``k``: classes known):
 
 numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
-         ``propose_numeric(plan, knobs, floats, at, k, left, right, value) -> candidates per attribute``
+         ``candidates_numeric(plan, knobs) -> int``: how many thresholds per attribute it proposes
+         ``propose_numeric(plan, knobs, floats, at, k, left, right, value)``
             writes class masses on both sides of each candidate to ``left``/``right`` (float64[class, column],
             column = attribute·candidates + candidate) and the thresholds to ``value`` (NaN: no candidate)
          ``masses_numeric(plan, knobs, floats, at, k, position, value, left, right)``
@@ -23,14 +24,10 @@ nominal  ``update_nominal(plan, knobs, ints, floats, at, label, x, weight)``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from core import registry
 from core.plugin import Parameters
-
-MAX_CANDIDATES: Final = 100
-"""Largest number of thresholds per attribute that an observer may propose."""
-
 
 @dataclass(frozen=True, slots=True)
 class Observer(Parameters):
@@ -53,11 +50,12 @@ class Observer(Parameters):
 
 
 def numeric_dispatcher() -> tuple[Any, ...]:
-    """Return update, propose, masses, log densities and densities over the numeric observers."""
+    """Return update, propose, candidates, masses, log densities and densities over the numeric observers."""
     common = "plan, knobs, floats, at, k"
     return (
         registry.dispatch("observers", "update_numeric", "plan, knobs, floats, at, label, xs, weight"),
         registry.dispatch("observers", "propose_numeric", f"{common}, left, right, value"),
+        registry.dispatch("observers", "candidates_numeric", "plan, knobs"),
         registry.dispatch("observers", "masses_numeric", f"{common}, position, value, left, right"),
         registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, out"),
         registry.dispatch("observers", "densities_numeric", f"{common}, xs, out"),

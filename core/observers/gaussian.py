@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core.jit import kernel, part
-from core.observers.base import MAX_CANDIDATES, Observer
+from core.observers.base import Observer
 from core.plugin import count
 from core.special import LN2, LN_SQRT_2PI, exp, log2, normal_cdf
 from core.tree import layout
@@ -32,7 +32,7 @@ class Plugin(Observer):
     [class][statistic][attribute]: an update touches one class and runs along the attributes.
     """
 
-    candidates: int = count(10, at_least=1, at_most=MAX_CANDIDATES)
+    candidates: int = count(10, at_least=1, at_most=1000)
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", STATISTICS, "attribute")
@@ -109,12 +109,18 @@ def _standardised(v: float, low: float, high: float, mean: float, deviation: flo
 
 
 @kernel
+def candidates_numeric(plan: Any, knobs: Any) -> int:
+    """Return the number of thresholds per attribute."""
+    return int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+
+
+@kernel
 def propose_numeric(
     plan: Any, knobs: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
-) -> int:
+) -> None:
     """Write thresholds and class masses on both sides; left, right: float64[class, attribute·B + i]."""
     d = plan[layout.PLAN_NUMERIC]
-    candidates = int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+    candidates = candidates_numeric(plan, knobs)
     _thresholds(plan, knobs, floats, at, k, candidates, value)
     for c in range(k):
         below, weight = left[c], right[c]
@@ -132,7 +138,6 @@ def propose_numeric(
             for i in range(d * candidates):
                 below[i] = weight[i] * normal_cdf(below[i])
                 weight[i] = max(weight[i] - below[i], 0.0)
-    return candidates
 
 
 @kernel

@@ -132,7 +132,8 @@ PLAN_LEAF_MODEL: Final = 26
 PLAN_DRIFT: Final = 28
 PLAN_STRATEGY: Final = 30
 PLAN_BUDGETING: Final = 32
-PLAN_HEADER: Final = 34
+PLAN_NULL_MERIT: Final = 34  # for MOA, "do not split" has a merit like any other (else minus infinity)
+PLAN_HEADER: Final = 35
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

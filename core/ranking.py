@@ -1,0 +1,279 @@
+"""Ranking the tests of a due leaf: one suggestion per attribute, then best and second best [D5].
+
+Columns all the way: the observer writes class masses per candidate, the criterion turns them into impurities,
+and a scan along the attributes picks. One call of a compiled function per attempt.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core.criteria import base as criteria
+from core.jit import kernel, words_at
+from core.observers import base as observers
+from core.tree import layout as at
+from core.tree.routing import node_at
+
+# What a ranking consists of (float64[RANKING_WORDS])
+BEST_ATTRIBUTE: Final = 0  # NOBODY: not to split is best
+BEST_TEST: Final = 1  # kind of node
+BEST_VALUE: Final = 2
+BEST_MERIT: Final = 3
+SECOND_MERIT: Final = 4
+SUGGESTIONS: Final = 5  # with "do not split"
+CLASSES: Final = 6  # classes that have weight; below 2 nothing is ranked
+RANKING_WORDS: Final = 7
+
+NOBODY: Final = -1
+
+_SIGNATURE = "void(int64, int64, int64, int64, float64[::1])"
+
+propose_numeric, candidates_numeric = observers.numeric_dispatcher()[1:3]
+masses_nominal = observers.nominal_dispatcher()[1]
+impurity = criteria.dispatcher()
+
+
+@kernel(_SIGNATURE)
+def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
+    """Write the ranking of the leaf whose record is at word ``leaf`` of the tree at word t."""
+    plan, knobs = words_at(plan_address)
+    ints, floats = words_at(address)
+    node = node_at(ints, t, ints[leaf + at.LEAF_NODE])
+    k = ints[at.MODEL_CLASSES]
+    out[CLASSES] = classes_with_weight(plan, floats, node, leaf, k)
+    if out[CLASSES] < 2:
+        return
+    d = plan[at.PLAN_ATTRIBUTES]
+    merit = np.full(d, math.nan)
+    test = np.zeros(d, dtype=np.int64)
+    value = np.zeros(d)
+    usable = untested(plan, ints, t, node)
+    before, null = moa_merits(plan, floats, node, k)
+    if plan[at.PLAN_NUMERIC] > 0:
+        suggest_numeric(plan, knobs, floats, leaf, k, before, usable, merit, test, value)
+    if plan[at.PLAN_NOMINAL] > 0:
+        statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
+        suggest_nominal(plan, knobs, ints, floats, statistics, k, before, usable, merit, test, value)
+    choose(plan, merit, test, value, null, out)
+
+
+@kernel
+def classes_with_weight(plan: Any, floats: Any, node: int, leaf: int, k: int) -> int:
+    """Return how many classes the leaf has evidence of; for MOA inherited weight counts too."""
+    masses = leaf + at.LEAF_FIELDS if plan[at.PLAN_MOA] == 0 else node + at.NODE_FIELDS
+    n = 0
+    for c in range(k):
+        if floats[masses + c] != 0.0:
+            n += 1
+    return n
+
+
+@kernel
+def untested(plan: Any, ints: Any, t: int, node: int) -> Any:
+    """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all)."""
+    usable = np.ones(plan[at.PLAN_ATTRIBUTES], dtype=np.bool_)
+    parent = ints[node + at.NODE_PARENT]
+    while parent >= 0 and plan[at.PLAN_MOA] == 0:
+        above = node_at(ints, t, parent)
+        if ints[above + at.NODE_KIND] == at.MULTIWAY:
+            usable[ints[above + at.NODE_ATTRIBUTE]] = False
+        parent = ints[above + at.NODE_PARENT]
+    return usable
+
+
+@kernel
+def moa_merits(plan: Any, floats: Any, node: int, k: int) -> tuple[float, float]:
+    """Return the impurity that MOA measures every test against, and the merit of not splitting.
+
+    Ours: each attribute against the impurity of its own totals (NaN here), and no gain.
+    """
+    if plan[at.PLAN_MOA] == 0:
+        return math.nan, 0.0
+    masses = np.empty((k, 1))
+    for c in range(k):
+        masses[c, 0] = floats[node + at.NODE_FIELDS + c]
+    mixed, total = np.empty(1), np.empty(1)
+    impurity(plan[at.PLAN_CRITERION], masses, k, 1, mixed, total)
+    if plan[at.PLAN_NULL_MERIT] != 0:
+        return 1.0, 1.0 - mixed[0] / total[0]
+    return mixed[0] / total[0], -math.inf
+
+
+@kernel
+def suggest_numeric(
+    plan: Any,
+    knobs: Any,
+    floats: Any,
+    leaf: int,
+    k: int,
+    before: float,
+    usable: Any,
+    merit: Any,
+    test: Any,
+    value: Any,
+) -> None:
+    """Write the best threshold of every numeric attribute; of equals the smallest."""
+    kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
+    share = knobs[plan[at.PLAN_CRITERION + 1]]
+    candidates = candidates_numeric(kind, plan, knobs)
+    d = plan[at.PLAN_NUMERIC]
+    n = d * candidates
+    left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
+    statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
+    propose_numeric(kind, plan, knobs, floats, statistics, k, left, right, thresholds)
+    mixed, weight = np.empty(n), np.empty(n)
+    mixed_right, weight_right = np.empty(n), np.empty(n)
+    impurity(criterion, left, k, n, mixed, weight)
+    impurity(criterion, right, k, n, mixed_right, weight_right)
+    mixed_before, weight_before = np.empty(d), np.empty(d)
+    if math.isnan(before):
+        totals = np.empty((k, d))
+        for c in range(k):
+            for a in range(d):
+                totals[c, a] = left[c, a * candidates] + right[c, a * candidates]
+        impurity(criterion, totals, k, d, mixed_before, weight_before)
+    for a in range(d):
+        attribute = plan[plan[at.PLAN_NUMERIC_TABLE] + a]
+        base = mixed_before[a] / weight_before[a] if math.isnan(before) else before
+        for i in range(a * candidates, (a + 1) * candidates):
+            if not usable[attribute] or math.isnan(thresholds[i]):
+                continue
+            total = weight[i] + weight_right[i]
+            gain = base - (mixed[i] + mixed_right[i]) / total
+            if share > 0.0 and min(weight[i], weight_right[i]) / total <= share:
+                if plan[at.PLAN_MOA] == 0:
+                    continue
+                gain = -math.inf
+            if not gain <= merit[attribute]:
+                merit[attribute], test[attribute] = gain, at.NUMERIC
+                value[attribute] = thresholds[i]
+
+
+@kernel
+def suggest_nominal(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    statistics: int,
+    k: int,
+    before: float,
+    usable: Any,
+    merit: Any,
+    test: Any,
+    value: Any,
+) -> None:
+    """Write the best test of every nominal attribute: of equals multiway, then the smallest value code."""
+    kind, criterion = plan[at.PLAN_NOMINAL_OBSERVER], plan[at.PLAN_CRITERION]
+    n, d = plan[at.PLAN_VALUES], plan[at.PLAN_NOMINAL]
+    equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.zeros((k, d))
+    masses_nominal(kind, plan, floats, statistics, k, equal)
+    for c in range(k):
+        for j in range(d):
+            entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
+            first, room = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
+            for v in range(first, first + room):
+                totals[c, j] += equal[c, v]
+            for v in range(first, first + room):
+                other[c, v] = totals[c, j] - equal[c, v]
+    mixed, weight = np.empty(n), np.empty(n)
+    mixed_other, weight_other = np.empty(n), np.empty(n)
+    mixed_before, weight_before = np.empty(d), np.empty(d)
+    impurity(criterion, equal, k, n, mixed, weight)
+    impurity(criterion, other, k, n, mixed_other, weight_other)
+    impurity(criterion, totals, k, d, mixed_before, weight_before)
+    for j in range(d):
+        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
+        attribute = plan[entry + at.NOMINAL_COLUMN]
+        first = plan[entry + at.NOMINAL_FIRST]
+        if not usable[attribute] or (weight_before[j] <= 0.0 and plan[at.PLAN_MOA] == 0):
+            continue
+        base = mixed_before[j] / weight_before[j] if math.isnan(before) else before
+        end = first + ints[plan[at.PLAN_VALUES_SEEN] + j]
+        if plan[at.PLAN_MOA] != 0:
+            end = first + reach(weight, first, first + plan[entry + at.NOMINAL_ROOM])
+        if end == first:
+            continue
+        multiway = knobs[plan[at.PLAN_NOMINAL_OBSERVER + 1]] == 0.0
+        if multiway:
+            best_multiway(plan, knobs, attribute, first, end, base, mixed, weight, merit, test)
+        if multiway and end - first == 2:
+            continue  # each value against the rest is the same partition
+        share = knobs[plan[at.PLAN_CRITERION + 1]]
+        for v in range(first, end):
+            total = weight[v] + weight_other[v]
+            gain = base - (mixed[v] + mixed_other[v]) / total
+            if share > 0.0 and min(weight[v], weight_other[v]) / total <= share:
+                if plan[at.PLAN_MOA] == 0:
+                    continue
+                gain = -math.inf
+            if not gain <= merit[attribute]:
+                merit[attribute], test[attribute] = gain, at.CATEGORY
+                value[attribute] = v - first
+
+
+@kernel
+def reach(weight: Any, first: int, end: int) -> int:
+    """Return one more than the largest value code that has weight, among the columns first … end-1."""
+    last = first - 1
+    for v in range(first, end):
+        if weight[v] > 0.0:
+            last = v
+    return last + 1 - first
+
+
+@kernel
+def best_multiway(
+    plan: Any,
+    knobs: Any,
+    attribute: int,
+    first: int,
+    end: int,
+    base: float,
+    mixed: Any,
+    weight: Any,
+    merit: Any,
+    test: Any,
+) -> None:
+    """Write the merit of one branch per value, the columns first … end-1."""
+    total, remaining, large = 0.0, 0.0, 0
+    for v in range(first, end):
+        total += weight[v]
+        remaining += mixed[v]
+    share = knobs[plan[at.PLAN_CRITERION + 1]]
+    for v in range(first, end):
+        if weight[v] / total > share:
+            large += 1
+    if share > 0.0 and large < 2:
+        if plan[at.PLAN_MOA] != 0:
+            merit[attribute], test[attribute] = -math.inf, at.MULTIWAY
+        return
+    merit[attribute], test[attribute] = base - remaining / total, at.MULTIWAY
+
+
+@kernel
+def choose(plan: Any, merit: Any, test: Any, value: Any, null: float, out: Any) -> None:
+    """Write best and second best of the suggestions and "do not split".
+
+    Ties go to the first, "do not split" being before all others [D7]; MOA's go to the last.
+    """
+    last_wins = plan[at.PLAN_MOA] != 0
+    best, best_merit, second_merit, suggestions = NOBODY, null, -math.inf, 1
+    for a in range(len(merit)):
+        if math.isnan(merit[a]):
+            continue  # no suggestion
+        suggestions += 1
+        if merit[a] > best_merit or (last_wins and merit[a] == best_merit):
+            second_merit = best_merit
+            best, best_merit = a, merit[a]
+        elif merit[a] > second_merit:
+            second_merit = merit[a]
+    out[BEST_ATTRIBUTE] = best
+    out[BEST_TEST] = test[best] if best >= 0 else at.LEAF
+    out[BEST_VALUE] = value[best] if best >= 0 else 0.0
+    out[BEST_MERIT] = best_merit
+    out[SECOND_MERIT] = second_merit
+    out[SUGGESTIONS] = suggestions

@@ -1,0 +1,256 @@
+"""What happens at a due leaf: the attempt, and installing the split that it decides on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core import arena
+from core.errors import GroveError
+from core.events import Event, GrowthStopped, Split
+from core.jit import kernel, words_at
+from core.learners.base import FORGET, Decision
+from core.model import Model
+from core.observers import base as observers
+from core.tree import layout as at
+from core.tree.layout import TreeView
+
+TESTS: Final = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
+
+masses_numeric = observers.numeric_dispatcher()[3]
+masses_nominal = observers.nominal_dispatcher()[1]
+
+
+def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | None:
+    """Let the learner decide about a due leaf and carry it out; return the event of the tree that answers.
+
+    t and node are the first words of the tree and of the leaf's node record.
+    """
+    ints, floats = model.ints, model.floats
+    learner = model.spec.learner
+    leaf = t + ints.item(t + at.TREE_LEAVES_AT)
+    leaf += ints.item(node + at.NODE_SLOT) * ints.item(t + at.TREE_LEAF_STRIDE)
+    if not learner.is_due(model, node, leaf):
+        return None
+    if ints[t + at.TREE_STOPPED]:
+        floats[leaf + at.LEAF_NEXT] = math.inf
+        return None
+    ints[t + at.TREE_ATTEMPTS] += 1
+    ints[leaf + at.LEAF_ATTEMPTS] += 1
+    decision = learner.decide(model, t, node, leaf)
+    learner.reschedule(model, node, leaf)
+    if decision is None:
+        return None
+    number = (node - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
+    if decision.test == FORGET:
+        forget(model, t, number)
+        return None
+    return install(model, t, number, decision, row, index)
+
+
+def install(model: Model, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
+    """Turn leaf number ``node`` into an inner node with the decided test; return the event of the main tree."""
+    is_main = t == model.main
+    branches = branch_count(model, decision)
+    masses = branch_masses(model, t, node, decision, branches)
+    present = (masses >= 0.0).any(axis=1) if is_moa_multiway(model, decision) else np.ones(branches, dtype=bool)
+    leaves = int(model.ints[t + at.TREE_LEAVES]) - 1 + int(present.sum())
+    if exceeds_cap(model, leaves):
+        model.ints[t + at.TREE_STOPPED] = 1
+        return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_main else None
+    t = make_room(model, t, branches, int(present.sum()) - 1)
+    tree = arena.tree_view(model.plan, model.ints, t)
+    inner, inner_value = tree.node_ints[node], tree.node_floats[node]
+    first = int(tree.header[at.TREE_NODES])
+    free_slot(model, tree, int(inner[at.NODE_SLOT]))
+    inner[at.NODE_KIND] = decision.test
+    inner[at.NODE_ATTRIBUTE] = decision.attribute
+    inner_value[at.NODE_VALUE] = decision.value
+    inner[at.NODE_CHILD] = first
+    inner[at.NODE_CHILDREN] = branches
+    inner[at.NODE_SLOT] = -1
+    tree.header[at.TREE_NODES] += branches
+    tree.header[at.TREE_LEAVES] = leaves
+    tree.header[at.TREE_SPLITS] += 1
+    depth = int(inner[at.NODE_DEPTH]) + 1
+    tree.header[at.TREE_DEPTH] = max(int(tree.header[at.TREE_DEPTH]), depth)
+    for branch in range(branches):
+        child = first + branch
+        tree.node_ints[child, at.NODE_PARENT] = node
+        tree.node_ints[child, at.NODE_DEPTH] = depth
+        if not present[branch]:
+            tree.node_ints[child, at.NODE_KIND] = at.ABSENT
+            continue
+        touched = np.flatnonzero(masses[branch] >= 0.0)
+        tree.masses[child, : masses.shape[1]] = np.maximum(masses[branch], 0.0)
+        tree.node_ints[child, at.NODE_REACH] = touched[-1] + 1 if len(touched) else 0
+        take_slot(model, tree, child)
+    if not is_main:
+        return None
+    return Split(
+        row=row,
+        model=index,
+        node=node,
+        attribute=decision.attribute,
+        test=TESTS[decision.test],  # type: ignore[arg-type]
+        value=decision.value,
+        merits=decision.merits,
+        bound=decision.bound,
+        n=decision.n,
+        reason=decision.reason,
+    )
+
+
+def is_moa_multiway(model: Model, decision: Decision) -> bool:
+    """Return whether branches may be absent: MOA makes them up to the largest value seen, later ones as they come."""
+    return bool(decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA])
+
+
+def branch_count(model: Model, decision: Decision) -> int:
+    """Return the number of branches: two, or the values the model knows."""
+    if decision.test != at.MULTIWAY:
+        return 2
+    position = list(model.plan.values_index).index(decision.attribute)
+    return int(model.ints[int(model.plan.ints[at.PLAN_VALUES_SEEN]) + position])
+
+
+def branch_masses(model: Model, t: int, node: int, decision: Decision, branches: int) -> Any:
+    """Return the class masses that the observers estimate for the branches, float64[branch, class].
+
+    -1 marks a class that a branch has never had anything to do with.
+    """
+    masses = np.empty((branches, int(model.ints[at.MODEL_CLASSES])))
+    divide(model.plan.address, model.address, t, node, decision.attribute, decision.test, decision.value, masses)
+    return masses
+
+
+@kernel("void(int64, int64, int64, int64, int64, int64, float64, float64[:, ::1])")
+def divide(
+    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float, out: Any
+) -> None:
+    """Write the class masses that a test of leaf number ``node`` makes, out: float64[branch, class]."""
+    plan, knobs = words_at(plan_address)
+    ints, floats = words_at(address)
+    record = t + at.TREE_HEADER + node * ints[t + at.TREE_NODE_STRIDE]
+    leaf = t + ints[t + at.TREE_LEAVES_AT] + ints[record + at.NODE_SLOT] * ints[t + at.TREE_LEAF_STRIDE]
+    k = out.shape[1]
+    if test == at.NUMERIC:
+        position = 0
+        while plan[plan[at.PLAN_NUMERIC_TABLE] + position] != attribute:
+            position += 1
+        statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
+        kind = plan[at.PLAN_NUMERIC_OBSERVER]
+        masses_numeric(kind, plan, knobs, floats, statistics, k, position, value, out[0], out[1])
+        return
+    entry = plan[at.PLAN_NOMINAL_TABLE]
+    while plan[entry + at.NOMINAL_COLUMN] != attribute:
+        entry += at.NOMINAL_FIELDS
+    counts = np.empty((k, plan[at.PLAN_VALUES]))
+    statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
+    masses_nominal(plan[at.PLAN_NOMINAL_OBSERVER], plan, floats, statistics, k, counts)
+    first, room = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
+    for c in range(k):
+        divide_nominal(counts[c, first : first + room], test, int(value), out, c)
+
+
+@kernel
+def divide_nominal(counts: Any, test: int, value: int, out: Any, c: int) -> None:
+    """Write the masses of class c per branch from its counts (float64[value]).
+
+    MOA's vectors end at the largest value seen with the class, zeros before it are entries: so a class touches
+    every branch below that end.
+    """
+    end = 0
+    for v in range(len(counts)):
+        if counts[v] > 0.0:
+            end = v + 1
+    if test == at.MULTIWAY:
+        for v in range(out.shape[0]):
+            out[v, c] = counts[v] if v < end else -1.0
+        return
+    out[0, c] = counts[value] if value < end else -1.0
+    out[1, c] = -1.0
+    for v in range(end):
+        if v != value:
+            out[1, c] = max(out[1, c], 0.0) + counts[v]
+
+
+def exceeds_cap(model: Model, leaves: int) -> bool:
+    """Return whether a tree of so many leaves is beyond the learner's caps [D1].
+
+    Bytes are reckoned from what the model has learned of classes and values, not from the room it has.
+    """
+    learner, plan, ints = model.spec.learner, model.plan, model.ints
+    seen = int(plan.ints[at.PLAN_VALUES_SEEN])
+    values = int(ints[seen : seen + len(plan.values_index)].sum())
+    counts = (int(ints[at.MODEL_CLASSES]), int(plan.ints[at.PLAN_NUMERIC]), values)
+    words = at.LEAF_FIELDS + counts[0]
+    words += math.prod(learner.numeric_observer.shape(*counts))
+    words += math.prod(learner.nominal_observer.shape(*counts))
+    return bool(leaves > learner.max_leaves or leaves * words * at.WORD > learner.max_bytes)
+
+
+def make_room(model: Model, t: int, nodes: int, slots: int) -> int:
+    """Make sure that a tree can take so many more nodes and leaf records; return its first word then."""
+    ints = model.ints
+    needed = int(ints[t + at.TREE_NODES]) + nodes, int(ints[t + at.TREE_LEAVES]) + slots
+    have = arena.room(ints, t)
+    if all(n <= h for n, h in zip(needed, have, strict=True)):
+        return t
+    rooms = [max(n, 2 * h) if n > h else h for n, h in zip(needed, have, strict=True)]
+    blocks = arena.blocks(ints)
+    position = [block.source for block in blocks].index(t)
+    blocks[position] = arena.Block(t, rooms[0], rooms[1])
+    model.use(arena.relayout(model.plan, ints, model.plan, blocks))
+    return arena.blocks(model.ints)[position].source
+
+
+def take_slot(model: Model, tree: TreeView, node: int) -> None:
+    """Give a node a leaf record that has seen nothing: the one freed last, else a new one."""
+    slot = int(tree.header[at.TREE_FREE])
+    if slot >= 0:
+        tree.header[at.TREE_FREE] = tree.leaf_ints[slot, at.LEAF_NODE]
+    else:
+        slot = int(tree.header[at.TREE_SLOTS])
+        if slot >= tree.shape.slots:
+            msg = f"slots={tree.shape.slots} must be enough for {slot + 1} leaves"
+            raise GroveError(msg)
+        tree.header[at.TREE_SLOTS] += 1
+    tree.node_ints[node, at.NODE_KIND] = at.LEAF
+    tree.node_ints[node, at.NODE_SLOT] = slot
+    tree.leaf_ints[slot, at.LEAF_NODE] = node
+    model.spec.learner.begin(tree, node, slot)
+
+
+def free_slot(model: Model, tree: TreeView, slot: int) -> None:
+    """Clear a leaf record and chain it to the free ones."""
+    clear_slot(model, tree, slot)
+    tree.leaf_ints[slot, at.LEAF_NODE] = tree.header[at.TREE_FREE]
+    tree.header[at.TREE_FREE] = slot
+
+
+def clear_slot(model: Model, tree: TreeView, slot: int) -> None:
+    """Write the state of an unused record."""
+    tree.leaf_ints[slot] = 0
+    model.spec.learner.numeric_observer.clear(tree.numeric[slot : slot + 1])
+    model.spec.learner.nominal_observer.clear(tree.nominal[slot : slot + 1])
+
+
+def forget(model: Model, t: int, node: int) -> None:
+    """Let a leaf begin to observe anew, keeping its class masses (MOA, when not to split is best)."""
+    tree = arena.tree_view(model.plan, model.ints, t)
+    slot = int(tree.node_ints[node, at.NODE_SLOT])
+    clear_slot(model, tree, slot)
+    tree.leaf_ints[slot, at.LEAF_NODE] = node
+    model.spec.learner.begin(tree, node, slot)
+
+
+def grow_branch(model: Model, t: int, node: int) -> None:
+    """Make an absent branch a leaf; t and node are the first words of the tree and of the branch's record."""
+    number = (node - t - at.TREE_HEADER) // int(model.ints[t + at.TREE_NODE_STRIDE])
+    t = make_room(model, t, 0, 1)
+    tree = arena.tree_view(model.plan, model.ints, t)
+    take_slot(model, tree, number)
+    tree.header[at.TREE_LEAVES] += 1
