@@ -1,25 +1,23 @@
 """One Kafka node as a child process: format, start, wait until it serves, stop, start again."""
 
-import contextlib
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
 from base64 import urlsafe_b64encode
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from streamapp.embedded.configuration import logging_properties, server_properties
 from streamapp.embedded.jars import fetch_jars
 from streamapp.errors import BrokerError
+from streamapp.guarded import GuardedProcess
 
 HOST = "127.0.0.1"
 START_SECONDS = 90
-STOP_SECONDS = 30
 POLL_SECONDS = 0.2
 
 
@@ -35,7 +33,7 @@ class EmbeddedBroker:
         self._heap_mb = heap_mb
         self._port = port
         self._ports: tuple[int, int] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._process: GuardedProcess | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -53,7 +51,7 @@ class EmbeddedBroker:
     @property
     def running(self) -> bool:
         """Whether the process lives."""
-        return self._guard is not None and self._guard.poll() is None
+        return self._process is not None and self._process.status is None
 
     def start(self) -> None:
         """Start the process and return when the broker answers requests."""
@@ -66,18 +64,13 @@ class EmbeddedBroker:
         (self.directory / "log4j2.properties").write_text(logging_properties(self.log_file), encoding="utf-8")
         properties = self.directory / "server.properties"
         properties.write_text(server_properties(self.directory / "data", *self._ports), encoding="utf-8")
-        with self.log_file.open("ab") as log:
-            if not (self.directory / "data" / "meta.properties").exists():
-                self._format(command, properties, log)
-            remove = ["--remove", str(self.directory)] if self._temporary else []
-            guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py")), *remove, "--"]
-            self._guard = subprocess.Popen(
-                [*guard, *command, "kafka.Kafka", str(properties)],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        if not (self.directory / "data" / "meta.properties").exists():
+            self._format(command, properties)
+        self._process = GuardedProcess(
+            [*command, "kafka.Kafka", str(properties)],
+            self.log_file,
+            remove=self.directory if self._temporary else None,
+        )
         try:
             self._wait_until_ready()
         except BaseException:
@@ -86,13 +79,9 @@ class EmbeddedBroker:
 
     def stop(self, kill: bool = False) -> None:
         """End the process: in order, or at once like a crash; the data stays for the next start()."""
-        guard, self._guard = self._guard, None
-        if guard is None or guard.stdin is None:
-            return
-        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
-            guard.stdin.write(b"kill\n" if kill else b"stop\n")
-            guard.stdin.close()
-        guard.wait(STOP_SECONDS)
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(kill)
 
     def close(self) -> None:
         """Stop, and remove the data if it lies in a temporary directory."""
@@ -104,7 +93,8 @@ class EmbeddedBroker:
 
     def wait(self) -> int:
         """Block until the process ends by itself; returns its exit status."""
-        return 0 if self._guard is None else self._guard.wait()
+        status = None if self._process is None else self._process.wait()
+        return 0 if status is None else status
 
     def __enter__(self) -> Self:
         try:
@@ -136,10 +126,13 @@ class EmbeddedBroker:
             ":".join(map(str, class_path)),
         ]
 
-    def _format(self, command: list[str], properties: Path, log: IO[bytes]) -> None:
+    def _format(self, command: list[str], properties: Path) -> None:
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
-        formatted = subprocess.run([*command, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        with self.log_file.open("ab") as log:
+            formatted = subprocess.run(
+                [*command, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
         if formatted.returncode:
             message = f"the broker's storage could not be formatted: {self.last_words()}"
             raise BrokerError(message)
@@ -159,8 +152,7 @@ class EmbeddedBroker:
             }
         )
         while time.monotonic() < deadline:
-            assert self._guard is not None
-            if self._guard.poll() is not None:
+            if not self.running:
                 message = f"the broker ended while starting: {self.last_words()}"
                 raise BrokerError(message)
             try:

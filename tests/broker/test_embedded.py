@@ -91,7 +91,7 @@ def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         "import sys, time\n"
         "from streamapp.embedded import EmbeddedBroker\n"
         "with EmbeddedBroker() as broker:\n"
-        "    print(broker.directory, broker._guard.pid, flush=True)\n"
+        "    print(broker.directory, broker._process._guard.pid, flush=True)\n"
         "    sys.stdin.read()\n"
     )
     parent = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Parent of the Java process: ends it when the program that started the broker is gone, however that ended.
+"""Parent of one child process: ends it when the program that wanted it is gone, however that ended.
 
 Started as a script with only the standard library. Standard input is a pipe from the starter: `stop` or
 `kill` on it asks for an orderly or an immediate end; end of file without a word means that the starter has
@@ -16,30 +16,31 @@ GRACE_SECONDS = 20
 
 
 def main(arguments: list[str]) -> int:
-    """`[--remove DIR] -- JAVA ARGUMENTS…`: run Java, watch standard input, return Java's exit status."""
+    """`[--remove DIR] -- COMMAND…`: run the command, watch standard input, return its exit status."""
     split = arguments.index("--")
     options, command = arguments[:split], arguments[split + 1 :]
-    java = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     orphaned = threading.Event()
-    threading.Thread(target=_watch, args=(java, orphaned), daemon=True).start()
-    status = java.wait()
+    threading.Thread(target=_watch, args=(child, orphaned), daemon=True).start()
+    status = child.wait()
     if orphaned.is_set() and "--remove" in options:
         shutil.rmtree(options[options.index("--remove") + 1], ignore_errors=True)
     return status
 
 
-def _watch(java: subprocess.Popen[bytes], orphaned: threading.Event) -> None:
+def _watch(child: "subprocess.Popen[bytes]", orphaned: threading.Event) -> None:
     word = os.read(0, 16).strip()
     if not word:
         orphaned.set()
     if word == b"kill":
-        java.kill()
+        child.kill()
         return
-    java.terminate()
+    child.terminate()
     try:
-        java.wait(GRACE_SECONDS)
+        child.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
-        java.kill()
+        child.kill()
 
 
 if __name__ == "__main__":
