@@ -12,6 +12,7 @@ from core import rebuild, run, splitting
 from core.errors import SchemaError
 from core.events import EvaluationDue, Event
 from core.model import Model
+from core.run import ANSWER_ONLY as ANSWER_ONLY
 from core.run import LABELLED as LABELLED
 from core.run import ON_REQUEST as ON_REQUEST
 
@@ -101,7 +102,8 @@ class ModelTable:
         model: int64[n]; x: float64[n, D] with at least each model's columns, nominal values as codes, missing
         NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n] > 0. In LABELLED mode a
         row with a label is test-then-train, and labels are asked for only on rows without one; in ON_REQUEST
-        mode a label is used only if the strategy asks for it.
+        mode a label is used only if the strategy asks for it; in ANSWER_ONLY
+        mode models are read and never changed.
         """
         n = len(model)
         answers = Answers(

@@ -36,6 +36,8 @@ ON_REQUEST: Final = 1
 """Every row may have its label asked for; a label is used only if it was (offline active learning)."""
 LEARN_ONLY: Final = 2
 """Rows were answered before: judge the stored prediction and learn."""
+ANSWER_ONLY: Final = 3
+"""Rows are answered and nothing else: not a byte of the model changes (a frozen model)."""
 
 # Reasons to return
 END: Final = 0
@@ -200,15 +202,19 @@ def run(
                 break
             phase = JUDGE
             if mode != LEARN_ONLY:
-                ints[at.MODEL_RECORDS] += 1
+                passing = 0.0 if mode == ANSWER_ONLY else w
+                if mode != ANSWER_ONLY:
+                    ints[at.MODEL_RECORDS] += 1
                 version[row] = ints[at.MODEL_LABELS]
                 t = ints[at.MODEL_MAIN]
-                node = route(plan, ints, floats, t, record, w)
+                node = route(plan, ints, floats, t, record, passing)
                 best, memo = votes(
                     plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, probability[row]
                 )
                 prediction[row] = best
-                if mode == ON_REQUEST or y < 0:
+                if mode == ANSWER_ONLY:
+                    phase = NEXT
+                elif mode == ON_REQUEST or y < 0:
                     asked[row] = ask(plan, knobs, ints, floats, node)
                     if y < 0 or not asked[row]:
                         phase = NEXT
