@@ -47,8 +47,8 @@ def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
     if out[CLASSES] < 2:
         return
     d = plan[at.PLAN_ATTRIBUTES]
-    merit = np.full(d, math.nan)
-    test = np.zeros(d, dtype=np.int64)
+    merit = np.zeros(d)
+    test = np.full(d, at.LEAF)  # no suggestion
     value = np.zeros(d)
     usable = untested(plan, ints, t, node)
     before, null = moa_merits(plan, floats, node, k)
@@ -147,7 +147,9 @@ def suggest_numeric(
                 if plan[at.PLAN_MOA] == 0:
                     continue
                 gain = -math.inf
-            if not gain <= merit[attribute]:
+            elif moa_divides_by_zero(plan, weight[i] * weight_right[i]):
+                gain = math.nan
+            if test[attribute] == at.LEAF or gain > merit[attribute]:
                 merit[attribute], test[attribute] = gain, at.NUMERIC
                 value[attribute] = thresholds[i]
 
@@ -210,7 +212,9 @@ def suggest_nominal(
                 if plan[at.PLAN_MOA] == 0:
                     continue
                 gain = -math.inf
-            if not gain <= merit[attribute]:
+            elif moa_divides_by_zero(plan, weight[v] if v == first else weight[v] * weight_other[v]):
+                gain = math.nan
+            if test[attribute] == at.LEAF or gain > merit[attribute]:
                 merit[attribute], test[attribute] = gain, at.CATEGORY
                 value[attribute] = v - first
 
@@ -242,7 +246,7 @@ def best_multiway(
     total, remaining, large = 0.0, 0.0, 0
     for v in range(first, end):
         total += weight[v]
-        remaining += mixed[v]
+        remaining += math.nan if moa_divides_by_zero(plan, weight[v]) else mixed[v]
     share = knobs[plan[at.PLAN_CRITERION + 1]]
     for v in range(first, end):
         if weight[v] / total > share:
@@ -255,21 +259,36 @@ def best_multiway(
 
 
 @kernel
+def moa_divides_by_zero(plan: Any, weight: float) -> bool:
+    """Return whether MOA's Gini merit is not a number, because a branch that it lists has no weight."""
+    return plan[at.PLAN_MOA] != 0 and plan[at.PLAN_NULL_MERIT] != 0 and weight == 0.0
+
+
+@kernel
+def beats(merit: float, other: float, last_wins: bool) -> bool:
+    """Return whether a later merit takes the place of an earlier one."""
+    if not last_wins:
+        return merit > other
+    return math.isnan(merit) or merit >= other
+
+
+@kernel
 def choose(plan: Any, merit: Any, test: Any, value: Any, null: float, out: Any) -> None:
     """Write best and second best of the suggestions and "do not split".
 
-    Ties go to the first, "do not split" being before all others [D7]; MOA's go to the last.
+    Ties go to the first, "do not split" being before all others [D7]. MOA's go to the last, and what is not a
+    number comes last of all.
     """
     last_wins = plan[at.PLAN_MOA] != 0
     best, best_merit, second_merit, suggestions = NOBODY, null, -math.inf, 1
     for a in range(len(merit)):
-        if math.isnan(merit[a]):
+        if test[a] == at.LEAF:
             continue  # no suggestion
         suggestions += 1
-        if merit[a] > best_merit or (last_wins and merit[a] == best_merit):
+        if beats(merit[a], best_merit, last_wins):
             second_merit = best_merit
             best, best_merit = a, merit[a]
-        elif merit[a] > second_merit:
+        elif beats(merit[a], second_merit, last_wins):
             second_merit = merit[a]
     out[BEST_ATTRIBUTE] = best
     out[BEST_TEST] = test[best] if best >= 0 else at.LEAF
