@@ -1,0 +1,168 @@
+"""Equal work: our H-Tree with ``compat="moa"`` against MOA's HoeffdingTree, record by record.
+
+    python -m benchmarks.parity                          # all streams, mc, nb and nba; a Markdown table
+    python -m benchmarks.parity --streams electricity,sea --leaf-models nba --records 100000 --json
+
+Both get the same rows in the same order. Accuracy has to agree within 0.1 points, the number of splits within
+1 %; the last columns say at which record the first split differs and how many predictions do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from benchmarks.datasets import GENERATED, REAL, MissingDatasetError, Rows, load
+from benchmarks.peers import grove_tree, moa
+from benchmarks.peers.result import Task
+from core.events import Split
+
+STREAMS = (*REAL, *GENERATED)
+LEAF_MODELS = ("mc", "nb", "nba")
+ACCURACY_POINTS = 0.1
+SPLITS_SHARE = 0.01
+RECORDS = 1_000_000
+"""Rows of a generated stream; real data sets are used whole."""
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How near we came on one stream with one leaf model."""
+
+    stream: str
+    leaf_model: str
+    records: int
+    moa_accuracy: float
+    our_accuracy: float
+    moa_splits: int
+    our_splits: int
+    moa_leaves: int
+    our_leaves: int
+    different_predictions: int
+    parted: str
+    """The first split that differs, ours and MOA's; empty if none does."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether accuracy and splits agree within the tolerances."""
+        points = 100.0 * abs(self.moa_accuracy - self.our_accuracy)
+        splits = abs(self.moa_splits - self.our_splits)
+        return points <= ACCURACY_POINTS and splits <= SPLITS_SHARE * max(self.moa_splits, 1)
+
+
+def compare(rows: Rows, task: Task) -> Parity:
+    """Run both over the rows and compare what they did."""
+    theirs = moa.drive(rows, moa.options(task), trace=True)
+    model, ours = grove_tree.trace(rows, task)
+    assert theirs.predictions is not None
+    assert theirs.installed is not None
+    summary = model.summary()
+    return Parity(
+        stream=rows.name,
+        leaf_model=task.leaf_model,
+        records=len(rows.y),
+        moa_accuracy=theirs.accuracy,
+        our_accuracy=float(np.mean(ours.predictions == rows.y)),
+        moa_splits=theirs.splits,
+        our_splits=summary.splits,
+        moa_leaves=theirs.leaves,
+        our_leaves=summary.leaves,
+        different_predictions=int(np.count_nonzero(ours.predictions != theirs.predictions)),
+        parted=_parting([_words(record, split) for record, split in ours.splits], theirs.installed),
+    )
+
+
+def _words(record: int, split: Split) -> tuple[int, int, str, float]:
+    """Return a split as the Java driver writes it."""
+    test = {
+        "numeric": f"<= {split.value!r}",
+        "category": f"== {int(split.value)}",
+        "multiway": "multiway",
+    }[split.test]
+    return record, split.attribute, test, split.n
+
+
+def _parting(ours: list[tuple[int, int, str, float]], theirs: list[tuple[int, int, str, float]]) -> str:
+    for one, other in zip(ours, theirs, strict=False):
+        if not _same(one, other):
+            return f"ours {_short(one)}, MOA {_short(other)}"
+    if len(ours) != len(theirs):
+        longer, who = (ours, "ours") if len(ours) > len(theirs) else (theirs, "MOA")
+        return f"only {who} {_short(longer[min(len(ours), len(theirs))])}"
+    return ""
+
+
+def _same(one: tuple[int, int, str, float], other: tuple[int, int, str, float]) -> bool:
+    if one[:2] != other[:2] or one[2].split()[0] != other[2].split()[0]:
+        return False
+    if one[2].startswith("<="):
+        mine, yours = float(one[2].split()[1]), float(other[2].split()[1])
+        return abs(mine - yours) <= 1e-9 * max(1e-300, abs(yours))
+    return one[2] == other[2]
+
+
+def _short(split: tuple[int, int, str, float]) -> str:
+    record, attribute, test, weight = split
+    return f"record {record}: a{attribute} {test} (n {weight:.3f})"
+
+
+def table(found: Iterator[Parity]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield (
+        "| stream | leaves | records | accuracy MOA | ours | splits MOA | ours | leaves MOA | ours "
+        "| predictions that differ | trees part at |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for p in found:
+        verdict = "" if p.holds else " **beyond tolerance**"
+        yield (
+            f"| {p.stream} | {p.leaf_model} | {p.records:,} | {p.moa_accuracy:.4%} | {p.our_accuracy:.4%} "
+            f"| {p.moa_splits} | {p.our_splits} | {p.moa_leaves} | {p.our_leaves} "
+            f"| {p.different_predictions:,} | {p.parted or 'never'}{verdict} |"
+        )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.parity",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--streams", default=",".join(STREAMS), help="names or files, separated by commas")
+    parser.add_argument("--leaf-models", default=",".join(LEAF_MODELS))
+    parser.add_argument("--records", type=int, help=f"rows to use (generators: {RECORDS:,}; data sets: all)")
+    parser.add_argument("--criterion", default="info_gain", choices=["info_gain", "gini"])
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    given = parser.parse_args(arguments)
+    held = True
+
+    def results() -> Iterator[Parity]:
+        nonlocal held
+        for stream in given.streams.split(","):
+            limit = given.records or (RECORDS if stream in GENERATED else None)
+            rows = load(stream, limit)
+            for leaf_model in given.leaf_models.split(","):
+                found = compare(rows, Task(leaf_model=leaf_model, compat="moa", criterion=given.criterion))
+                held &= found.holds
+                yield found
+
+    try:
+        if given.json:
+            for found in results():
+                print(json.dumps(asdict(found) | {"holds": found.holds}), flush=True)
+        else:
+            for line in table(results()):
+                print(line, flush=True)
+    except (MissingDatasetError, moa.MoaError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0 if held else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
