@@ -1,0 +1,193 @@
+"""Rows and labels to columns of records: one record each (JSON, packed)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.codecs import encode_instances, encode_labels
+from topics.readers.dataset import Dataset
+from topics.records import Features
+from topics.replay.keys import KeyRing
+from topics.replay.owed import LabelRows
+from topics.replay.plan import ReplayPlan
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """Records as columns in the order of sending."""
+
+    topics: list[str] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
+    partitions: list[int] = field(default_factory=list)
+    timestamps: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.values)
+
+    def extend(self, other: Outgoing) -> None:
+        """Append the records of another."""
+        self.topics += other.topics
+        self.values += other.values
+        self.keys += other.keys
+        self.partitions += other.partitions
+        self.timestamps += other.timestamps
+
+    def reordered(self, order: Sequence[int]) -> Outgoing:
+        """Return the records in another order; at least two of them."""
+        pick = itemgetter(*order)
+        return Outgoing(
+            list(pick(self.topics)),
+            list(pick(self.values)),
+            list(pick(self.keys)),
+            list(pick(self.partitions)),
+            list(pick(self.timestamps)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of the data set on their way, as columns of equal length."""
+
+    number: npt.NDArray[np.int64]  # int64[n]
+    x: npt.NDArray[np.float64]  # float64[n, d]
+    code: npt.NDArray[np.int32]  # int32[n]: the class that goes with the instance; -1: none
+    place: npt.NDArray[np.float64]  # float64[n]: in the order of the stream (see Timeline)
+    timestamp: npt.NDArray[np.int64]  # int64[n] ms; 0: time of sending
+
+    @classmethod
+    def none(cls, d: int) -> Rows:
+        """Return no rows."""
+        integers = np.empty(0, dtype=np.int64)
+        return cls(integers, np.empty((0, d)), np.empty(0, dtype=np.int32), np.empty(0), integers)
+
+
+class Emitter(Protocol):
+    """Turns rows and due labels into records."""
+
+    def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
+        """Return the records of rows and of labels that are due among them, in order."""
+
+    def rest(self) -> Outgoing:
+        """Return what is held back until now (rows of unfinished blocks)."""
+
+
+class Wording:
+    """How rows are called and written: features, ids, class names."""
+
+    def __init__(self, plan: ReplayPlan, dataset: Dataset) -> None:
+        """Remember which columns are words."""
+        self._plan = plan
+        self._dataset = dataset
+        self._names = dataset.names if plan.by_name and plan.format != "packed" else None
+        # Packed carries numbers only: codes.
+        words = () if plan.format == "packed" else enumerate(dataset.kinds)
+        self._words = tuple(j for j, kind in words if kind == "nominal")
+
+    def features(self, x: npt.NDArray[np.float64]) -> Features:
+        """Return the features of n rows, nominal values as words."""
+        strings: dict[int, list[str | None]] = {}
+        if self._words:
+            x = x.copy()
+            values = self._dataset.values
+            for j in self._words:
+                known = np.array([*values[j], None], dtype=object)
+                strings[j] = known[np.where(np.isnan(x[:, j]), -1, x[:, j]).astype(np.int64)].tolist()
+                x[:, j] = np.nan
+        return Features.of(self._names, x, strings)
+
+    def ids(self, numbers: npt.NDArray[np.int64]) -> list[str] | None:
+        """Return the ids of n rows."""
+        if not self._plan.ids:
+            return None
+        prefix = self._plan.id_prefix
+        return [f"{prefix}{number}" for number in numbers.tolist()]
+
+    def classes(self, codes: npt.NDArray[np.int32]) -> list[str | None] | None:
+        """Return the class names of n codes; None if no row has one."""
+        if not (codes >= 0).any():
+            return None
+        names = np.array([*self._dataset.classes, None], dtype=object)
+        labels: list[str | None] = names[codes].tolist()
+        return labels
+
+
+class RowEmitter:
+    """One record for each row and label (and each key, if every row goes to every key)."""
+
+    def __init__(self, plan: ReplayPlan, dataset: Dataset, ring: KeyRing) -> None:
+        """Prepare for a replay."""
+        self._format = plan.format
+        self._instances = plan.names.instances
+        self._labels = plan.names.labels
+        self._wording = Wording(plan, dataset)
+        self._ring = ring
+
+    def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
+        """Return the records of rows and of due labels, each label behind the rows that come before it."""
+        outgoing = Outgoing()
+        if len(rows.number):
+            values = encode_instances(
+                self._wording.features(rows.x),
+                format=self._format,
+                ids=self._wording.ids(rows.number),
+                labels=self._wording.classes(rows.code),
+            )
+            outgoing = self._addressed(self._instances, values, rows.number, rows.timestamp)
+        if not len(labels):
+            return outgoing
+        ids = self._wording.ids(labels.row)
+        names = self._wording.classes(labels.code)
+        assert ids is not None and names is not None  # noqa: S101 - the plan and OwedLabels see to it
+        values = encode_labels(ids, names, format=self._format)
+        instances = len(outgoing)
+        outgoing.extend(self._addressed(self._labels, values, labels.row, labels.timestamp))
+        if not instances:
+            return outgoing
+        behind = np.searchsorted(rows.place, labels.due, side="right")
+        turns = np.concatenate([2 * np.arange(len(rows.number)), 2 * behind - 1])
+        copies = len(outgoing) // len(turns)
+        order = np.argsort(np.repeat(turns, copies), kind="stable")
+        return outgoing.reordered(order.tolist())
+
+    def rest(self) -> Outgoing:
+        """Return nothing: records are never held back."""
+        return Outgoing()
+
+    def _addressed(
+        self,
+        topic: str,
+        values: list[bytes],
+        numbers: npt.NDArray[np.int64],
+        timestamps: npt.NDArray[np.int64],
+    ) -> Outgoing:
+        """Return the records of n values: topic, key, partition, timestamp."""
+        ring = self._ring
+        if ring.each:
+            copies = len(ring.encoded)
+            if copies > 1:
+                values = [value for value in values for _ in range(copies)]
+            n = len(numbers)
+            return Outgoing(
+                [topic] * len(values),
+                values,
+                ring.encoded * n,
+                ring.partitions.tolist() * n,
+                np.repeat(timestamps, copies).tolist(),
+            )
+        key = ring.of(numbers)
+        encoded = ring.encoded
+        return Outgoing(
+            [topic] * len(values),
+            values,
+            [encoded[k] for k in key.tolist()],
+            ring.partitions[key].tolist(),
+            timestamps.tolist(),
+        )

@@ -1,0 +1,36 @@
+"""Which model key a row goes to, and in which partition that key lives."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.draws import Stream, uniform
+from topics.partitioner import partitions_of
+from topics.replay.plan import ReplayPlan
+
+
+class KeyRing:
+    """The model keys of a replay."""
+
+    def __init__(self, plan: ReplayPlan, partitions: int) -> None:
+        """Work out the partition of every key once."""
+        self.encoded = [key.encode() for key in plan.keys]
+        self.partitions = partitions_of(self.encoded, partitions)
+        self._spread = plan.spread
+        self._seed = plan.seed
+        shares = np.arange(1, len(self.encoded) + 1, dtype=np.float64) ** -plan.zipf_exponent
+        self._cumulated = np.cumsum(shares) / shares.sum()
+
+    @property
+    def each(self) -> bool:
+        """Return whether every row goes to every key."""
+        return self._spread == "each"
+
+    def of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return the key of each of n rows, if it goes to one only: int32[n] into the keys."""
+        if self._spread == "round-robin":
+            return (rows % len(self.encoded)).astype(np.int32)
+        draws = uniform(self._seed, Stream.MODEL_KEY, rows)
+        found = np.searchsorted(self._cumulated, draws, side="right")
+        return np.minimum(found, len(self.encoded) - 1).astype(np.int32)

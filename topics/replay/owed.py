@@ -1,0 +1,81 @@
+"""Labels whose instance is sent and whose time has not come."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelRows:
+    """Labels of n rows as columns."""
+
+    due: npt.NDArray[np.float64]  # float64[n]: place in the order of the stream (see Timeline)
+    row: npt.NDArray[np.int64]
+    code: npt.NDArray[np.int32]  # class
+    timestamp: npt.NDArray[np.int64]  # ms; 0: time of sending
+
+    def __len__(self) -> int:
+        """Return the number of labels."""
+        return len(self.row)
+
+    def at(self, places: npt.NDArray[np.intp] | slice) -> LabelRows:
+        """Return some of the labels."""
+        return LabelRows(self.due[places], self.row[places], self.code[places], self.timestamp[places])
+
+    def in_order(self) -> LabelRows:
+        """Return the labels in the order in which they are due, ties by row."""
+        return self.at(np.lexsort((self.row, self.due)))
+
+
+class OwedLabels:
+    """A queue of labels by due time, kept as sorted pieces: adding and taking cost little per label."""
+
+    def __init__(self) -> None:
+        """Owe nothing."""
+        self._pieces: list[tuple[float, int, LabelRows]] = []  # heap by the first due label of each piece
+        self._added = 0
+        self._size = 0
+
+    def __len__(self) -> int:
+        """Return the number of labels owed."""
+        return self._size
+
+    @property
+    def next_due(self) -> float:
+        """Return when the next label is due; infinity if none is owed."""
+        return self._pieces[0][0] if self._pieces else float("inf")
+
+    def add(self, labels: LabelRows) -> None:
+        """Owe more labels."""
+        if len(labels):
+            self._push(labels.in_order())
+            self._size += len(labels)
+
+    def _push(self, piece: LabelRows) -> None:
+        heapq.heappush(self._pieces, (float(piece.due[0]), self._added, piece))
+        self._added += 1
+
+    def take(self, until: float) -> LabelRows:
+        """Return the labels due at `until` or before, in order; they are no longer owed."""
+        taken = []
+        while self._pieces and self.next_due <= until:
+            piece = heapq.heappop(self._pieces)[2]
+            cut = int(np.searchsorted(piece.due, until, side="right"))
+            taken.append(piece.at(slice(0, cut)))
+            if cut < len(piece):
+                self._push(piece.at(slice(cut, None)))
+        if not taken:
+            empty = np.empty(0, dtype=np.int64)
+            return LabelRows(np.empty(0), empty, np.empty(0, dtype=np.int32), empty)
+        due = LabelRows(
+            np.concatenate([piece.due for piece in taken]),
+            np.concatenate([piece.row for piece in taken]),
+            np.concatenate([piece.code for piece in taken]),
+            np.concatenate([piece.timestamp for piece in taken]),
+        )
+        self._size -= len(due)
+        return due.in_order()

@@ -1,0 +1,95 @@
+"""What to replay, how fast, in which form: a plan that is checked before anything is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from topics.definitions import TopicNames
+from topics.delay import Delay
+from topics.records import Format
+
+LabelMode = Literal["with", "apart", "none"]
+Spread = Literal["each", "round-robin", "zipf"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPlan:
+    """How a data set becomes records.
+
+    names: the topics. keys: the model keys. spread: `each` sends the whole stream to every key;
+    `round-robin` and `zipf` (exponent `zipf_exponent`, the first key most often) give each row to one of
+    them.
+
+    labels: `with` the instance (it is learned at once), `apart` on the topic of labels, or `none`.
+    label_delay: of labels apart: so many rows or seconds behind their instance. label_loss: share of labels
+    never sent.
+
+    format: of the values; `packed` carries nominal values as their codes. block_rows: rows of an arrow block.
+    by_name: features by name, else by position (arrow always by name, packed always by position).
+    ids: an instance is called `id_prefix` + number of its row; False: the worker names it (labels cannot be
+    apart).
+
+    rate: rows per second; None: as fast as possible. records: rows to send, None: all. from_row: the first
+    row to send; rows are numbered from 0 and with `loop`, which begins again at the end, go on counting.
+    start_ms: None: records bear the time of sending; else row i bears start_ms + i·step_ms, whenever it is
+    sent. seed: of lost labels, random delays and Zipf keys, each drawn by row number.
+    """
+
+    names: TopicNames = field(default_factory=TopicNames)
+    keys: tuple[str, ...] = ("default",)
+    spread: Spread = "each"
+    zipf_exponent: float = 1.1
+    labels: LabelMode = "with"
+    label_delay: Delay = field(default_factory=Delay)
+    label_loss: float = 0.0
+    format: Format = "json"
+    block_rows: int = 1000
+    by_name: bool = True
+    ids: bool = True
+    id_prefix: str = ""
+    rate: float | None = None
+    records: int | None = None
+    from_row: int = 0
+    loop: bool = False
+    start_ms: int | None = None
+    step_ms: float = 1.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no stream."""
+        for name, allowed in (
+            ("spread", get_args(Spread)),
+            ("labels", get_args(LabelMode)),
+            ("format", get_args(Format)),
+        ):
+            if getattr(self, name) not in allowed:
+                _refuse(name, getattr(self, name), f"one of {', '.join(allowed)}")
+        if not self.keys or "" in self.keys or len(set(self.keys)) < len(self.keys):
+            _refuse("keys", self.keys, "at least one model key, none empty, all different")
+        if self.rate is not None and not 0 < self.rate < float("inf"):
+            _refuse("rate", self.rate, "greater than 0 rows per second, or None for as fast as possible")
+        if not 0 <= self.label_loss <= 1:
+            _refuse("label_loss", self.label_loss, "a share from 0 to 1")
+        for name, least in (("block_rows", 1), ("from_row", 0)):
+            if getattr(self, name) < least:
+                _refuse(name, getattr(self, name), f"at least {least}")
+        if self.records is not None and self.records < 1:
+            _refuse("records", self.records, "at least 1, or None for all")
+        if self.zipf_exponent < 0:
+            _refuse("zipf_exponent", self.zipf_exponent, "at least 0")
+        if self.start_ms is not None and (self.start_ms < 0 or self.step_ms < 0):
+            _refuse("start_ms, step_ms", (self.start_ms, self.step_ms), "at least 0")
+        if self.label_delay.amount and self.labels != "apart":
+            _refuse(
+                "label_delay",
+                self.label_delay.amount,
+                "0 unless labels=apart; a label in its instance has none",
+            )
+        if self.labels == "apart" and not self.ids:
+            _refuse("ids", self.ids, "True with labels=apart; a label names its instance by id")
+
+
+def _refuse(name: str, value: object, rule: str) -> None:
+    message = f"{name}={value!r} must be {rule}"
+    raise ValueError(message)

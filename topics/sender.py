@@ -1,0 +1,116 @@
+"""Sends records at full speed and loses none silently.
+
+librdkafka reports only failed deliveries (a callback for each good one costs as much as producing it); what
+was produced and not reported is delivered once `flush` returns.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from topics.definitions import BLOCK_BYTES
+from topics.errors import BrokerError, DeliveryError
+
+logger = logging.getLogger(__name__)
+
+# What a caller says about the client goes before these.
+DEFAULTS: Mapping[str, Any] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "lz4",
+    "linger.ms": 5,
+    "batch.size": 256 * 1024,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 256 * 1024,
+    "message.max.bytes": BLOCK_BYTES,
+    "partitioner": "murmur2_random",  # not used: every record names its partition
+}
+
+FLUSH_STEP_S = 0.5
+
+
+class Sender:
+    """An idempotent producer that counts what was not delivered."""
+
+    def __init__(self, kafka: Mapping[str, Any]) -> None:
+        """Open the producer; `kafka` holds client properties under Kafka's names."""
+        self.failed = 0
+        self._first_failure = ""
+        self._fatal: BrokerError | None = None
+        properties = {
+            **DEFAULTS,
+            **kafka,
+            "delivery.report.only.error": True,
+            "on_delivery": self._failed,
+            "error_cb": self._error,
+        }
+        self._producer = Producer(properties, logger=logger)
+
+    def _failed(self, error: KafkaError | None, message: Any) -> None:
+        if error is None:
+            return
+        if not self.failed:
+            self._first_failure = f"{message.topic()}[{message.partition()}]: {error.str()}"
+        self.failed += 1
+
+    def _error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._fatal = BrokerError(f"the producer has failed for good: {error.str()}")
+        else:
+            logger.warning("producer: %s", error.str())
+
+    def send(
+        self,
+        topics: Iterable[str],
+        values: Iterable[bytes],
+        keys: Iterable[bytes],
+        partitions: Iterable[int],
+        timestamps: Iterable[int],
+    ) -> None:
+        """Produce records given as columns (timestamp 0: time of sending); raise what went wrong so far."""
+        produce = self._producer.produce
+        for topic, value, key, partition, timestamp in zip(
+            topics, values, keys, partitions, timestamps, strict=False
+        ):
+            try:
+                produce(topic, value, key, partition, None, None, timestamp)
+            except BufferError:
+                self._produce_when_there_is_room(topic, value, key, partition, timestamp)
+            except KafkaException as failure:
+                message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
+                raise DeliveryError(message) from None
+        self._producer.poll(0)
+        self.check()
+
+    def _produce_when_there_is_room(
+        self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int
+    ) -> None:
+        """Wait for the queue, whose size is the back-pressure of a slow broker."""
+        produce = self._producer.produce
+        while True:
+            self._producer.poll(0.05)
+            self.check()
+            try:
+                produce(topic, value, key, partition, None, None, timestamp)
+            except BufferError:
+                continue
+            return
+
+    def check(self) -> None:
+        """Raise if any record could not be delivered."""
+        if self._fatal is not None:
+            raise self._fatal
+        if self.failed:
+            some = "1 record was" if self.failed == 1 else f"{self.failed} records were"
+            message = f"{some} not delivered; the first: {self._first_failure}"
+            raise DeliveryError(message)
+
+    def flush(self) -> None:
+        """Return when everything is delivered; raise if something cannot be."""
+        while self._producer.flush(FLUSH_STEP_S):
+            self.check()
+        self.check()
