@@ -84,6 +84,15 @@ def plant(plan: Plan, ints: Ints, t: int) -> None:
     plan.spec.learner.begin(tree, 0, 0)
 
 
+def empty_leaf(plan: Plan) -> Ints:
+    """Return an unused leaf record."""
+    shape = plan.shape(1, 1)
+    ints = np.zeros(shape.words, dtype=np.int64)
+    tree = TreeView(ints, ints.view(np.float64), 0, shape)
+    clear_tree(plan, tree)
+    return tree.leaf_ints[0]
+
+
 def live_nodes(plan: Plan, ints: Ints, t: int) -> int:
     """Return the number of nodes of a tree, absent branches not counted."""
     tree = tree_view(plan, ints, t)

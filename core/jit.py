@@ -104,7 +104,7 @@ def kernel(function: Any, /) -> Any:
 
     def decorate(body: Callable[..., Any]) -> Any:
         if DISABLED:
-            return body
+            return _silent(body)
         directory = cache_directory(generators=body.__module__.startswith("core.streams"))
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
@@ -112,6 +112,17 @@ def kernel(function: Any, /) -> Any:
         return _Entry(entry, signature)
 
     return decorate
+
+
+def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a plain entry kernel: compiled code does not warn of infinities and wrapped integers either."""
+
+    @functools.wraps(body)
+    def entry(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return body(*arguments)
+
+    return entry
 
 
 class _Entry:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from core import arena, evaluation, jit
+from core import arena, evaluation, jit, snapshot
 from core.errors import SchemaError
 from core.evaluation import Evaluation
 from core.features import Schema
@@ -98,6 +99,27 @@ class Model:
     def evaluation(self) -> Evaluation:
         """Return the prequential evaluation so far."""
         return evaluation.read(self.plan, self.ints)
+
+    def snapshot(self) -> bytes:
+        """Return the model as bytes; two models that went through the same give the same."""
+        return snapshot.write(self.plan, self.ints)
+
+    @staticmethod
+    def restore(data: bytes) -> Model:
+        """Return the model of a snapshot: it goes on as if it had never stopped."""
+        return Model(*snapshot.read(data))
+
+    def save(self, path: str | Path) -> None:
+        """Write the snapshot to a file; the file is whole or not there."""
+        target = Path(path)
+        partial = target.with_name(target.name + ".partial")
+        partial.write_bytes(self.snapshot())
+        partial.replace(target)
+
+    @staticmethod
+    def load(path: str | Path) -> Model:
+        """Return the model of a file that ``save`` wrote."""
+        return Model.restore(Path(path).read_bytes())
 
     def adopt(self, schema: Schema) -> None:
         """Take in a schema that has grown from the model's own; the state means the same as before."""

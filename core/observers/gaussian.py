@@ -92,8 +92,11 @@ def _thresholds(plan: Any, knobs: Any, floats: Any, at: int, k: int, candidates:
 
 @kernel
 def _deviation(n: float, m2: float) -> float:
-    """Return the standard deviation, 0 for a weight of at most 1."""
-    return math.sqrt(m2 / (n - 1.0)) if n > 1.0 else 0.0
+    """Return the standard deviation, 0 for a weight of at most 1.
+
+    With fractional weights the first ``w·x / w`` may miss x by a rounding, and M2 be as much below 0.
+    """
+    return math.sqrt(max(m2, 0.0) / (n - 1.0)) if n > 1.0 else 0.0
 
 
 @kernel
