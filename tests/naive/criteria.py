@@ -8,9 +8,14 @@ def entropy(distribution):
     total, sum_of_logs = 0.0, 0.0
     for weight in distribution:
         if weight > 0.0:
-            sum_of_logs -= weight * math.log2(weight)
+            sum_of_logs -= weight * log2(weight)
             total += weight
-    return (sum_of_logs + total * math.log2(total)) / total if total > 0.0 else 0.0
+    return (sum_of_logs + total * log2(total)) / total if total > 0.0 else 0.0
+
+
+def log2(x):
+    """Return the binary logarithm as MOA rounds it: mirror-image tests tie but for the last bit."""
+    return math.log(x) / math.log(2.0)
 
 
 def gini(distribution):

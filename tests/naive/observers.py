@@ -6,6 +6,8 @@ also with weight 0: MOA's range of information gain is the logarithm of that len
 
 import math
 
+from tests.naive import cephes
+
 
 def add(distribution, position, weight):
     """Add weight at a position of a list that grows as needed."""
@@ -90,21 +92,26 @@ class Gaussian:
         return [left, right]
 
     def masses(self, threshold, label):
-        weight, deviation = self.weight[label], self.deviation(label)
+        weight, mean, deviation = self.weight[label], self.mean[label], self.deviation(label)
+        if self.moa:
+            return self.moa_masses(threshold, label)
         if deviation > 0.0:
-            z = (threshold - self.mean[label]) / deviation
-            below = weight * 0.5 * math.erfc(-z / math.sqrt(2.0))
+            below = weight * 0.5 * math.erfc(-(threshold - mean) / deviation / math.sqrt(2.0))
         else:
-            below = weight if threshold >= self.mean[label] else 0.0
-        if not self.moa:
-            return below, max(weight - below, 0.0)
-        # MOA takes the density at the threshold out of the lower part and puts it back; it cancels up to
-        # rounding, which shows when the deviation is tiny. Without one its lower part is the wrong way round.
+            below = weight if threshold >= mean else 0.0
+        return below, max(weight - below, 0.0)
+
+    def moa_masses(self, threshold, label):
+        """Return the same with MOA's rounding: it takes the density at the threshold out and puts it back.
+
+        Without a deviation its lower part is the wrong way round.
+        """
+        weight, mean, deviation = self.weight[label], self.mean[label], self.deviation(label)
         equal = self.density(threshold, label) * weight
         if deviation > 0.0:
-            below -= equal
+            below = cephes.normal_cdf((threshold - mean) / deviation) * weight - equal
         else:
-            below = weight - equal if threshold < self.mean[label] else 0.0
+            below = weight - equal if threshold < mean else 0.0
         return below + equal, max(weight - equal - below, 0.0)
 
 
