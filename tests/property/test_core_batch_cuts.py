@@ -1,0 +1,200 @@
+"""The result of a run never depends on how it is cut: batch size 1 is the oracle for every other cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import registry, validate
+from core.features import Attribute, Schema
+from core.model import Model
+from core.model_table import LABELLED, ON_REQUEST, ModelTable
+from core.spec import Spec
+
+ROWS = 240
+COLUMNS = ("numeric", "nominal", "numeric", "open", "numeric")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What hypothesis draws; the records follow from it."""
+
+    spec: dict[str, Any]
+    is_open: bool
+    seed: int
+    grouped: bool
+    unlabelled: float
+    weighted: bool
+    mode: int
+    cuts: tuple[int, ...]
+
+    def rows(self):
+        """Return model, x (codes of open values by name, not by schema), label and weight."""
+        draw = np.random.default_rng(self.seed)
+        model = draw.integers(0, 3, ROWS)
+        x, label = records(draw)
+        weight = draw.choice([0.5, 1.0, 2.0], ROWS) if self.weighted else np.ones(ROWS)
+        label[draw.random(ROWS) < self.unlabelled] = -1
+        return np.sort(model) if self.grouped else model, x, label, weight
+
+
+def records(draw, n=ROWS):
+    """Return x and labels of a concept that changes half way, with missing and new values as they come."""
+    numeric = draw.normal(size=(n, 3)).round(1)
+    nominal = draw.integers(0, 3, n)
+    # Values of the open attribute come into use one after the other.
+    grown = np.minimum(draw.integers(0, 6, n), np.arange(n) // 20)
+    x = np.column_stack([numeric[:, 0], nominal, numeric[:, 1], grown, numeric[:, 2]]).astype(np.float64)
+    label = np.minimum((numeric[:, 0] > 0).astype(int) + (nominal == 1) + 2 * (grown > 2), 3)
+    label = np.where(np.arange(n) < n // 2, label, 3 - label)
+    label = np.where(draw.random(n) < 0.1, draw.integers(0, 4, n), label)
+    x[draw.random((n, 5)) < 0.05] = np.nan
+    return x, label
+
+
+def schema_of(is_open):
+    values = ("0", "1", "2")
+    attributes = [
+        Attribute(f"x{i}", "nominal", () if kind == "open" else values, kind == "open")
+        if kind != "numeric"
+        else Attribute(f"x{i}")
+        for i, kind in enumerate(COLUMNS)
+    ]
+    if not is_open:
+        attributes[3] = Attribute("x3", "nominal", tuple("012345"))
+    return Schema.of(attributes, () if is_open else ("0", "1", "2", "3"))
+
+
+def coded(table, index, x, label):
+    """Let a model's schema grow by a batch's values and classes, then return both as its codes."""
+    schema = table.model(index).schema
+    for value, name in zip(x[:, 3], label, strict=True):
+        if schema.attributes[3].open and not np.isnan(value):
+            schema = schema.with_value(3, str(int(value)))
+        if schema.classes_open and name >= 0:
+            schema = schema.with_class(str(name))
+    table.model(index).adopt(schema)
+    table.refresh(index)
+    x = x.copy()
+    x[:, 3] = [np.nan if np.isnan(v) else schema.value_code(3, str(int(v))) for v in x[:, 3]]
+    return x, [schema.class_code(str(name)) for name in label]
+
+
+@st.composite
+def specs(draw):
+    criterion = draw(st.sampled_from(registry.names("criteria")))
+    return {
+        "learner": {
+            "name": draw(st.sampled_from(registry.names("learners"))),
+            "criterion": criterion,
+            "bound": draw(st.sampled_from(registry.names("bounds"))),
+            "schedule": draw(st.sampled_from(registry.names("schedules"))),
+            "leaf_model": draw(st.sampled_from(registry.names("leaf_models"))),
+            "grace_period": draw(st.sampled_from([1, 7, 20])),
+            "delta": 0.05,
+            "tau": 0.3,
+            "binary_splits": draw(st.booleans()),
+            "compat": draw(st.sampled_from([None, "moa"])),
+            "max_leaves": draw(st.sampled_from([1, 5, 1000])),
+        },
+        "query": {"name": draw(st.sampled_from(registry.names("queries")))},
+        "budget": {
+            "name": draw(st.sampled_from(registry.names("budgets"))),
+            "limit": draw(st.sampled_from([0.3, 1.0])),
+        },
+        "drift": {"name": draw(st.sampled_from(registry.names("drift")))},
+        "evaluation": {"window": draw(st.sampled_from([5, 64])), "every": draw(st.sampled_from([0, 13]))},
+        "seed": draw(st.integers(0, 3)),
+    }
+
+
+@st.composite
+def runs(draw):
+    return Run(
+        spec=draw(specs()),
+        is_open=draw(st.booleans()),
+        seed=draw(st.integers(0, 10_000)),
+        grouped=draw(st.booleans()),
+        unlabelled=draw(st.sampled_from([0.0, 0.3])),
+        weighted=draw(st.booleans()),
+        mode=draw(st.sampled_from([LABELLED, ON_REQUEST])),
+        cuts=tuple(sorted(draw(st.sets(st.integers(1, ROWS - 1), max_size=6)))),
+    )
+
+
+def batches(run, cuts, rows=ROWS):
+    """Yield a table of three models, and for each batch its rows with values and classes coded."""
+    table = ModelTable()
+    for _ in range(3):
+        table.add(Model.create(Spec.parse(run.spec), schema_of(run.is_open)))
+    model, x, label, weight = run.rows()
+    bounds = [0, *[c for c in cuts if c < rows], rows]
+    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+        part = slice(start, end)
+        batch_x, batch_label = x[part].copy(), label[part].astype(np.int32)
+        for index in np.unique(model[part]):
+            own = model[part] == index
+            batch_x[own], batch_label[own] = coded(table, index, x[part][own], label[part][own])
+        yield table, part, (model[part], batch_x, batch_label, weight[part])
+
+
+def play(run, cuts):
+    """Answer the rows in batches; return answers, events with rows counted from the start, and final models."""
+    columns, events, table = [], [], None
+    for table, part, batch in batches(run, cuts):
+        answers = table.answer(*batch, run.mode)
+        probability = np.zeros((len(batch[0]), 4))
+        probability[:, : answers.probability.shape[1]] = answers.probability
+        columns.append(np.column_stack([answers.prediction, answers.asked, answers.version, probability]))
+        events += [repr(replace(event, row=event.row + part.start)) for event in answers.events]
+    return np.concatenate(columns), events, [table.model(i) for i in range(3)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs())
+def test_cuts_of_an_answer_run_change_nothing(run):
+    answers, events, models = play(run, run.cuts)
+    expected_answers, expected_events, expected_models = play(run, range(1, ROWS))
+    assert np.array_equal(answers, expected_answers)
+    assert events == expected_events
+    for model, expected in zip(models, expected_models, strict=True):
+        validate.check(model)
+        assert model.snapshot() == expected.snapshot()
+
+
+@settings(max_examples=30, deadline=None)
+@given(runs())
+def test_cuts_of_a_learn_run_change_nothing(run):
+    finals = []
+    for cuts in (run.cuts, range(1, ROWS)):
+        for table, part, (model, x, label, weight) in batches(run, cuts):
+            row = np.arange(part.start, part.stop)
+            known = label >= 0
+            predicted = np.where(row % 5 == 0, -1, row % 2).astype(np.int32)
+            predicted = np.minimum(predicted, label)  # a class that the model knows
+            arguments = (model, x, label, weight, predicted, row % 3 == 0)
+            table.learn(*(column[known] for column in arguments))
+        finals.append([table.model(i).snapshot() for i in range(3)])
+    assert finals[0] == finals[1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs(), st.integers(0, ROWS))
+def test_a_restored_model_goes_on_as_if_nothing_had_happened(run, stop):
+    _, x, label, weight = run.rows()
+    label, one = label.astype(np.int32), np.zeros(ROWS, dtype=np.int64)
+    table, other = ModelTable(), ModelTable()
+    table.add(Model.create(Spec.parse(run.spec), schema_of(False)))
+    table.answer(one[:stop], x[:stop], label[:stop], weight[:stop], run.mode)
+    data = table.model(0).snapshot()
+    restored = Model.restore(data)
+    validate.check(restored)
+    assert restored.snapshot() == data
+    other.add(restored)
+    for each in (table, other):
+        each.answer(one[stop:], x[stop:], label[stop:], weight[stop:], run.mode)
+    assert table.model(0).snapshot() == other.model(0).snapshot()
