@@ -1,0 +1,75 @@
+"""`grove config`: what is in force, and whether it can work."""
+
+from typing import Annotated
+
+import typer
+
+from streamapp.cli.help import help_of
+from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+
+app = typer.Typer(help="Show and check the settings.", no_args_is_help=True)
+
+
+def show(
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of all settings.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Print docs/settings.md.")] = False,
+) -> None:
+    """Print every setting in force, secrets masked.
+
+    \b
+    [bold]Examples[/bold]
+      grove config show
+      GROVE_WEB_PORT=8080 grove config show --set max.poll.records=500
+      grove config show --schema
+    """
+    import json
+
+    from streamapp.settings import Settings
+
+    if page:
+        from streamapp.settings.page import page as settings_page
+
+        typer.echo(settings_page(), nl=False)
+        return
+    if schema:
+        typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
+        return
+    settings = settings_from(config, servers, prefix, assignments)
+    if as_json:
+        typer.echo(json.dumps(settings.shown()))
+        return
+    for name, value in settings.shown().items():
+        typer.echo(f"{name} = {value}")
+
+
+def check(
+    config: Config = None, servers: Servers = None, prefix: Prefix = None, assignments: Set = None
+) -> None:
+    """Check the settings without starting anything: values, rules, client properties, model spec.
+
+    Prints one line per mistake and exits with 78; variables that set nothing are warned of.
+
+    \b
+    [bold]Examples[/bold]
+      grove config check
+      grove config check --config grove.toml
+    """
+    from streamapp.settings import Settings
+    from streamapp.settings.check import check_clients, check_spec
+    from streamapp.settings.sources import unknown_variables
+
+    settings = settings_from(config, servers, prefix, assignments)
+    check_clients(settings)
+    check_spec(settings)
+    for warning in unknown_variables(Settings):
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo("settings are in order")
+
+
+for command in (show, check):
+    app.command(command.__name__, help=help_of(command))(command)

@@ -1,0 +1,76 @@
+"""`grove demo`."""
+
+from typing import Annotated
+
+import typer
+
+from streamapp.cli.data_options import Format, Header, Target
+from streamapp.cli.options import Json
+
+
+def demo(
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            "-d",
+            help="File (ARFF, LIBSVM, CSV; .gz too) or gen:NAME?…; default: the bundled a9a, 48,842 rows.",
+            metavar="FILE|gen:…",
+        ),
+    ] = None,
+    form: Format = None,
+    target: Target = None,
+    header: Header = None,
+    records: Annotated[int | None, typer.Option("--records", "-n", help="Only so many rows.", min=1)] = None,
+    workers: Annotated[int, typer.Option("--workers", "-w", help="Worker processes.", min=1, max=8)] = 1,
+    rate: Annotated[
+        float | None, typer.Option("--rate", "-r", help="Rows per second.  [default: 1500]", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """See it work: broker, worker, oracle and a replay of a real data set, with a live table.
+
+    Three models learn from the same stream: one asks for every label, one for a tenth where it is unsure, one
+    for a tenth at random. Accuracy is prequential: every answer is given before its label is learned.
+
+    It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (under topics of its own, removed
+    afterwards), else starts one. Exits with 0 only if every record was answered.
+
+    \b
+    [bold]Examples[/bold]
+      grove demo
+      grove demo --data elec.csv --target class --records 20000
+      grove demo --workers 2 --rate 3000
+      grove demo --json
+    """
+    import json
+
+    from streamapp.cli.signals import interrupted_by_terminate
+    from streamapp.demo.run import DEFAULT_RATE, DemoPlan, run_demo
+    from streamapp.demo.screen import Display
+    from streamapp.errors import StreamappError
+    from streamapp.settings import load_settings
+
+    settings = load_settings()
+    given = "bootstrap_servers" in settings.model_fields_set
+    plan = DemoPlan(
+        data=data,
+        form=form,
+        target=target,
+        header=header,
+        records=records,
+        workers=workers,
+        rate=rate or DEFAULT_RATE,
+        bootstrap_servers=settings.bootstrap_servers if given else None,
+    )
+    display = Display(quiet=as_json)
+    with interrupted_by_terminate():
+        summary = run_demo(plan, display)
+    if as_json:
+        typer.echo(json.dumps(summary.to_dict()))
+    else:
+        display.summary(summary)
+    if summary.predictions < summary.instances or summary.instances == 0:
+        missing = summary.instances - summary.predictions
+        message = f"{missing:,} of {summary.instances:,} records were not answered"
+        raise StreamappError(message)

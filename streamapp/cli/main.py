@@ -1,0 +1,120 @@
+"""Entry point: the tree of commands, and how errors become one line on standard error and an exit code.
+
+Modules of commands import what they need inside their functions: `grove --help` must not wait for numba.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from streamapp.cli import (
+    broker,
+    config,
+    demo,
+    generate,
+    oracle,
+    prequential,
+    replay,
+    topics,
+    version,
+    warm,
+    worker,
+)
+from streamapp.cli.help import help_of
+from streamapp.errors import StreamappError
+
+USAGE, FAILURE, INTERRUPTED = 64, 1, 130
+
+app = typer.Typer(
+    name="grove",
+    help="Online decision trees with active learning on Kafka.",
+    epilog="Start with [bold]grove demo[/bold]. Exit codes: 0 done, 64 usage, 78 configuration, 1 otherwise.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+START, RUN, DATA, INSTALLATION = "Start here", "Run", "Data and models", "Installation"
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # options of the generator itself
+
+
+def _add(panel: str, command: Callable[..., None], **options: Any) -> None:
+    app.command(command.__name__, help=help_of(command), rich_help_panel=panel, **options)(command)
+
+
+_add(START, demo.demo)
+_add(RUN, broker.broker)
+app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
+_add(RUN, worker.worker)
+_add(DATA, replay.replay)
+_add(DATA, oracle.oracle)
+_add(DATA, prequential.prequential)
+_add(DATA, generate.generate, context_settings=PASS_ON)
+app.add_typer(config.app, name="config", rich_help_panel=INSTALLATION)
+_add(INSTALLATION, warm.warm)
+_add(INSTALLATION, version.version)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    try:
+        status = app(args=arguments, prog_name="grove", standalone_mode=False)
+    except (KeyboardInterrupt, Abort):
+        return INTERRUPTED
+    except TyperException as mistake:
+        return _usage(mistake)
+    except Exception as error:
+        return _failure(error)
+    return status if isinstance(status, int) else 0
+
+
+def _usage(mistake: TyperException) -> int:
+    """A command line that cannot be understood: what, what is possible, where to read on."""
+    context = getattr(mistake, "ctx", None)
+    if type(mistake).__name__ == "NoArgsIsHelpError":
+        return USAGE  # making the exception has printed the help
+    message = mistake.format_message() if hasattr(mistake, "format_message") else str(mistake)
+    if type(mistake).__name__ == "NoSuchOption" and not getattr(mistake, "possibilities", None) and context:
+        options = sorted(o for parameter in context.command.params for o in parameter.opts if o[:2] == "--")
+        message += f" Known: {', '.join(options)}."
+    elif message.startswith("No such command") and context:
+        message += f" Known: {', '.join(sorted(context.command.commands))}."
+    path = context.command_path if context else "grove"
+    _say(f"{message.rstrip('.')}; see '{path} --help'")
+    return USAGE
+
+
+def _failure(error: Exception) -> int:
+    """One line for a person; the traceback only if asked for (GROVE_DEBUG=1)."""
+    if os.environ.get("GROVE_DEBUG", "") not in ("", "0"):
+        traceback.print_exception(error)
+    if isinstance(error, StreamappError):
+        _say(str(error))
+        return error.exit_code
+    if _is_ours(error) or isinstance(error, (OSError, UnicodeError)):
+        _say(str(error))
+        return FAILURE
+    _say(f"a bug, {type(error).__name__}: {error}; please report it with what GROVE_DEBUG=1 shows")
+    return FAILURE
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the error was raised on purpose by `core` or `topics` (imported only if they were)."""
+    trees = (("core.errors", "GroveError"), ("topics.errors", "TopicsError"))
+    return any(
+        isinstance(error, getattr(sys.modules[module], name))
+        for module, name in trees
+        if module in sys.modules
+    )
+
+
+def _say(message: str) -> None:
+    line = " ".join(message.split())
+    sys.stderr.write(f"grove: {line}\n")

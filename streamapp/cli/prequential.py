@@ -1,0 +1,66 @@
+"""`grove prequential`."""
+
+from typing import Annotated
+
+import typer
+
+from streamapp.cli.data_options import Data, Format, Header, Target
+from streamapp.cli.options import Json
+
+FIGURES = (
+    ("accuracy", "accuracy", "{:.4%}"),
+    ("accuracy_windowed", "  of the last window", "{:.4%}"),
+    ("kappa", "kappa", "{:.4f}"),
+    ("leaves", "leaves", "{:,}"),
+    ("nodes", "nodes", "{:,}"),
+    ("depth", "depth", "{:,}"),
+    ("splits", "splits", "{:,}"),
+    ("attempts", "split attempts", "{:,}"),
+    ("labels", "labels used", "{:,}"),
+    ("seconds", "seconds", "{:.3f}"),
+    ("records_per_second", "records/s", "{:,.0f}"),
+)
+
+
+def prequential(
+    data: Data,
+    form: Format = None,
+    target: Target = None,
+    header: Header = None,
+    spec: Annotated[
+        str, typer.Option("--spec", "-m", help="Model: a preset's name, JSON, or @FILE.", metavar="SPEC")
+    ] = "h-tree",
+    records: Annotated[
+        int | None, typer.Option("--records", "-n", help="Stop after so many rows.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Test-then-train a model over a data set, with no broker, and say how well it did.
+
+    Every row is predicted first; then its label is learned, if the model's query strategy asks for it
+    (the default asks always). Accuracy and kappa count all labelled rows.
+
+    \b
+    [bold]Examples[/bold]
+      grove prequential --data examples/data/a9a.gz
+      grove prequential --data elec.csv --target class --json
+      grove prequential --data 'gen:sea?function=1&noise=0.1&seed=1&n=1000000'
+      grove prequential --data rows.arff --spec '{"query": "random", "budget": {"limit": 0.1}}'
+    """
+    import json
+
+    from streamapp.cli.progress import rows_progress
+    from streamapp.datasets import open_data
+    from streamapp.prequential import Prequential, read_spec
+
+    parsed = read_spec(spec)
+    dataset = open_data(data, form, target, header, records)
+    run = Prequential(parsed, dataset, records)
+
+    with rows_progress("Learning", run.rows, shown=not as_json) as advance:
+        result = run.over_all(advance)
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    for name, title, form_of in FIGURES:
+        typer.echo(f"{title:22} {form_of.format(result[name])}")

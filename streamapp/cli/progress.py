@@ -1,0 +1,27 @@
+"""Progress of long work, on standard error, so that standard output holds only results."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """Tells the bar how many rows more are done, and the total when it becomes known."""
+
+    def __call__(self, rows: int, total: int | None = None) -> None: ...
+
+
+@contextmanager
+def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[Advance]:
+    """A bar over rows with time left (total None: how many so far)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+
+        def advance(rows: int, total: int | None = None) -> None:
+            progress.update(task, advance=rows, total=total)
+
+        yield advance

@@ -1,0 +1,157 @@
+"""`grove topics`: create, check, describe."""
+
+from typing import Annotated
+
+import typer
+
+from streamapp.cli.help import help_of
+from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+
+app = typer.Typer(help="Create, check and describe the topics.", no_args_is_help=True)
+
+Partitions = Annotated[
+    int | None,
+    typer.Option("--partitions", "-p", help="Partitions of every topic.", metavar="N", min=1),
+]
+Replication = Annotated[
+    int | None,
+    typer.Option("--replication-factor", "-r", help="Copies of every partition.", metavar="N", min=-1),
+]
+
+
+def create(
+    partitions: Partitions = None,
+    replication: Replication = None,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+) -> None:
+    """Create the topics that do not exist yet; existing ones are never changed.
+
+    \b
+    [bold]Examples[/bold]
+      grove topics create
+      grove topics create --partitions 16 --replication-factor 3 -b kafka-1:9092
+    """
+    from streamapp.settings.clients import librdkafka_properties
+    from topics import admin
+    from topics.definitions import TopicNames
+
+    settings = settings_from(
+        config,
+        servers,
+        prefix,
+        assignments,
+        topics_partitions=partitions,
+        topics_replication_factor=replication,
+    )
+    done = admin.create(
+        librdkafka_properties(settings),
+        TopicNames(settings.topics_prefix),
+        settings.topics_partitions,
+        settings.topics_replication_factor,
+    )
+    for name in done.created:
+        typer.echo(f"created  {name}")
+    for name in done.existed:
+        typer.echo(f"existed  {name}")
+
+
+def check(
+    partitions: Partitions = None,
+    replication: Replication = None,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Name every difference between the cluster and the catalogue; exit with 1 if there is one.
+
+    Partition counts are compared with each other, and with topics.partitions where that is set.
+
+    \b
+    [bold]Examples[/bold]
+      grove topics check
+      grove topics check --partitions 16 --json
+    """
+    import dataclasses
+    import json
+
+    from streamapp.settings.clients import librdkafka_properties
+    from topics import admin
+    from topics.definitions import TopicNames
+
+    settings = settings_from(
+        config,
+        servers,
+        prefix,
+        assignments,
+        topics_partitions=partitions,
+        topics_replication_factor=replication,
+    )
+    # A default nobody chose is not held against a cluster.
+    chosen = settings.model_fields_set
+    differences = admin.check(
+        librdkafka_properties(settings),
+        TopicNames(settings.topics_prefix),
+        settings.topics_partitions if "topics_partitions" in chosen else None,
+        settings.topics_replication_factor if settings.topics_replication_factor > 0 else None,
+    )
+    if as_json:
+        typer.echo(json.dumps([dataclasses.asdict(difference) for difference in differences]))
+    else:
+        for difference in differences:
+            typer.echo(difference.message, err=True)
+        if not differences:
+            typer.echo("topics are in order")
+    raise typer.Exit(1 if differences else 0)
+
+
+def describe(
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Show partitions, records and lag of every topic, as they are on the cluster.
+
+    \b
+    [bold]Examples[/bold]
+      grove topics describe
+      grove topics describe --json
+    """
+    import dataclasses
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamapp.settings.clients import librdkafka_properties
+    from topics import admin
+    from topics.definitions import TopicNames
+
+    settings = settings_from(config, servers, prefix, assignments)
+    found = admin.describe(
+        librdkafka_properties(settings), TopicNames(settings.topics_prefix), settings.application_id
+    )
+    if as_json:
+        typer.echo(json.dumps([dataclasses.asdict(topic) for topic in found]))
+        return
+    table = Table("topic", "direction", "partitions", "records", "lag")
+    for topic in found:
+        lags = [partition.lag for partition in topic.partitions if partition.lag is not None]
+        table.add_row(
+            topic.name,
+            topic.direction,
+            str(len(topic.partitions)) if topic.exists else "missing",
+            f"{topic.records:,}" if topic.exists else "",
+            f"{sum(lags):,}" if lags else "",
+        )
+    Console().print(table)
+
+
+for command in (create, check, describe):
+    app.command(command.__name__, help=help_of(command))(command)

@@ -1,0 +1,28 @@
+"""`grove version`."""
+
+from streamapp.cli.options import Json
+
+PARTS = ("numpy", "numba", "faust-streaming", "aiokafka", "confluent-kafka")
+
+
+def version(as_json: Json = False) -> None:
+    """Print the version of streamgrove and of what it stands on.
+
+    \b
+    [bold]Examples[/bold]
+      grove version
+      grove version --json
+    """
+    import json
+    import platform
+    from importlib import metadata
+
+    import typer
+
+    found = {"streamgrove": metadata.version("streamgrove"), "python": platform.python_version()}
+    found |= {part: metadata.version(part) for part in PARTS}
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for name, number in found.items():
+        typer.echo(f"{name:16} {number}")

@@ -1,0 +1,317 @@
+"""The demo from start to summary: what is started, in which order, and how everything ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from prometheus_client.parser import text_string_to_metric_families
+
+from streamapp.datasets import Format, open_data
+from streamapp.demo.models import KEYS, MODELS
+from streamapp.demo.screen import Display, Summary
+from streamapp.demo.tally import Truth
+from streamapp.demo.watch import Watch
+from streamapp.embedded import EmbeddedBroker
+from streamapp.embedded.broker import free_port
+from streamapp.errors import StreamappError
+from streamapp.guarded import GuardedProcess
+from streamapp.settings import Settings, load_settings, to_environment
+from streamapp.settings.clients import librdkafka_properties
+from streamapp.warming import warm_kernels
+from topics.admin import create, describe
+from topics.cluster import Cluster
+from topics.codecs import encode_controls
+from topics.definitions import TopicNames
+from topics.partitioner import partition_of
+from topics.sender import Sender
+
+if TYPE_CHECKING:
+    pass
+
+PARTITIONS = 8
+DEFAULT_RATE = (
+    1500.0  # rows a second: labels come back within a few hundred rows, 48,842 rows take half a minute
+)
+READY_SECONDS = 120.0
+READY_POLL_SECONDS = 0.1
+READ_SECONDS = 0.2
+STALL_SECONDS = 30.0
+LOOK_SECONDS = 1.0
+STOP_SECONDS = 30.0
+BUNDLED = Path(__file__).parents[2] / "examples" / "data"
+
+
+@dataclass(frozen=True)
+class DemoPlan:
+    """What the command line asks for."""
+
+    data: str | None = None
+    form: Format | None = None
+    target: str | None = None
+    header: bool | None = None
+    records: int | None = None
+    workers: int = 1
+    rate: float = DEFAULT_RATE
+    bootstrap_servers: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The data set: the one asked for, or the one that comes with the project."""
+        if self.data is not None:
+            return self.data
+        files = [BUNDLED / "a9a.gz", BUNDLED / "a9a.t.gz"]
+        if not all(file.is_file() for file in files):
+            message = "the demo's own data set is not installed here; name one with --data FILE"
+            raise StreamappError(message)
+        return ",".join(map(str, files))
+
+
+def run_demo(plan: DemoPlan, display: Display) -> Summary:
+    """Run everything and return the summary; raises when not every record was answered."""
+    truth = read_truth(plan)
+    display.say("compiling kernels (the first time: up to a minute)")
+    warm_kernels()
+    with ExitStack() as cleanup:
+        directory = cleanup.enter_context(_work_directory())
+        servers = plan.bootstrap_servers
+        if servers is None:
+            display.say("starting Apache Kafka")
+            servers = cleanup.enter_context(EmbeddedBroker()).bootstrap_servers
+        demo = _Demo(plan, display, truth, directory, servers)
+        cleanup.callback(demo.close)
+        return demo.run()
+
+
+def read_truth(plan: DemoPlan) -> Truth:
+    """Read the data set once, for the classes of its rows and to find mistakes before anything is started."""
+    dataset = open_data(plan.address, plan.form, plan.target, plan.header, plan.records)
+    codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
+    left = plan.records
+    for _, y in dataset.batches():
+        codes.append(y if left is None else y[:left])
+        if left is not None:
+            left -= len(codes[-1])
+            if left == 0:
+                break
+    if not sum(map(len, codes)):
+        message = f"{plan.address} has no rows; name a data set with at least one"
+        raise StreamappError(message)
+    return Truth(np.concatenate(codes), dataset.classes)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the topics are: records in them, and of the inputs what is not committed."""
+
+    sent: int = 0
+    labels: int = 0
+    lag: int = 0
+
+
+class _Demo:
+    """The processes of one demo and what they did."""
+
+    def __init__(self, plan: DemoPlan, display: Display, truth: Truth, directory: Path, servers: str) -> None:
+        self._plan = plan
+        self._display = display
+        self._truth = truth
+        self._directory = directory
+        token = secrets.token_hex(4)
+        self._settings = load_settings(
+            application_id=f"grove-demo-{token}",
+            bootstrap_servers=servers,
+            topics_prefix=f"grove.demo-{token}.",
+            topics_partitions=PARTITIONS,
+            state_dir=directory / "state",
+            web_host="127.0.0.1",
+            web_port=free_port(),
+            log_format="text",
+            pending_keep="requested",
+        )
+        self._kafka = librdkafka_properties(self._settings)
+        self._names = TopicNames(self._settings.topics_prefix)
+        self._processes: dict[str, GuardedProcess] = {}
+        self._external = plan.bootstrap_servers is not None
+        self._created = False
+        self._progress = _Progress()
+        self._looked = 0.0
+
+    @property
+    def _total(self) -> int:
+        return self._truth.rows * len(KEYS)
+
+    def run(self) -> Summary:
+        create(self._kafka, self._names, PARTITIONS)
+        self._created = True
+        self._send_controls()
+        self._display.say("starting worker and oracle")
+        self._start("worker", "worker", "--workers", str(self._plan.workers))
+        self._start("oracle", "oracle", *self._data_options())
+        self._wait_until_ready()
+        with Watch(self._kafka, self._names, PARTITIONS, self._truth) as watch:
+            began = time.monotonic()
+            self._start("replay", "replay", *self._data_options(), *self._replay_options())
+            with self._display.live(watch, self._total):
+                self._follow(watch)
+            ended = watch.last_answer or time.monotonic()
+            return self._summary(watch, ended - began)
+
+    def close(self) -> None:
+        """End every process, last started first, and on a broker of somebody else remove our topics."""
+        for process in reversed(self._processes.values()):
+            process.ask_to_stop()
+        for process in self._processes.values():
+            process.stop()
+        if self._external and self._created:
+            client = Cluster(self._kafka).client
+            for deleted in client.delete_topics(list(self._names.all())).values():
+                deleted.result(STOP_SECONDS)
+
+    def _send_controls(self) -> None:
+        sender = Sender(self._kafka)
+        values = encode_controls([("create", {"spec": model.spec}) for model in MODELS])
+        keys = [model.key.encode() for model in MODELS]
+        partitions = [partition_of(key, PARTITIONS) for key in keys]
+        sender.send([self._names.controls] * len(keys), values, keys, partitions, [0] * len(keys))
+        sender.flush()
+
+    def _start(self, name: str, *arguments: str) -> None:
+        self._processes[name] = GuardedProcess(
+            [sys.executable, "-m", "streamapp", *arguments],
+            self._directory / f"{name}.log",
+            environment=_environment(self._settings),
+        )
+
+    def _data_options(self) -> list[str]:
+        options = ["--data", self._plan.address]
+        if self._plan.form:
+            options += ["--format", self._plan.form]
+        if self._plan.target is not None:
+            options += ["--target", self._plan.target]
+        if self._plan.header is not None:
+            options.append("--header" if self._plan.header else "--no-header")
+        return options
+
+    def _replay_options(self) -> list[str]:
+        keys = [option for key in KEYS for option in ("--key", key)]
+        rows = ["--records", str(self._truth.rows)]
+        return [*keys, *rows, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
+
+    def _wait_until_ready(self) -> None:
+        """Wait for the worker's word: what is sent earlier is answered before labels can come back."""
+        url = f"http://127.0.0.1:{self._settings.web_port}/readyz"
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            self._check_processes()
+            try:
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    if answer.status == 200:
+                        return
+            except (urllib.error.URLError, OSError):
+                pass  # not listening yet, or not ready yet
+            self._processes["worker"].wait(READY_POLL_SECONDS)
+        message = f"the worker was not ready within {READY_SECONDS:.0f} s; {self._last_words('worker')}"
+        raise StreamappError(message)
+
+    def _follow(self, watch: Watch) -> None:
+        """Read what comes back until every record is answered and every label asked for is learned."""
+        moved = time.monotonic()
+        while True:
+            self._check_processes()
+            if watch.read(READ_SECONDS):
+                moved = time.monotonic()
+            self._look()
+            self._display.update(watch, self._progress.sent, self._progress.lag)
+            if self._replayed and watch.complete and self._settled(watch):
+                return
+            if self._replayed and time.monotonic() - moved > STALL_SECONDS:
+                return
+
+    @property
+    def _replayed(self) -> bool:
+        return self._processes["replay"].status == 0
+
+    def _settled(self, watch: Watch) -> bool:
+        """Whether every label asked for has come back and everything sent is committed."""
+        return self._progress.labels >= watch.asked and self._progress.lag == 0
+
+    def _look(self) -> None:
+        """Ask the cluster how far its topics are, at most once a second: each look is a few requests."""
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        found = describe(self._kafka, self._names, self._settings.application_id)
+        topics = {topic.name: topic for topic in found}
+        inputs = [topics[name] for name in (self._names.instances, self._names.labels, self._names.controls)]
+        # A partition nobody has committed has no lag: everything in it is still to be done.
+        lag = sum(p.end or 0 if p.lag is None else p.lag for topic in inputs for p in topic.partitions)
+        self._progress = _Progress(inputs[0].records, inputs[1].records, lag)
+        self._looked = time.monotonic()
+
+    def _check_processes(self) -> None:
+        """Raise if a process has ended that should not have."""
+        for name, process in self._processes.items():
+            if process.status is not None and not (name == "replay" and process.status == 0):
+                message = f"the {name} ended with status {process.status}: {self._last_words(name)}"
+                raise StreamappError(message)
+
+    def _last_words(self, name: str) -> str:
+        lines = (self._directory / f"{name}.log").read_text("utf-8", "replace").split("\n")
+        told = [line.strip() for line in lines if line.strip()]
+        return told[-1][:500] if told else "it said nothing"
+
+    def _summary(self, watch: Watch, seconds: float) -> Summary:
+        judged, right = map(sum, zip(*(model.judged for model in watch.models.values()), strict=True))
+        return Summary(
+            instances=self._progress.sent,
+            predictions=watch.answered,
+            labels_requested=watch.asked,
+            labels_learned=self._learned(),
+            accuracy=right / judged if judged else 0.0,
+            records_per_second=round(watch.answered / seconds, 1),
+            drift_alerts=watch.drifts,
+            dead_letters=watch.dead_letters,
+            seconds=round(seconds, 3),
+        )
+
+    def _learned(self) -> int:
+        """Labels learned, as the workers count them."""
+        total = 0.0
+        for port in range(self._settings.web_port, self._settings.web_port + self._plan.workers):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                text = answer.read().decode()
+            for family in text_string_to_metric_families(text):
+                total += sum(
+                    sample.value
+                    for sample in family.samples
+                    if sample.name == "grove_records_total"
+                    and sample.labels == {"topic": "labels", "outcome": "learned"}
+                )
+        return int(total)
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """This process's environment with the demo's settings in place of whatever GROVE_ variables there are."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GROVE_")}
+    return kept | to_environment(settings)
+
+
+@contextmanager
+def _work_directory() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="grove-demo-"))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,131 @@
+"""The live table and the summary."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from streamapp.demo.models import MODELS
+from streamapp.demo.watch import Watch
+
+RATE_SECONDS = 3.0
+LINE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `--json` prints."""
+
+    instances: int
+    predictions: int
+    labels_requested: int
+    labels_learned: int
+    accuracy: float
+    records_per_second: float
+    drift_alerts: int
+    dead_letters: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+class Speed:
+    """Records per second over the last few seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def now(self, count: int) -> float:
+        """Note the count at this moment and return the speed."""
+        moment = time.monotonic()
+        self._seen.append((moment, count))
+        while self._seen[0][0] < moment - RATE_SECONDS:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return (count - before) / (moment - since) if moment > since else 0.0
+
+
+class Display:
+    """What a person sees: steps, the live table, the summary; nothing of it if `quiet`."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._console = Console(quiet=quiet)
+        self._live: Live | None = None
+        self._speed = Speed()
+        self._total = 0
+        self._told = 0.0
+
+    def say(self, step: str) -> None:
+        """Name the step that begins."""
+        self._console.print(f"[dim]{step} …[/dim]", highlight=False)
+
+    @contextmanager
+    def live(self, watch: Watch, total: int) -> Iterator[None]:
+        """Show the table until the block ends; the last one stays."""
+        self._total = total
+        if not self._console.is_terminal:
+            yield
+            self._console.print(self._table(watch, total, 0))
+            return
+        with Live(console=self._console, refresh_per_second=4) as self._live:
+            yield
+
+    def update(self, watch: Watch, sent: int, lag: int) -> None:
+        """Show how things are now; without a terminal one line every few seconds."""
+        if self._live is not None:
+            self._live.update(self._table(watch, sent, lag))
+        elif time.monotonic() - self._told > LINE_SECONDS:
+            self._told = time.monotonic()
+            self._console.print(self._line(watch, lag), soft_wrap=True, highlight=False)
+
+    def summary(self, summary: Summary) -> None:
+        """The closing lines."""
+        self._console.print(
+            f"{summary.predictions:,} of {summary.instances:,} records answered in {summary.seconds:.1f} s "
+            f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels asked for, "
+            f"{summary.labels_learned:,} learned; {summary.dead_letters:,} dead letters",
+            soft_wrap=True,
+            highlight=False,
+        )
+
+    def _table(self, watch: Watch, sent: int, lag: int) -> RenderableType:
+        bar = ProgressBar(total=self._total, completed=watch.answered, width=60)
+        return Group("", models_table(watch), "", bar, Text(self._line(watch, lag), style="dim"))
+
+    def _line(self, watch: Watch, lag: int) -> str:
+        return (
+            f"{watch.answered:,} of {self._total:,} answered   "
+            f"{self._speed.now(watch.answered):,.0f} records/s   "
+            f"lag {lag:,}   dead letters {watch.dead_letters:,}"
+        )
+
+
+def models_table(watch: Watch) -> Table:
+    """The models side by side."""
+    table = Table("model", "", title_justify="left", box=None, pad_edge=False)
+    for title in ("answered", "labels asked", "share", "accuracy", "of the last 1,000", "drift alerts"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for model in MODELS:
+        tally = watch.models[model.key]
+        share = tally.asked / tally.answered if tally.answered else 0.0
+        table.add_row(
+            Text(model.key, style="bold"),
+            model.title,
+            f"{tally.answered:,}",
+            f"{tally.asked:,}",
+            f"{share:.1%}",
+            f"{tally.accuracy:.2%}",
+            f"{tally.recent_accuracy:.1%}",
+            str(tally.drifts),
+        )
+    return table

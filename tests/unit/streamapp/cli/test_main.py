@@ -1,0 +1,202 @@
+"""The command line: help, exit codes, and one line for every mistake of a person."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from streamapp.cli.main import app, main
+
+COMMANDS = (
+    "demo",
+    "broker",
+    "topics",
+    "worker",
+    "replay",
+    "oracle",
+    "prequential",
+    "generate",
+    "config",
+    "warm",
+)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(list(arguments))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def mistake(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Exit code and the one line of a command that must fail."""
+    status, out, err = run(capsys, *arguments)
+    assert out == ""
+    assert err.count("\n") == 1, err
+    assert err.startswith("grove: ")
+    assert "Traceback" not in err
+    return status, err
+
+
+def subcommands() -> list[list[str]]:
+    paths = [["topics", c] for c in ("create", "check", "describe")] + [
+        ["config", c] for c in ("show", "check")
+    ]
+    return paths + [[c] for c in (*COMMANDS, "version") if c not in ("topics", "config")]
+
+
+class TestHelp:
+    def test_lists_every_command(self, capsys: pytest.CaptureFixture[str]) -> None:
+        status, out, err = run(capsys, "--help")
+        assert (status, err) == (0, "")
+        for command in (*COMMANDS, "version"):
+            assert re.search(rf"^│ {command} +[A-Z]\S+ ", out, re.MULTILINE), command
+
+    @pytest.mark.parametrize("path", subcommands(), ids=" ".join)
+    def test_every_command_has_examples_that_name_it(
+        self, capsys: pytest.CaptureFixture[str], path: list[str]
+    ) -> None:
+        status, out, _ = run(capsys, *path, "--help")
+        assert status == 0
+        examples = out.partition("Examples")[2].partition("╭")[0]
+        assert f"grove {' '.join(path)}" in examples
+
+    def test_every_option_of_an_example_exists(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for path in subcommands():
+            out = run(capsys, *path, "--help")[1]
+            examples, _, options = out.partition("Examples")[2].partition("╭")
+            for option in set(re.findall(r"(?<!\S)(--[a-z-]+)", examples)) - {"--function", "--noise"}:
+                assert option in options, (path, option)
+
+    def test_nothing_at_all_is_usage(self, capsys: pytest.CaptureFixture[str]) -> None:
+        status, out, _ = run(capsys)
+        assert status == 64
+        assert "Usage: grove" in out
+
+    def test_starts_quickly_and_without_heavy_imports(self) -> None:
+        program = (
+            "import sys; from streamapp.cli.main import main; main(['--help']);"
+            "heavy = {'numba', 'numpy', 'faust', 'confluent_kafka', 'pyarrow', 'pydantic'};"
+            "print(sorted(heavy & set(sys.modules)))"
+        )
+        began = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "[]"
+        assert time.perf_counter() - began < 3.0  # 0.25 s on an idle machine
+
+    def test_commands_are_what_the_tests_know(self) -> None:
+        names = {command.name for command in app.registered_commands} | {
+            g.name for g in app.registered_groups
+        }
+        assert names == {*COMMANDS, "version"}
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("line", "status", "expected"),
+        [
+            ("wrker", 64, "No such command 'wrker'. Did you mean 'worker'"),
+            ("topics chek", 64, "Known: check, create, describe; see 'grove topics --help'"),
+            ("demo --recrods 5", 64, "No such option: --recrods"),
+            ("version --zzz", 64, "Known: --json"),
+            ("broker --port abc", 64, "--port"),
+            ("broker --port 70000", 64, "--port"),
+            ("prequential", 64, "Missing option '--data'"),
+            ("prequential --data x.csv", 1, "x.csv: no such file"),
+            ("prequential --data gen:see", 1, "unknown generator 'see'; known: agrawal"),
+            ("prequential --data gen:sea", 64, "never ends; write gen:sea?n=1000000 or give --records"),
+            ("prequential --data gen:sea?n=10 --spec h-tre", 1, "unknown learner 'h-tre'; known: "),
+            ("prequential --data gen:sea?n=10 --spec @none.json", 64, "cannot read the file"),
+            ("prequential --data gen:sea?n=10 --format xml", 64, "xml"),
+            ("generate see", 1, "unknown generator 'see'"),
+            ("generate sea --functoin 1", 1, "unknown option 'functoin' of generator 'sea'; known: "),
+            ("generate sea --function", 64, "--function needs a value"),
+            ("generate sea surplus", 64, "unexpected 'surplus'"),
+            ("generate sea --output /nowhere/x.csv", 1, "cannot write /nowhere/x.csv"),
+            ("config show --set max.pol.records=1", 64, "did you mean max.poll.records?"),
+            ("config show --set web.port", 64, "must look like NAME=VALUE"),
+            ("config show --config none.toml", 78, "cannot read the settings file none.toml"),
+            ("config show --set web.port=x", 78, "web.port=x must be a whole number"),
+            ("config check --set processing.guarantee=exactly_once", 78, "must be at_least_once"),
+            ("config check --set model.spec=h-tre", 78, "model.spec: unknown learner 'h-tre'"),
+            ("config check --set kafka.lingerr.ms=1", 78, "lingerr.ms"),
+            ("topics create --partitions 0", 64, "--partitions"),
+        ],
+    )
+    def test_one_line_that_says_what_to_do(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+        line: str,
+        status: int,
+        expected: str,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        found, err = mistake(capsys, *line.split())
+        assert expected in err
+        assert found == status
+
+    def test_a_broker_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        status, err = mistake(capsys, "topics", "check", "-b", "127.0.0.1:1")
+        assert status == 1
+        assert "127.0.0.1:1" in err
+        assert "grove broker" in err
+
+    def test_wrong_column(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        (tmp_path / "rows.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n")
+        status, err = mistake(capsys, "prequential", "--data", str(tmp_path / "rows.csv"), "--target", "knd")
+        assert status == 1
+        assert "did you mean 'kind'?" in err
+
+    def test_our_own_mistake_is_one_line_too_and_the_traceback_on_request(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr("importlib.metadata.version", broken)
+        assert "please report it" in mistake(capsys, "version")[1]
+        monkeypatch.setenv("GROVE_DEBUG", "1")
+        status, _, err = run(capsys, "version")
+        assert status == 1
+        assert "Traceback" in err
+
+
+class TestConfig:
+    def test_show_masks_secrets(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GROVE_KAFKA_SASL_PASSWORD", "s3cret")
+        for form in ([], ["--json"]):
+            status, out, _ = run(capsys, "config", "show", *form)
+            assert status == 0
+            assert "sasl.password" in out
+            assert "s3cret" not in out
+
+    def test_flag_over_environment(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GROVE_TOPICS_PREFIX", "env.")
+        shown = json.loads(run(capsys, "config", "show", "--json")[1])
+        assert shown["topics.prefix"] == "env."
+        shown = json.loads(run(capsys, "config", "show", "--json", "--topics-prefix", "flag.")[1])
+        assert shown["topics.prefix"] == "flag."
+
+    def test_schema(self, capsys: pytest.CaptureFixture[str]) -> None:
+        schema = json.loads(run(capsys, "config", "show", "--schema")[1])
+        assert schema["properties"]["web_port"]["maximum"] == 65_535
+
+    def test_check(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GROVE_WEB_PROT", "1")
+        status, out, err = run(capsys, "config", "check")
+        assert (status, out) == (0, "settings are in order\n")
+        assert err == "warning: GROVE_WEB_PROT is not a setting (did you mean 'GROVE_WEB_PORT'?)\n"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(run(capsys, "version", "--json")[1])
+    assert {"streamgrove", "python", "numba", "faust-streaming"} <= set(found)
