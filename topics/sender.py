@@ -30,6 +30,11 @@ DEFAULTS: Mapping[str, Any] = {
     "partitioner": "murmur2_random",  # not used: every record names its partition
 }
 
+_REMEDIES = {
+    KafkaError.INVALID_RECORD: "; its timestamp may be too far from now (message.timestamp.after.max.ms)",
+    KafkaError.MSG_SIZE_TOO_LARGE: "; raise max.message.bytes of the topic, or send fewer rows a block",
+}
+
 FLUSH_STEP_S = 0.5
 
 
@@ -39,7 +44,8 @@ class Sender:
     def __init__(self, kafka: Mapping[str, Any]) -> None:
         """Open the producer; `kafka` holds client properties under Kafka's names."""
         self.failed = 0
-        self._first_failure = ""
+        self._reason = ""
+        self._reason_is_another = False
         self._fatal: BrokerError | None = None
         properties = {
             **DEFAULTS,
@@ -53,9 +59,12 @@ class Sender:
     def _failed(self, error: KafkaError | None, message: Any) -> None:
         if error is None:
             return
-        if not self.failed:
-            self._first_failure = f"{message.topic()}[{message.partition()}]: {error.str()}"
         self.failed += 1
+        # librdkafka says of most records only that another one of their batch was refused.
+        if not self._reason or self._reason_is_another and not _blames_another(error):
+            remedy = _REMEDIES.get(error.code(), "")
+            self._reason = f"{message.topic()}[{message.partition()}]: {error.str()}{remedy}"
+            self._reason_is_another = _blames_another(error)
 
     def _error(self, error: KafkaError) -> None:
         if error.fatal():
@@ -106,7 +115,7 @@ class Sender:
             raise self._fatal
         if self.failed:
             some = "1 record was" if self.failed == 1 else f"{self.failed} records were"
-            message = f"{some} not delivered; the first: {self._first_failure}"
+            message = f"{some} not delivered; {self._reason}"
             raise DeliveryError(message)
 
     def flush(self) -> None:
@@ -114,3 +123,7 @@ class Sender:
         while self._producer.flush(FLUSH_STEP_S):
             self.check()
         self.check()
+
+
+def _blames_another(error: KafkaError) -> bool:
+    return bool(error.code() == KafkaError._INVALID_DIFFERENT_RECORD)  # noqa: SLF001 - such are its own codes

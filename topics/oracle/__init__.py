@@ -1,0 +1,7 @@
+"""The oracle labeler: answers label requests from a data set."""
+
+from topics.oracle.oracle import Oracle
+from topics.oracle.plan import OraclePlan
+from topics.oracle.progress import OracleProgress
+
+__all__ = ["Oracle", "OraclePlan", "OracleProgress"]

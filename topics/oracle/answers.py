@@ -1,0 +1,78 @@
+"""What the oracle answers to which instance id, and how late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.draws import Stream, uniform
+from topics.oracle.label_index import NO_LABEL, UNKNOWN, LabelIndex
+from topics.oracle.plan import OraclePlan
+
+
+class Outcome(IntEnum):
+    """What becomes of a request."""
+
+    LABEL = 0
+    WRONG_LABEL = 1
+    DECLINED = 2
+    LOST = 3
+    UNKNOWN_ID = 4
+    NO_LABEL = 5  # the row has none in the data set
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Answers to n requests as columns."""
+
+    outcome: npt.NDArray[np.int8]  # int8[n]: Outcome
+    code: npt.NDArray[np.int32]  # int32[n]: class to name; -1: none
+    delay: npt.NDArray[np.float64]  # float64[n]: seconds
+
+
+class Answerer:
+    """Decides by row number, so that a repeated request gets the same answer."""
+
+    def __init__(self, plan: OraclePlan, index: LabelIndex) -> None:
+        """Answer from an index of labels."""
+        self._plan = plan
+        self._index = index
+
+    def answer(self, ids: Sequence[str]) -> Answers:
+        """Return the answers to n instance ids."""
+        plan = self._plan
+        rows = np.array([self._row(id_) for id_ in ids], dtype=np.int64)
+        places = np.where(rows >= 0, rows % len(self._index), -1) if plan.loop else rows
+        code = self._index.codes(places)
+        outcome = np.full(len(rows), Outcome.LABEL, dtype=np.int8)
+
+        def chosen(stream: Stream, share: float) -> npt.NDArray[np.bool_]:
+            picked: npt.NDArray[np.bool_] = uniform(plan.seed, stream, rows) < share
+            return picked
+
+        wrong = chosen(Stream.ANSWER_WRONG, plan.error_rate) & (code >= 0)
+        classes = len(self._index.classes)
+        if classes > 1:
+            other = (uniform(plan.seed, Stream.ANSWER_CLASS, rows) * (classes - 1)).astype(np.int32)
+            other += other >= code  # every class but the right one
+            code = np.where(wrong, other, code)
+            outcome[wrong] = Outcome.WRONG_LABEL
+        declined = chosen(Stream.ANSWER_DECLINED, plan.declined)
+        outcome[declined] = Outcome.DECLINED
+        outcome[chosen(Stream.ANSWER_LOST, plan.loss)] = Outcome.LOST
+        outcome[code == NO_LABEL] = Outcome.NO_LABEL
+        outcome[code == UNKNOWN] = Outcome.UNKNOWN_ID
+        code = np.where(outcome <= Outcome.WRONG_LABEL, code, np.int32(-1))
+        return Answers(outcome, code, plan.delay.draw(plan.seed, Stream.ANSWER_DELAY, rows))
+
+    def _row(self, instance_id: str) -> int:
+        """Return the row number in an instance id, -1 if it is none of ours."""
+        number = instance_id.removeprefix(self._plan.id_prefix)
+        ours = len(number) < len(instance_id) or not self._plan.id_prefix
+        if not ours or not number.isascii() or not number.isdecimal() or len(number) > 18:
+            return -1
+        return int(number)

@@ -1,0 +1,319 @@
+"""The oracle labeler: answers label requests from a data set, late, wrong or not at all as asked.
+
+At least once: the offset of a request is committed when its answer is delivered. Answers that still wait
+when the oracle stops are not committed; the next one of its group gives them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from topics.cluster import Cluster
+from topics.codecs import decode_label_requests, encode_labels
+from topics.errors import BrokerError, CatalogueError
+from topics.oracle.answers import Answerer, Outcome
+from topics.oracle.label_index import LabelIndex
+from topics.oracle.offsets import OffsetTracker
+from topics.oracle.plan import OraclePlan
+from topics.oracle.progress import OracleProgress
+from topics.oracle.waiting import WaitingAnswer, WaitingAnswers
+from topics.readers.dataset import Dataset
+from topics.sender import Sender
+
+logger = logging.getLogger(__name__)
+
+BATCH_REQUESTS = 1000
+POLL_S = 0.02  # `consume` takes that long unless a whole batch is there
+COMMIT_S = 0.5
+PROGRESS_S = 0.1
+NOW = 0  # as a timestamp: the time of sending
+
+_ANSWERED = (Outcome.LABEL, Outcome.WRONG_LABEL, Outcome.DECLINED)
+
+
+class Oracle:
+    """Answers label requests from a data set; `run` in one thread, `stop` from any or a signal handler."""
+
+    def __init__(self, dataset: Dataset, plan: OraclePlan, kafka: Mapping[str, Any]) -> None:
+        """Reach the broker; `kafka` holds client properties under Kafka's names."""
+        self.plan = plan
+        _check_topics(kafka, plan)
+        self._dataset = dataset
+        self._kafka = kafka
+        self._stop = threading.Event()
+        self._waiting = WaitingAnswers()
+        self._trackers: dict[int, OffsetTracker] = {}
+        self._sent: list[tuple[int, int]] = []  # partition and offset of answers that are not flushed yet
+        self._outcomes: Counter[Outcome] = Counter()
+        self._requests = self._malformed = 0
+        self._first_unknown: str | None = None
+        self._newest_ms = -np.inf  # highest timestamp of a request
+        self._started = time.monotonic()
+        self._unread: set[int] | None = None  # partitions not read to their end; None: none assigned yet
+        self._heard = np.inf  # when the last request came
+
+    def stop(self) -> None:
+        """End `run` soon: what was sent is flushed and committed."""
+        self._stop.set()
+
+    def run(self, progress: Callable[[OracleProgress], None] | None = None) -> OracleProgress:
+        """Answer until stopped, until the plan's limit, or until idle; return what was done.
+
+        The data set is read first; requests wait at the broker meanwhile.
+        """
+        self._started = time.monotonic()
+        index = LabelIndex.read(self._dataset, self._stop.is_set)
+        self._classes = index.classes
+        answerer = Answerer(self.plan, index)
+        self._sender = Sender(self._kafka)
+        consumer = self._consumer()
+        try:
+            self._answer_until_done(consumer, answerer, progress)
+            self._settle(consumer)
+            report = self._state()
+        finally:
+            consumer.close()
+        if progress:
+            progress(report)
+        return report
+
+    def _consumer(self) -> Consumer:
+        # Ours alone: an identity of the worker's would throw the worker out of its group.
+        properties = {key: value for key, value in self._kafka.items() if key != "group.instance.id"}
+        consumer = Consumer(
+            {
+                **properties,
+                "group.id": self.plan.group_id,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "error_cb": _log_error,
+            },
+            logger=logger,
+        )
+        consumer.subscribe(
+            [self.plan.names.label_requests],
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost_partitions,
+        )
+        return consumer
+
+    def _answer_until_done(
+        self, consumer: Consumer, answerer: Answerer, progress: Callable[[OracleProgress], None] | None
+    ) -> None:
+        committed = reported = time.monotonic()
+        while not self._stop.is_set():
+            messages = self._good(consumer.consume(BATCH_REQUESTS, self._poll_seconds()))
+            now = time.monotonic()
+            if messages:
+                self._heard = now
+                self._take(messages, answerer)
+            self._send_due()
+            if now - committed >= COMMIT_S:
+                committed = now
+                self._settle(consumer)
+            if progress and now - reported >= PROGRESS_S:
+                reported = now
+                progress(self._state())
+            if self._over(now):
+                return
+
+    def _over(self, now: float) -> bool:
+        plan = self.plan
+        if plan.limit is not None and self._answered >= plan.limit:
+            return True
+        # All partitions read to their end: a slow first fetch is not silence.
+        silent = self._unread == set() and not len(self._waiting)
+        return silent and plan.idle_seconds is not None and now - self._heard >= plan.idle_seconds
+
+    def _poll_seconds(self) -> float:
+        """Return how long to wait for requests: until the next answer is due, but stay responsive."""
+        if not len(self._waiting) or self.plan.event_time:
+            return POLL_S
+        return float(np.clip(self._waiting.next_due_ms / 1000 - time.time(), 0.0, POLL_S))
+
+    def _good(self, messages: list[Message]) -> list[Message]:
+        """Return the requests among what was consumed, and note which partitions are read to their end."""
+        good = []
+        for message in messages:
+            error = message.error()
+            partition, _ = _place(message)
+            if error is None:
+                good.append(message)
+                if self._unread is not None:
+                    self._unread.add(partition)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
+                if self._unread is not None:
+                    self._unread.discard(partition)
+            else:
+                _raise_or_log(error)
+        return good
+
+    def _take(self, messages: list[Message], answerer: Answerer) -> None:
+        """Decide about requests; what is to be answered waits until it is due."""
+        requests = decode_label_requests([message.value() or b"" for message in messages])
+        answers = answerer.answer(requests.instance_ids)
+        self._requests += len(messages)
+        record = np.arange(len(requests)) if requests.record is None else requests.record
+        row_of = {number: row for row, number in enumerate(record.tolist())}
+        for number, message in enumerate(messages):
+            partition, offset = _place(message)
+            tracker = self._trackers.setdefault(partition, OffsetTracker())
+            tracker.begin(offset)
+            row = row_of.get(number)
+            key = message.key()
+            if row is None or key is None:
+                self._malformed += 1
+                tracker.finish(offset)
+                continue
+            outcome = Outcome(int(answers.outcome[row]))
+            instance_id = requests.instance_ids[row]
+            if outcome not in _ANSWERED:
+                self._leave(outcome, instance_id)
+                tracker.finish(offset)
+                continue
+            asked_ms = message.timestamp()[1]
+            self._newest_ms = max(self._newest_ms, asked_ms)
+            due_ms = asked_ms + 1000 * float(answers.delay[row])
+            timestamp = int(due_ms) if self.plan.event_time else NOW
+            code = int(answers.code[row])
+            self._waiting.add(
+                WaitingAnswer(due_ms, partition, offset, key, instance_id, outcome, code, timestamp)
+            )
+
+    def _leave(self, outcome: Outcome, instance_id: str) -> None:
+        """Count a request that is not answered."""
+        self._outcomes[outcome] += 1
+        if outcome is Outcome.UNKNOWN_ID and self._first_unknown is None:
+            self._first_unknown = instance_id
+            logger.warning("instance id %r is no row of the data set; it is not answered", instance_id)
+
+    @property
+    def _answered(self) -> int:
+        return sum(self._outcomes[outcome] for outcome in _ANSWERED)
+
+    def _send_due(self) -> None:
+        """Send the answers whose time has come, in order."""
+        horizon = time.time() * 1000
+        if self.plan.event_time:
+            horizon = np.inf if self._unread == set() else self._newest_ms
+        most = np.inf if self.plan.limit is None else self.plan.limit - self._answered
+        due = self._waiting.take(horizon, most)
+        if not due:
+            return
+        labels = [self._classes[each.code] if each.code >= 0 else None for each in due]
+        annotators = None if self.plan.annotator is None else [self.plan.annotator] * len(due)
+        values = encode_labels([each.instance_id for each in due], labels, annotators=annotators)
+        self._sender.send(
+            [self.plan.names.labels] * len(due),
+            values,
+            [each.key for each in due],
+            [each.partition for each in due],
+            [each.timestamp for each in due],
+        )
+        self._outcomes.update(each.outcome for each in due)
+        self._sent += [(each.partition, each.offset) for each in due]
+
+    def _settle(self, consumer: Consumer) -> None:
+        """Wait until all answers are delivered, then commit the requests that are dealt with."""
+        self._sender.flush()
+        for partition, offset in self._sent:
+            if partition in self._trackers:
+                self._trackers[partition].finish(offset)
+        self._sent.clear()
+        topic = self.plan.names.label_requests
+        committable = {partition: tracker.committable() for partition, tracker in self._trackers.items()}
+        offsets = {partition: offset for partition, offset in committable.items() if offset is not None}
+        if not offsets:
+            return
+        try:
+            consumer.commit(
+                offsets=[TopicPartition(topic, partition, offset) for partition, offset in offsets.items()],
+                asynchronous=False,
+            )
+        except KafkaException as failure:
+            # A rebalance in between: the new owner answers again what is not committed.
+            logger.warning("commit of %s: %s", topic, failure.args[0].str())
+            return
+        for partition, offset in offsets.items():
+            self._trackers[partition].committed(offset)
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._unread = {each.partition for each in partitions}
+        self._heard = time.monotonic()
+        logger.info("label requests of partitions %s", sorted(self._unread))
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if not self._sender.failed:  # else `run` is on its way out with the reason
+            self._settle(consumer)
+        self._forget(partitions)
+
+    def _lost_partitions(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._forget(partitions)
+
+    def _forget(self, partitions: list[TopicPartition]) -> None:
+        """Leave the answers of partitions that are no longer ours to their new owner."""
+        gone = {each.partition for each in partitions}
+        self._waiting.forget(gone)
+        self._sent = [each for each in self._sent if each[0] not in gone]
+        for partition in gone:
+            self._trackers.pop(partition, None)
+        if self._unread is not None:
+            self._unread -= gone
+
+    def _state(self) -> OracleProgress:
+        outcomes = self._outcomes
+        return OracleProgress(
+            requests=self._requests,
+            answered=self._answered,
+            wrong=outcomes[Outcome.WRONG_LABEL],
+            declined=outcomes[Outcome.DECLINED],
+            lost=outcomes[Outcome.LOST],
+            unknown=outcomes[Outcome.UNKNOWN_ID],
+            first_unknown=self._first_unknown,
+            unlabelled=outcomes[Outcome.NO_LABEL],
+            malformed=self._malformed,
+            waiting=len(self._waiting),
+            seconds=time.monotonic() - self._started,
+        )
+
+
+def _check_topics(kafka: Mapping[str, Any], plan: OraclePlan) -> None:
+    """Refuse topics that are missing or differ in partitions: an answer goes where its request was."""
+    cluster = Cluster(kafka)
+    requests, labels = plan.names.label_requests, plan.names.labels
+    asked, answered = cluster.partition_count(requests), cluster.partition_count(labels)
+    if asked != answered:
+        message = (
+            f"topic {labels!r} has {answered} partitions, {requests!r} has {asked}; "
+            f"they must be equal: see 'grove topics check'"
+        )
+        raise CatalogueError(message)
+
+
+def _place(message: Message) -> tuple[int, int]:
+    """Return partition and offset of a consumed message."""
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None and offset is not None  # noqa: S101 - only produced messages lack them
+    return partition, offset
+
+
+def _log_error(error: KafkaError) -> None:
+    logger.warning("consumer: %s", error.str())
+
+
+def _raise_or_log(error: KafkaError) -> None:
+    if error.fatal() or not error.retriable():
+        message = f"label requests cannot be consumed: {error.str()}"
+        raise BrokerError(message)
+    _log_error(error)

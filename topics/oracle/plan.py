@@ -1,0 +1,66 @@
+"""How the oracle answers: how late, how often wrong, declined or not at all, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from topics.definitions import TopicNames
+from topics.delay import Delay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OraclePlan:
+    """What an oracle does with label requests.
+
+    names: the topics. group_id: its consumer group; several oracles of one group share the partitions.
+    id_prefix: stands before the row number in instance ids (see ReplayPlan). loop: a row number beyond the
+    data set counts on from its beginning, as a looping replay numbers rows.
+
+    delay: seconds from the request to its answer. loss: share of requests never answered. declined: share
+    of the others answered with "declined". error_rate: share of the labels that name another class, each
+    equally likely. seed: of all four, drawn by row number: the same row is treated alike whoever asks.
+
+    event_time: False: answers wait for the clock and bear the time of sending. True: nothing waits for the
+    clock; an answer bears the timestamp of its request plus the delay, and goes out in that order. For
+    streams of the past: brokers refuse timestamps more than an hour ahead of them. annotator: written into
+    every label; None: nothing.
+
+    limit: stop after so many answers. idle_seconds: stop when no request came for so long and no answer
+    waits.
+    """
+
+    names: TopicNames = field(default_factory=TopicNames)
+    group_id: str = "grove-oracle"
+    id_prefix: str = ""
+    loop: bool = False
+    delay: Delay = field(default_factory=lambda: Delay(0.0, "seconds"))
+    loss: float = 0.0
+    declined: float = 0.0
+    error_rate: float = 0.0
+    seed: int = 1
+    event_time: bool = False
+    annotator: str | None = "oracle"
+    limit: int | None = None
+    idle_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no oracle."""
+        for name in ("loss", "declined", "error_rate"):
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                message = f"{name}={share} must be a share from 0 to 1"
+                raise ValueError(message)
+        if self.delay.unit != "seconds" and self.delay.amount:
+            message = (
+                f"delay={self.delay.amount:g} records must be a time such as 30s; the oracle sees no records"
+            )
+            raise ValueError(message)
+        if not self.group_id:
+            message = "group_id='' must be a name; answers are committed under it"
+            raise ValueError(message)
+        if self.limit is not None and self.limit < 1:
+            message = f"limit={self.limit} must be at least 1, or None for no limit"
+            raise ValueError(message)
+        if self.idle_seconds is not None and self.idle_seconds <= 0:
+            message = f"idle_seconds={self.idle_seconds} must be greater than 0, or None to wait for ever"
+            raise ValueError(message)

@@ -1,0 +1,56 @@
+"""Answers whose time has not come."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from topics.oracle.answers import Outcome
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WaitingAnswer:
+    """An answer that is decided, in the order of sending."""
+
+    due_ms: float
+    partition: int  # of the request, and so of the answer
+    offset: int  # of the request
+    key: bytes
+    instance_id: str
+    outcome: Outcome
+    code: int  # class to name; -1: declined
+    timestamp: int  # ms; 0: time of sending
+
+
+class WaitingAnswers:
+    """Answers by due time."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self._heap: list[WaitingAnswer] = []
+
+    def __len__(self) -> int:
+        """Return the number of answers held."""
+        return len(self._heap)
+
+    @property
+    def next_due_ms(self) -> float:
+        """Return when the next answer is due; infinity if there is none."""
+        return self._heap[0].due_ms if self._heap else float("inf")
+
+    def add(self, answer: WaitingAnswer) -> None:
+        """Hold an answer."""
+        heapq.heappush(self._heap, answer)
+
+    def take(self, until_ms: float, most: float) -> list[WaitingAnswer]:
+        """Return at most so many of the answers due at a time, in order; they are no longer held."""
+        due: list[WaitingAnswer] = []
+        while self._heap and self._heap[0].due_ms <= until_ms and len(due) < most:
+            due.append(heapq.heappop(self._heap))
+        return due
+
+    def forget(self, partitions: Collection[int]) -> None:
+        """Drop the answers of partitions that somebody else answers now."""
+        self._heap = [answer for answer in self._heap if answer.partition not in partitions]
+        heapq.heapify(self._heap)
