@@ -55,6 +55,9 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
     classes, at = _class_names(value, at, header.count)
     label = classes[header.label] if 0 <= header.label < len(classes) else None
     path = value[at:].decode() if header.flags & HAS_EXPLANATION else None
+    if at > len(value) or (path is None and at < len(value)):
+        message = f"{len(value)} bytes; what the header says ends at {at}"
+        raise ValueError(message)
     return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, path or None)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,6 +34,9 @@ _HEADER: list[tuple[str, str]] = [
     ("label", "<i4"),
 ]
 _ID_MAX_BYTES = 2**16 - 1
+_WHOLE_NUMBER = re.compile(
+    r"0|-?[1-9][0-9]{0,9}"
+)  # as str(int) writes it, short enough for a look at its size
 
 
 def fixed_part(n: int, kind: int, value_bytes: int, count: int, eighth: str | None) -> npt.NDArray[np.void]:
@@ -132,7 +136,7 @@ def _label(label: str | None) -> tuple[int, int, bytes]:
     """Return flags, number and text of a label: the number where the name is one and written as we do."""
     if label is None:
         return 0, 0, b""
-    if label.lstrip("-").isdecimal() and len(label) <= 11 and str(int(label)) == label:  # noqa: PLR2004
+    if _WHOLE_NUMBER.fullmatch(label):
         number = int(label)
         if -(2**31) <= number < 2**31:
             return HAS_LABEL, number, b""
