@@ -86,6 +86,7 @@ def _usage(mistake: TyperException) -> int:
         message += f" Known: {', '.join(options)}."
     elif message.startswith("No such command") and context:
         message += f" Known: {', '.join(sorted(context.command.commands))}."
+    message = message.replace("Value error, ", "").replace("Input should be ", "must be ")
     path = context.command_path if context else "grove"
     _say(f"{message.rstrip('.')}; see '{path} --help'")
     return USAGE

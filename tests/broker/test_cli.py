@@ -1,0 +1,110 @@
+"""The command line against a real broker: topics, replay, oracle."""
+
+import json
+import uuid
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from streamapp.cli.main import main
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def options(broker) -> list[str]:  # type: ignore[no-untyped-def]
+    return ["-b", broker.bootstrap_servers, "--topics-prefix", f"cli-{uuid.uuid4().hex[:8]}."]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    status = main(list(arguments))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_create_is_idempotent_and_check_is_satisfied(
+    capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    status, out, _ = run(capsys, "topics", "create", "--partitions", "3", *options)
+    assert status == 0
+    assert out.count("created") == 8
+    status, out, _ = run(capsys, "topics", "create", "--partitions", "3", *options)
+    assert status == 0
+    assert out.count("existed") == 8
+    assert run(capsys, "topics", "check", "--partitions", "3", *options)[0] == 0
+    status, out, _ = run(capsys, "topics", "describe", "--json", *options)
+    assert status == 0
+    assert {len(topic["partitions"]) for topic in json.loads(out)} == {3}
+
+
+def test_check_names_a_missing_topic_and_a_differing_count(
+    capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    status, _, err = run(capsys, "topics", "check", *options)
+    assert status == 1
+    assert err.count("is missing") == 8
+    run(capsys, "topics", "create", "--partitions", "2", *options)
+    labels = f"{options[3]}labels"
+    client = AdminClient({"bootstrap.servers": options[1]})
+    client.create_partitions([NewPartitions(labels, 4)])[labels].result(30)
+    status, _, err = run(capsys, "topics", "check", *options)
+    assert status == 1
+    assert f"topic '{labels}' has 4 partitions" in err
+    assert "Traceback" not in err
+
+
+def test_worker_refuses_topics_that_differ(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    status, _, err = run(capsys, "worker", *options)
+    assert status == 78
+    assert "is missing" in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_replay_says_what_it_sent_and_where_to_go_on(
+    capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    run(capsys, "topics", "create", "--partitions", "2", *options)
+    data = ["--data", "gen:sea?n=500", "--key", "a", "--key", "b"]
+    status, out, _ = run(capsys, "replay", *data, "--labels", "apart", "--records", "300", "--json", *options)
+    assert status == 0
+    report = json.loads(out)
+    assert (report["rows"], report["instances"], report["labels"], report["next_row"]) == (300, 600, 600, 300)
+    status, out, _ = run(capsys, "replay", *data, "--from-row", "300", *options)
+    assert status == 0
+    assert "200 rows: 400 instances" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--label-delay", "3x", "--labels", "apart"], "must be a number of records (200) or a time"),
+        (["--labels", "apart", "--no-ids"], "ids=False must be True with labels=apart"),
+        (["--key", "a", "--keys", "3"], "--keys and --key exclude each other"),
+        (["--spread", "zip"], "'each', 'round-robin', 'zipf'"),
+    ],
+)
+def test_replay_refuses_what_makes_no_stream(
+    capsys: pytest.CaptureFixture[str], options: list[str], arguments: list[str], expected: str
+) -> None:
+    status, _, err = run(capsys, "replay", "--data", "gen:sea?n=5", *arguments, *options)
+    assert status == 64
+    assert expected in err
+    assert err.count("\n") == 1
+
+
+def test_oracle_ends_when_idle(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    run(capsys, "topics", "create", "--partitions", "2", *options)
+    status, out, _ = run(
+        capsys, "oracle", "--data", "gen:sea?n=50", "--idle-seconds", "1", "--json", *options
+    )
+    assert status == 0
+    assert json.loads(out)["requests"] == 0
+
+
+def test_missing_topics_are_one_line(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    for command in (["replay"], ["oracle"]):
+        status, _, err = run(capsys, *command, "--data", "gen:sea?n=5", *options)
+        assert status == 1
+        assert "grove topics create" in err
+        assert err.count("\n") == 1
