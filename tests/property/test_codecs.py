@@ -1,4 +1,7 @@
-"""Whatever the bytes: nothing is raised, and every record has exactly one outcome. Whatever the columns: they come back."""
+"""Whatever the bytes: nothing is raised, and every record has exactly one outcome.
+
+Whatever the columns: they come back.
+"""
 
 import math
 
@@ -48,10 +51,15 @@ members = [
 documents = st.dictionaries(st.sampled_from(members) | texts, json_values, max_size=6).map(orjson.dumps)
 
 
+def matrices(n: int, width: int, cells: st.SearchStrategy[float]) -> st.SearchStrategy[np.ndarray]:
+    row = st.lists(cells, min_size=width, max_size=width)
+    return st.lists(row, min_size=n, max_size=n).map(lambda rows: np.array(rows).reshape(n, width))
+
+
 @st.composite
 def columns(draw: st.DrawFn) -> tuple[Features, list[str], list[str | None], np.ndarray]:
     n, width = draw(st.integers(1, 6)), draw(st.integers(1, 4))
-    values = np.array(draw(st.lists(st.lists(cell_numbers | st.just(math.nan), min_size=width, max_size=width), min_size=n, max_size=n)))  # fmt: skip
+    values = draw(matrices(n, width, cell_numbers | st.just(math.nan)))
     reserved = {"id", "label", "weight", "declined", "annotator"}
     taken = st.lists(
         names.filter(lambda name: name not in reserved), min_size=width, max_size=width, unique=True
@@ -86,13 +94,10 @@ def damaged_values(draw: st.DrawFn) -> list[bytes]:
 
 
 one_value = st.none() | st.binary(max_size=40) | documents
-headers_of_one = st.just(()) | st.lists(
-    st.tuples(
-        st.sampled_from(["content-type", "Content-Type", "traceparent"]),
-        st.sampled_from([name.encode() for name in CONTENT_TYPES.values()] + [b"application/cloudevents+json"]) | st.binary(max_size=5),
-    ),
-    max_size=2,
-)  # fmt: skip
+content_types = [name.encode() for name in CONTENT_TYPES.values()] + [b"application/cloudevents+json"]
+header_names = st.sampled_from(["content-type", "Content-Type", "traceparent"])
+header_values = st.sampled_from(content_types) | st.binary(max_size=5)
+headers_of_one = st.just(()) | st.lists(st.tuples(header_names, header_values), max_size=2)
 keys_of_one = st.none() | st.binary(max_size=3) | st.just(b"k")
 streams_of_values = st.lists(
     one_value.map(lambda value: [value]) | good_values() | damaged_values(), max_size=5
@@ -228,7 +233,7 @@ def test_labels_round_trip(sent: tuple, form: Format, with_features: bool) -> No
 def test_predictions_round_trip(data: st.DataObject, form: Format) -> None:
     count, n = data.draw(st.integers(0, 3)), data.draw(st.integers(1, 4))
     classes = tuple(data.draw(st.lists(names, min_size=count, max_size=count, unique=True)))
-    probability = np.array(data.draw(st.lists(st.lists(st.floats(0, 1), min_size=count, max_size=count), min_size=n, max_size=n))).reshape(n, count)  # fmt: skip
+    probability = data.draw(matrices(n, count, st.floats(0, 1)))
     prediction = np.array(
         data.draw(st.lists(st.integers(-1, count - 1), min_size=n, max_size=n)), dtype=np.int32
     )
