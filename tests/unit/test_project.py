@@ -1,0 +1,60 @@
+"""The project's own files: pins, the CI command, the Makefile."""
+
+import re
+import subprocess
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+
+
+def constraints() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().split()
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+-]+", line) for line in lines)
+    return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+
+
+def test_what_pyproject_asks_for_is_what_constraints_pin() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = project["optional-dependencies"].values()
+    pinned = constraints()
+    for text in [*project["dependencies"], *(requirement for group in groups for requirement in group)]:
+        name, equals, version = text.partition("==")
+        assert equals, f"{text} must be pinned as name==version"
+        assert pinned[canonicalize_name(name)] == version
+
+
+def test_every_transitive_dependency_is_pinned() -> None:
+    pinned = constraints()
+    todo, seen = [("streamgrove", "dev")], set()
+    while todo:
+        name, extra = todo.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        for text in metadata.requires(name) or []:
+            requirement = Requirement(text)
+            if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+                continue
+            assert canonicalize_name(requirement.name) in pinned, f"{requirement.name}, wanted by {name}"
+            todo += [(requirement.name, inner) for inner in (*requirement.extras, "")]
+
+
+def test_ci_calls_the_developers_test_command_and_nothing_else() -> None:
+    commands = [
+        line
+        for line in (ROOT / ".ci" / "run").read_text().splitlines()
+        if line and not line.startswith(("#", "set ", "cd "))
+    ]
+    assert commands == ["exec make test"]
+
+
+def test_help_describes_every_target() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"^  make (\w+) +\S", shown, re.MULTILINE)) == set(phony.split())
