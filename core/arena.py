@@ -151,9 +151,19 @@ def room(ints: Ints, t: int) -> tuple[int, int]:
 
 
 def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
-    """Copy the states of detector, query strategy and budget, the evaluation, and the values seen."""
-    first, end = int(plan.ints[at.PLAN_DETECTOR]), int(plan.ints[at.PLAN_EVALUATION])
-    new[first:end] = old[first:end]
+    """Copy the states of detector, query strategy and budget, the evaluation, and the values seen.
+
+    A strategy or budget that is another one now begins anew.
+    """
+    write_states(plan, new.view(np.float64))
+    for word, before, now in (
+        (at.PLAN_DETECTOR, old_plan.spec.drift, plan.spec.drift),
+        (at.PLAN_QUERY, old_plan.spec.query, plan.spec.query),
+        (at.PLAN_BUDGET, old_plan.spec.budget, plan.spec.budget),
+    ):
+        if now.name == before.name:
+            source, target, size = int(old_plan.ints[word]), int(plan.ints[word]), len(now.initial())
+            new[target : target + size] = old[source : source + size]
     evaluation.repack(old_plan, old, plan, new)
     write_declared_values(plan, new)
     source, target = int(old_plan.ints[at.PLAN_VALUES_SEEN]), int(plan.ints[at.PLAN_VALUES_SEEN])

@@ -5,8 +5,9 @@
   where it is used and has no cache file of its own.
 - numba's cache does not notice an edit in a callee's file. Hence the cache directory carries the hash of all
   sources that a kernel can reach, of numba, numpy and the processor's name.
-- ``part`` cuts a run out of an array without the bounds arithmetic of a slice, so that loops over it
-  vectorise; ``words_at`` turns an address into arrays; ``bits`` and ``from_bits`` reinterpret a float.
+- ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no owner
+  and no negative indices, so that passing them costs nothing and loops over them vectorise; arrays cost a
+  count of references at every call. ``bits`` and ``from_bits`` reinterpret a float.
 - With ``NUMBA_DISABLE_JIT=1`` all of this runs as plain Python on numpy views, for coverage and readable
   traces.
 
@@ -49,7 +50,6 @@ DISABLED: bool = bool(numba.config.DISABLE_JIT)
 _ROOT = Path(__file__).parent
 # Generators do not reach the trees' kernels nor the other way round: an edit there recompiles only there.
 _GENERATORS = _ROOT / "streams"
-_UNBOUNDED = 1 << 40
 _entries: list[Any] = []
 
 
@@ -182,6 +182,14 @@ def _plain_words_at(address: int) -> tuple[Any, Any]:
     return words, words.view(np.float64)
 
 
+def _plain_data_of(array: Any) -> Any:
+    return array
+
+
+def _plain_row_at(array: Any, row: int) -> Any:
+    return array[row]
+
+
 def _plain_part(array: Any, start: int, n: int) -> Any:
     return array[start : start + n]
 
@@ -213,28 +221,23 @@ def _cast_to_pointer(context: Any, builder: Any, signature: Any, arguments: Any)
     return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
 
-def _part(_typing: Any, array: Any, _start: Any, _n: Any) -> Any:
-    if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
-        return None
-    return array(array, types.intp, types.intp), _cut
+def _part(_typing: Any, words: Any, _start: Any, _n: Any) -> Any:
+    return words(words, types.intp, types.intp), _step
 
 
-def _cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Build an array over a part of another one's memory, without an owner."""
-    kind = signature.args[0]
-    source = arrayobj.make_array(kind)(context, builder, arguments[0])
-    result = arrayobj.make_array(kind)(context, builder)
-    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    arrayobj.populate_array(
-        result,
-        data=builder.gep(source.data, [arguments[1]]),
-        shape=cgutils.pack_array(builder, [arguments[2]]),
-        strides=cgutils.pack_array(builder, [size]),
-        itemsize=size,
-        meminfo=None,
-        parent=None,
-    )
-    return result._getvalue()  # noqa: SLF001
+def _step(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.gep(arguments[0], [arguments[1]])
+
+
+def _row_of(_typing: Any, array: Any, _row: Any) -> Any:
+    return types.CPointer(array.dtype)(array, types.intp), _first_word
+
+
+def _first_word(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return the pointer to the first element of a row of a C-ordered array."""
+    array = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
+    columns = cgutils.unpack_tuple(builder, array.shape)[1]
+    return builder.gep(array.data, [builder.mul(arguments[1], columns)])
 
 
 def _bits(_typing: Any, _value: Any) -> Any:
@@ -264,23 +267,23 @@ def _call_prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) 
 
 
 def _compiled_words_at() -> Callable[[int], tuple[Any, Any]]:
-    carray, ints_at, floats_at = numba.carray, intrinsic(_int_pointer), intrinsic(_float_pointer)
+    ints_at, floats_at = intrinsic(_int_pointer), intrinsic(_float_pointer)
 
     @kernel
     def words_at(address: int) -> tuple[Any, Any]:
-        return (
-            carray(ints_at(address), _UNBOUNDED, np.int64),
-            carray(floats_at(address), _UNBOUNDED, np.float64),
-        )
+        return ints_at(address), floats_at(address)
 
     return words_at
 
 
-words_at: Callable[[int], tuple[Any, Any]] = _plain_words_at if DISABLED else _compiled_words_at()
+words_at: Callable[[Any], tuple[Any, Any]] = _plain_words_at if DISABLED else _compiled_words_at()
 """Return the words at an address as (int64[:], float64[:])."""
 
+row_of: Callable[[Any, int], Any] = _plain_row_of if DISABLED else intrinsic(_row_of)
+"""Return the words of a row of a C-ordered array, which must outlive them."""
+
 part: Callable[[Any, int, int], Any] = _plain_part if DISABLED else intrinsic(_part)
-"""Return ``array[start : start + n]`` of a contiguous array, unchecked; the array must outlive it."""
+"""Return the n words from ``start`` on."""
 
 bits: Callable[[float], Any] = _plain_bits if DISABLED else intrinsic(_bits)
 """Return the bits of a float64 as int64."""

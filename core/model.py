@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core import arena, evaluation, jit, snapshot
-from core.errors import SchemaError
+from core.errors import SchemaError, SpecError
 from core.evaluation import Evaluation
 from core.features import Schema
 from core.plan import Plan
@@ -134,6 +134,23 @@ class Model:
             msg = "schema must have the model's attributes: after the first split no feature can be added"
             raise SchemaError(msg)
         plan = Plan.of(self.spec, schema)
+        ints = arena.relayout(self.plan, self.ints, plan, arena.blocks(self.ints))
+        self.plan = plan
+        self.use(ints)
+
+    def configure(self, spec: Spec) -> None:
+        """Take another spec for the same tree: query, budget, parameters of the detector, evaluation.every, seed."""
+        now = self.spec
+        for what, same in (
+            ("learner", spec.learner == now.learner),
+            ("drift detector", spec.drift.name == now.drift.name),
+            ("evaluation.window", spec.evaluation.window == now.evaluation.window),
+            ("max_classes", spec.max_classes == now.max_classes),
+        ):
+            if not same:
+                msg = f"{what} must stay as it is while a model lives; begin it anew with the new spec"
+                raise SpecError(msg)
+        plan = Plan.of(spec, self.schema)
         ints = arena.relayout(self.plan, self.ints, plan, arena.blocks(self.ints))
         self.plan = plan
         self.use(ints)

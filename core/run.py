@@ -21,7 +21,7 @@ import numpy as np
 from core.budgets import base as budgets
 from core.drift import base as drift
 from core.evaluation import judge
-from core.jit import kernel, part, words_at
+from core.jit import kernel, part, row_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
 from core.queries import base as queries
@@ -64,7 +64,7 @@ CURSOR_WORDS: Final = 4
 
 _SIGNATURE = (
     "int64(int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
-    " int32[::1], float64[:, ::1], boolean[::1], int64[::1], int64, int64[::1])"
+    " int32[::1], float64[:, ::1], boolean[::1], int64[::1], int64, float64[:, ::1], int64[::1])"
 )
 
 decide = queries.dispatcher()
@@ -176,26 +176,27 @@ def run(
     asked: Any,
     version: Any,
     mode: int,
+    workspace: Any,
     cursor: Any,
 ) -> int:
     """Process rows from the cursor on; return the reason of the return.
 
     addresses, plans: int64[table]; model: int64[n]; x: float64[n, d]; label: int32[n] (-1: none);
     weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], version: int64[n]
-    are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read.
+    are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read. workspace:
+    float64[2, max(d, K)], whatever it holds.
     """
     n = len(model)
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
-    scratch = np.empty(x.shape[1])
-    opinions = np.empty(max(probability.shape[1], 1))
+    scratch, opinions = row_of(workspace, 0), row_of(workspace, 1)
     reason = END
     while row < n and reason == END:
         ints, floats = words_at(addresses[model[row]])
         plan, knobs = words_at(plans[model[row]])
-        record, y, w = x[row], label[row], weight[row]
+        record, y, w = row_of(x, row), np.int64(label[row]), weight[row]
         xs = gather(plan, record, scratch)
-        node, memo = -1, -1
+        node, memo = np.int64(-1), np.int64(-1)
         if phase == START:
             if y >= plan[at.PLAN_CLASSES]:
                 reason = UNKNOWN_CLASS
@@ -208,8 +209,9 @@ def run(
                 version[row] = ints[at.MODEL_LABELS]
                 t = ints[at.MODEL_MAIN]
                 node = route(plan, ints, floats, t, record, passing)
+                shares = row_of(probability, row)
                 best, memo = votes(
-                    plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, probability[row]
+                    plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, shares
                 )
                 prediction[row] = best
                 if mode == ANSWER_ONLY:
@@ -245,8 +247,8 @@ def run(
             phase = FINISH
             if ints[at.MODEL_BACKGROUND] != 0 and ints[at.MODEL_LEVEL] == drift.WARNING:
                 t = ints[at.MODEL_BACKGROUND]
-                node = route(plan, ints, floats, t, record, w)
-                reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, -1, opinions)
+                node, memo = route(plan, ints, floats, t, record, w), np.int64(-1)
+                reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, opinions)
                 if reason == BRANCH_MISSING:
                     phase = SHADOW
                 if reason != END:
