@@ -59,7 +59,7 @@ class Model:
     def learn(self, x, label, weight=1.0, prediction=None):
         """Learn a label; without the prediction that was given nothing is judged."""
         self.labels += 1
-        if prediction is not None:
+        if prediction is not None and prediction >= 0:
             self.evaluation.judge(label, prediction)
             self.level = self.detector.update(int(prediction != label))
             if self.level == "drift":
@@ -68,14 +68,21 @@ class Model:
                 self.background_is_stale = True
         if self.level == "warning":
             if self.background_is_stale:
-                self.background = HTree(self.options)
+                self.background = self.new_tree()
                 self.background_is_stale = False
+            self.background.visit(x, weight)
             self.background.learn(x, label, weight)
         return self.tree.learn(x, label, weight)
 
     def change_trees(self):
         """Let the background tree take over; if no warning preceded, a fresh one (MOA: the stale one)."""
         fresh = self.background_is_stale and not self.options.moa
-        self.tree = HTree(self.options) if fresh else self.background
-        self.background = HTree(self.options)
+        self.tree = self.new_tree() if fresh else self.background
+        self.background = self.new_tree()
         self.rebuilds += 1
+
+    def new_tree(self):
+        """Return a tree that has seen nothing, but knows the model's classes."""
+        tree = HTree(self.options)
+        tree.classes = self.tree.classes
+        return tree

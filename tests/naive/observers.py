@@ -37,7 +37,7 @@ class Gaussian:
             return
         if label not in self.weight:
             self.weight[label] = 0.0
-            self.mean[label] = 0.0
+            self.mean[label] = value
             self.m2[label] = 0.0
             self.low[label] = value
             self.high[label] = value
@@ -124,7 +124,7 @@ class Nominal:
         self.counts = {}
 
     def observe(self, value, label, weight):
-        if is_missing(value) or value < 0 or (not self.moa and value >= self.values):
+        if is_missing(value) or not 0 <= value < self.values:
             return
         add(self.counts.setdefault(label, []), int(value), weight)
 

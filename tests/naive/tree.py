@@ -9,7 +9,11 @@ from tests.naive.observers import Gaussian, Nominal, add, is_missing
 
 @dataclass
 class Options:
-    """The parameters of a tree; ``attributes`` holds None for a numeric one, else the number of values."""
+    """The parameters of a tree.
+
+    ``attributes`` holds None for a numeric one, else the number of its values; ``classes`` is how many are
+    declared.
+    """
 
     attributes: tuple
     classes: int
@@ -90,7 +94,7 @@ class Node:
             return 0 if value <= self.test.value else 1
         if self.test.kind == "binary":
             return 0 if value == self.test.value else 1
-        return int(value)
+        return int(value) if value < self.options.attributes[self.test.attribute] else None
 
 
 class HTree:
@@ -98,6 +102,7 @@ class HTree:
 
     def __init__(self, options):
         self.options = options
+        self.classes = options.classes
         self.root = Node(options, [], 0, frozenset())
         self.leaves = 1
         self.splits = 0
@@ -128,7 +133,7 @@ class HTree:
     # Prediction
 
     def predict(self, x):
-        """Return the class and the votes (a list by class) for x."""
+        """Return the class (-1 while none is known) and the votes (a list by class) for x."""
         nodes, _ = self.path(x)
         model = self.options.leaf_model
         if nodes[-1].test is not None:
@@ -136,7 +141,7 @@ class HTree:
         elif model == "nba":
             model = "mc" if nodes[-1].majority_right > nodes[-1].bayes_right else "nb"
         votes = self.votes(nodes, x, model)
-        return first_maximum(votes), votes
+        return first_maximum(votes) if self.classes else -1, votes
 
     def votes(self, nodes, x, model):
         leaf = nodes[-1]
@@ -160,6 +165,7 @@ class HTree:
 
     def learn(self, x, label, weight=1.0):
         """Learn one record; return the split it caused, or None."""
+        self.classes = max(self.classes, label + 1)
         nodes, branch = self.path(x)
         leaf = nodes[-1]
         if leaf.test is not None:
@@ -216,7 +222,7 @@ class HTree:
         second = max((s for s in suggestions if s is not best), key=lambda s: s.merit, default=None)
         if second is None or best.attribute is None or best.merit < 1e-10:
             return None
-        bound = self.bound(leaf, self.options.classes)
+        bound = self.bound(leaf, self.classes)
         gap = best.merit - second.merit
         return best if gap > self.options.bound_factor * bound or bound < self.options.tau else None
 
@@ -235,7 +241,9 @@ class HTree:
             return suggestions[0]
         bound = self.bound(leaf, len(leaf.distribution))
         gap = suggestions[-1].merit - suggestions[-2].merit
-        return suggestions[-1] if gap > bound or bound < self.options.tau else None
+        return (
+            suggestions[-1] if gap > self.options.bound_factor * bound or bound < self.options.tau else None
+        )
 
     def best_test(self, leaf, attribute):
         """Return the best test of one attribute, or None if it has none."""
@@ -313,6 +321,11 @@ def moa_gini(branches):
     return 1.0 - impurity
 
 
+def is_usable(value, values):
+    """Return whether a value is there, and if nominal among the ``values`` declared."""
+    return not is_missing(value) and (values is None or 0 <= value < values)
+
+
 def log_bayes(leaf, x):
     """Return the naive Bayes log votes of a leaf that has weight."""
     total = sum(leaf.distribution)
@@ -320,8 +333,7 @@ def log_bayes(leaf, x):
     for label, weight in enumerate(leaf.distribution):
         vote = math.log(weight / total) if weight > 0.0 else -math.inf
         for position, value in enumerate(x):
-            values = leaf.options.attributes[position]
-            if is_missing(value) or (values is not None and not 0 <= value < values):
+            if not is_usable(value, leaf.options.attributes[position]):
                 continue
             density = leaf.observers[position].density(value, label) if leaf.observers else 1.0
             vote += math.log(max(density, 1e-300))
@@ -336,7 +348,8 @@ def moa_bayes(leaf, x):
     for label, weight in enumerate(leaf.distribution):
         vote = weight / total if total != 0.0 else math.nan
         for position, value in enumerate(x):
-            if leaf.observers is not None and not is_missing(value):
-                vote *= leaf.observers[position].density(value, label)
+            if leaf.observers is None or not is_usable(value, leaf.options.attributes[position]):
+                continue
+            vote *= leaf.observers[position].density(value, label)
         votes.append(vote)
     return votes

@@ -1,0 +1,194 @@
+"""Whole models and their obvious twins: drift, strategies, budgets, evaluation, labels that come later."""
+
+import numpy as np
+import pytest
+
+from core.events import Drift
+from core.model import Model as CoreModel
+from core.model_table import LABELLED, ON_REQUEST, ModelTable
+from core.spec import Spec
+from tests.naive.compare import (
+    assert_same_splits,
+    assert_same_tree,
+    core_answers,
+    first_difference,
+    naive_answers,
+    splits_of,
+    twin_of,
+)
+from tests.naive.rows import Stream, mixed, numeric
+
+LEARNER = {"name": "h-tree", "grace_period": 40, "delta": 0.01, "tau": 0.1, "leaf_model": "nba"}
+QUERIES = ("always", "never", "random", "variable_uncertainty")
+
+
+def drifting(n=6000, seed=7):
+    """The concept of ``numeric`` turned round twice, and noisier for a while without a turn."""
+    stream = numeric(n, seed)
+    turned = (np.arange(n) // (n // 3)) % 2 == 1
+    random = np.random.default_rng(seed)
+    noisy = (np.arange(n) > 0.85 * n) & (random.random(n) < 0.15)
+    stream.y = (stream.y ^ turned ^ noisy).astype(np.int32)
+    return stream
+
+
+def assert_same_evaluation(model, twin):
+    ours = model.evaluation()
+    assert ours.records == twin.t
+    assert ours.labels == twin.labels
+    for windowed, suffix in ((False, ""), (True, "_windowed")):
+        assert getattr(ours, "accuracy" + suffix) == pytest.approx(
+            twin.evaluation.accuracy(windowed), abs=1e-12
+        )
+        assert getattr(ours, "kappa" + suffix) == pytest.approx(twin.evaluation.kappa(windowed), abs=1e-12)
+        assert getattr(ours, "f1_rarer" + suffix) == pytest.approx(
+            twin.evaluation.f1_rarer(windowed), abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("compat", [None, "moa"])
+@pytest.mark.parametrize(
+    "drift", [{"name": "ddm"}, {"name": "ddm", "warm_up": 10, "warning": 1.5, "min_errors": 3}]
+)
+def test_drift_detection_and_rebuilding(drift, compat):
+    stream = drifting()
+    spec = {
+        "learner": LEARNER | {"compat": compat, "leaf_model": "mc"},
+        "drift": drift,
+        "evaluation": {"window": 300},
+    }
+    twin = twin_of(spec, stream)
+    predictions, _, splits = naive_answers(twin, stream)
+    model, ours, _, events = core_answers(spec, stream)
+    levels = [event.level for _, event in events if isinstance(event, Drift)]
+    assert levels.count("drift") == twin.rebuilds == model.summary().rebuilds
+    assert twin.rebuilds >= 2
+    assert "warning" in levels
+    assert_same_splits(splits_of(events), splits)
+    assert first_difference(ours, predictions) is None
+    assert_same_tree(model, twin.tree)
+    assert_same_evaluation(model, twin)
+
+
+@pytest.mark.parametrize("limit", [1.0, 0.3, 0.05])
+@pytest.mark.parametrize("query", QUERIES)
+def test_active_learning(query, limit):
+    stream = numeric(3000)
+    spec = {
+        "learner": LEARNER,
+        "query": {"name": query},
+        "budget": {"name": "count", "limit": limit},
+        "seed": 5,
+    }
+    twin = twin_of(spec, stream)
+    predictions, asked, splits = naive_answers(twin, stream, on_request=True)
+    model, ours, ours_asked, events = core_answers(spec, stream, mode=ON_REQUEST)
+    assert first_difference(ours_asked, asked) is None
+    assert first_difference(ours, predictions) is None
+    assert_same_splits(splits_of(events), splits)
+    assert_same_evaluation(model, twin)
+    assert model.summary().requests == twin.requests == sum(asked)
+    assert (sum(asked) == 0) == (query == "never")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_labels_for_some_records_only(query):
+    """In LABELLED mode records without a label are answered, and their label may be asked for."""
+    stream = mixed(3000)
+    label = np.where(np.random.default_rng(8).random(3000) < 0.4, stream.y, -1).astype(np.int32)
+    spec = {"learner": LEARNER, "query": {"name": query}, "budget": {"name": "count", "limit": 0.2}}
+    twin = twin_of(spec, stream)
+    predictions, asked, splits = naive_answers(twin, stream, label)
+    model, ours, ours_asked, events = core_answers(spec, stream, label, LABELLED)
+    assert first_difference(ours_asked, asked) is None
+    assert first_difference(ours, predictions) is None
+    assert_same_splits(splits_of(events), splits)
+    assert_same_tree(model, twin.tree)
+    assert_same_evaluation(model, twin)
+
+
+@pytest.mark.parametrize("compat", [None, "moa"])
+def test_labels_that_come_later(compat):
+    """Labels arrive 100 records late, are judged by the stored prediction, and one in ten is lost."""
+    stream = drifting(3000)
+    spec = {"learner": LEARNER | {"compat": compat}, "drift": {"name": "ddm"}, "evaluation": {"window": 200}}
+    twin = twin_of(spec, stream)
+    table = ModelTable()
+    index = table.add(CoreModel.create(Spec.parse(spec), stream.schema()))
+    lost = np.random.default_rng(9).random(3000) < 0.1
+    delay, ours, theirs = 100, [], []
+    for first in range(0, 3000, delay):
+        rows = slice(first, first + delay)
+        answers = table.answer(
+            np.full(delay, index), stream.x[rows], np.full(delay, -1, np.int32), stream.weight[rows], LABELLED
+        )
+        ours += answers.prediction.tolist()
+        theirs += [twin.answer(x)[0] for x in stream.x[rows].tolist()]
+        arrived = (
+            first - delay + np.flatnonzero(~lost[first - delay : first]) if first else np.empty(0, np.int64)
+        )
+        table.learn(
+            np.full(len(arrived), index),
+            stream.x[arrived],
+            stream.y[arrived],
+            stream.weight[arrived],
+            np.array(ours, np.int32)[arrived],
+            np.zeros(len(arrived), bool),
+        )
+        for record in arrived.tolist():
+            twin.learn(stream.x[record].tolist(), int(stream.y[record]), 1.0, theirs[record])
+    assert first_difference(ours, theirs) is None
+    assert twin.tree.splits > 0
+    assert_same_tree(table.model(index), twin.tree)
+    assert_same_evaluation(table.model(index), twin)
+
+
+def test_a_label_without_a_prediction_is_learned_but_not_judged():
+    stream = numeric(1000)
+    spec = {"learner": LEARNER, "drift": {"name": "ddm"}}
+    twin = twin_of(spec, stream)
+    table = ModelTable()
+    index = table.add(CoreModel.create(Spec.parse(spec), stream.schema()))
+    unknown = np.full(1000, -1, np.int32)
+    table.learn(np.full(1000, index), stream.x, stream.y, stream.weight, unknown, np.zeros(1000, bool))
+    for x, y in zip(stream.x.tolist(), stream.y.tolist(), strict=True):
+        twin.learn(x, y)
+    model = table.model(index)
+    assert_same_tree(model, twin.tree)
+    assert model.evaluation().accuracy == 0.0
+    assert model.summary().records == 0
+    assert model.summary().labels == 1000
+
+
+@pytest.mark.parametrize("size", [1, 7, 5000])
+def test_the_cut_of_runs_changes_nothing(size):
+    stream = drifting(1500)
+    spec = {"learner": LEARNER, "drift": {"name": "ddm"}, "query": "random", "budget": {"limit": 0.5}}
+    whole = core_answers(spec, stream)
+    cut = core_answers(spec, stream, size=size)
+    assert whole[1:3] == cut[1:3]
+    assert splits_of(whole[3]) == splits_of(cut[3])
+
+
+def test_models_in_one_table_do_not_touch_each_other():
+    """Rows of three models, each with its spec, interleaved in one run: as if each were alone."""
+    streams = [numeric(1200, 1), numeric(1200, 2), numeric(1200, 3)]
+    specs = [{"learner": LEARNER | {"leaf_model": leaf_model}} for leaf_model in ("mc", "nb", "nba")]
+    table = ModelTable()
+    indices = [
+        table.add(CoreModel.create(Spec.parse(spec), stream.schema()))
+        for spec, stream in zip(specs, streams, strict=True)
+    ]
+    together = Stream(
+        np.stack([s.x for s in streams], axis=1).reshape(-1, 3),
+        np.stack([s.y for s in streams], axis=1).reshape(-1),
+        np.ones(3600),
+        streams[0].attributes,
+        2,
+    )
+    answers = table.answer(np.tile(indices, 1200), together.x, together.y, together.weight)
+    for position, (spec, stream) in enumerate(zip(specs, streams, strict=True)):
+        twin = twin_of(spec, stream)
+        predictions, _, _ = naive_answers(twin, stream)
+        assert first_difference(answers.prediction[position::3].tolist(), predictions) is None
+        assert_same_tree(table.model(indices[position]), twin.tree)

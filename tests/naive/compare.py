@@ -1,0 +1,185 @@
+"""Runs a model of core and its naive twin over the same rows, and compares what both hold in the end."""
+
+import math
+
+import numpy as np
+import pytest
+
+from core import arena
+from core.events import Split
+from core.model import Model as CoreModel
+from core.model_table import LABELLED, ModelTable
+from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
+from core.spec import Spec
+from core.tree import layout as at
+from tests.naive.ddm import Ddm
+from tests.naive.model import Model
+from tests.naive.queries import Always, CountBudget, Never, Random, VariableUncertainty
+from tests.naive.tree import Options
+
+KINDS = {at.NUMERIC: "numeric", at.CATEGORY: "binary", at.MULTIWAY: "multiway"}
+TESTS = {"numeric": "numeric", "category": "binary", "multiway": "multiway"}
+CLOSE = 1e-9
+
+
+def twin_of(spec, stream):
+    """Return the naive model of a spec."""
+    body = Spec.parse(spec).to_dict()
+    learner, query, budget, drift = (body[part] for part in ("learner", "query", "budget", "drift"))
+    options = Options(
+        attributes=stream.attributes,
+        classes=0 if stream.open_classes else stream.classes,
+        criterion=learner["criterion"],
+        grace_period=learner["grace_period"],
+        delta=learner["delta"],
+        tau=learner["tau"],
+        leaf_model=learner["leaf_model"],
+        binary_splits=learner["binary_splits"],
+        bound_factor=learner["bound_factor"],
+        moa=learner["compat"] == "moa",
+    )
+    queries = {
+        "always": lambda: Always(),
+        "never": lambda: Never(),
+        "random": lambda: Random(body["seed"]),
+        "variable_uncertainty": lambda: VariableUncertainty(query["step"]),
+    }
+    parameters = {name: value for name, value in drift.items() if name != "name"}
+    return Model(
+        options,
+        query=queries[query["name"]](),
+        budget=CountBudget(budget["limit"]),
+        detector=Ddm(**parameters) if drift["name"] == "ddm" else None,
+        window=body["evaluation"]["window"],
+    )
+
+
+def core_answers(spec, stream, label=None, mode=LABELLED, size=173):
+    """Run core over a stream in small runs; return model, predictions, asked, events with their records."""
+    label = stream.y if label is None else label
+    table = ModelTable()
+    index = table.add(CoreModel.create(Spec.parse(spec), stream.schema(known=0)))
+    predictions, asked, events = [], [], []
+    known = 0
+    for first in range(0, len(label), size):
+        part = slice(first, first + size)
+        if stream.open_classes and label[part].max() >= known:
+            known = int(label[part].max()) + 1
+            table.model(index).adopt(stream.schema(known))
+            table.refresh(index)
+        rows = len(label[part])
+        answers = table.answer(np.full(rows, index), stream.x[part], label[part], stream.weight[part], mode)
+        predictions += answers.prediction.tolist()
+        asked += answers.asked.tolist()
+        events += [(first + event.row, event) for event in answers.events]
+    return table.model(index), predictions, asked, events
+
+
+def splits_of(events):
+    """Return the splits as (record, attribute, test, value, weight)."""
+    found = [(record, event) for record, event in events if isinstance(event, Split)]
+    return [(record, e.attribute, TESTS[e.test], e.value, e.n) for record, e in found]
+
+
+def naive_answers(twin, stream, label=None, on_request=False):
+    """Run the twin over a stream; return predictions, asked, splits."""
+    label = stream.y if label is None else label
+    predictions, asked, splits = [], [], []
+    for record, (x, y, weight) in enumerate(
+        zip(stream.x.tolist(), label.tolist(), stream.weight.tolist(), strict=True)
+    ):
+        prediction, wanted, split = twin.answer(x, y if y >= 0 else None, weight, on_request)
+        predictions.append(prediction)
+        asked.append(wanted)
+        if split is not None:
+            splits.append((record, split.attribute, split.kind, split.value, split.weight))
+    return predictions, asked, splits
+
+
+def first_difference(ours, theirs):
+    """Return the first position where two lists differ, None if nowhere."""
+    for position, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        if one != other:
+            return position, one, other
+    return None
+
+
+def assert_same_splits(ours, theirs):
+    """Compare splits: the same tests at the same records, on the same evidence."""
+    for one, other in zip(ours, theirs, strict=False):
+        assert one[:3] == other[:3], (one, other)
+        assert one[3:] == pytest.approx(other[3:], rel=CLOSE, abs=CLOSE)
+    assert len(ours) == len(theirs), (ours[len(theirs) :], theirs[len(ours) :])
+
+
+def assert_same_tree(model, naive):
+    """Compare tests, class masses, routed weight and every statistic of every leaf."""
+    tree = arena.tree_view(model.plan, model.ints, model.main)
+    pairs = [(0, naive.root)]
+    leaves = 0
+    for number, node in pairs:
+        kind = int(tree.node_ints[number, at.NODE_KIND])
+        assert_same_list(tree.masses[number], node.distribution)
+        assert tree.node_floats[number, at.NODE_ROUTED] == pytest.approx(node.routed, rel=CLOSE)
+        if node.test is None:
+            assert kind == at.LEAF
+            leaves += 1
+            assert_same_leaf(model, tree, int(tree.node_ints[number, at.NODE_SLOT]), node)
+            continue
+        assert KINDS[kind] == node.test.kind
+        assert tree.node_ints[number, at.NODE_ATTRIBUTE] == node.test.attribute
+        assert tree.node_floats[number, at.NODE_VALUE] == pytest.approx(node.test.value, rel=CLOSE, abs=CLOSE)
+        first = int(tree.node_ints[number, at.NODE_CHILD])
+        assert_same_children(tree, number, node)
+        pairs += [(first + i, child) for i, child in enumerate(node.children) if child is not None]
+    summary = model.summary()
+    assert (summary.leaves, summary.splits, summary.attempts) == (leaves, naive.splits, naive.attempts)
+    assert summary.depth == naive.depth()
+
+
+def assert_same_children(tree, number, node):
+    """Compare the number of branches; those that do not exist (yet) are absent on both sides."""
+    first = int(tree.node_ints[number, at.NODE_CHILD])
+    branches = int(tree.node_ints[number, at.NODE_CHILDREN])
+    there = [tree.node_ints[first + i, at.NODE_KIND] != at.ABSENT for i in range(branches)]
+    expected = [child is not None for child in node.children]
+    assert there == expected + [False] * (branches - len(expected))
+
+
+def assert_same_leaf(model, tree, slot, node):
+    """Compare the statistics of a leaf."""
+    assert_same_list(tree.seen[slot], node.observed)
+    assert tree.leaf_floats[slot, at.LEAF_OBSERVED] == pytest.approx(sum(node.observed), rel=CLOSE)
+    assert tree.leaf_ints[slot, at.LEAF_ATTEMPTS] == node.attempts
+    scores = (at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT)
+    assert tree.leaf_floats[slot, scores[0]] == pytest.approx(node.majority_right, rel=CLOSE)
+    assert tree.leaf_floats[slot, scores[1]] == pytest.approx(node.bayes_right, rel=CLOSE)
+    numeric = [i for i, values in enumerate(node.options.attributes) if values is None]
+    for attribute, observer in enumerate(node.observers or []):
+        if attribute in numeric:
+            statistics = tree.numeric[slot][:, :, numeric.index(attribute)]
+            for label in range(len(statistics)):
+                assert_same_gaussian(statistics[label], observer, label)
+        else:
+            first, size = model.plan.values_index[attribute]
+            for label, counts in enumerate(tree.nominal[slot][:, first : first + size]):
+                assert_same_list(counts, observer.counts.get(label, []))
+
+
+def assert_same_gaussian(statistics, observer, label):
+    """Compare weight, mean, squared deviations and range of one class."""
+    if label not in observer.weight:
+        assert statistics[WEIGHT] == 0.0
+        return
+    ours = [float(statistics[i]) for i in (WEIGHT, MEAN, M2, LOW, HIGH)]
+    theirs = [getattr(observer, name)[label] for name in ("weight", "mean", "m2", "low", "high")]
+    scale = max(1.0, abs(theirs[3]), abs(theirs[4]))
+    assert ours == pytest.approx(theirs, rel=CLOSE, abs=CLOSE * scale * scale * max(1.0, theirs[0]) * 1e-3)
+
+
+def assert_same_list(ours, theirs):
+    """Compare weights by position; what one list does not reach is 0."""
+    padded = list(theirs) + [0.0] * (len(ours) - len(theirs))
+    assert all(math.isfinite(weight) for weight in ours)
+    assert list(ours) == pytest.approx(padded[: len(ours)], rel=CLOSE, abs=CLOSE)
+    assert all(weight == 0.0 for weight in padded[len(ours) :])

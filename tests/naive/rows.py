@@ -1,0 +1,104 @@
+"""Small streams: all kinds of attributes, missing values, unknown codes, weights, late classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.features import Attribute, Schema
+
+
+@dataclass
+class Stream:
+    """Records in memory; ``attributes`` holds None for a numeric one, else the number of its values."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    attributes: tuple
+    classes: int
+    open_classes: bool = False
+
+    def schema(self, known=None):
+        """Return the schema, with open classes that of the first ``known`` classes."""
+        attributes = [
+            Attribute(f"a{i}")
+            if values is None
+            else Attribute(f"a{i}", "nominal", tuple(map(str, range(values))))
+            for i, values in enumerate(self.attributes)
+        ]
+        names = tuple(map(str, range(self.classes)))
+        if not self.open_classes:
+            return Schema.of(attributes, names)
+        schema = Schema.of(attributes)
+        for name in names[:known]:
+            schema = schema.with_class(name)
+        return schema
+
+
+def numeric(n=4000, seed=1):
+    """Three uniform attributes, the sum of two decides, one label in ten is flipped."""
+    random = np.random.default_rng(seed)
+    x = random.uniform(0.0, 10.0, (n, 3))
+    y = (x[:, 0] + x[:, 1] > 8.0) ^ (random.random(n) < 0.1)
+    return Stream(x, y.astype(np.int32), np.ones(n), (None, None, None), 2)
+
+
+def mixed(n=5000, seed=2, missing=0.08):
+    """Numbers between nominal attributes, three classes, missing values of both kinds, weights."""
+    random = np.random.default_rng(seed)
+    attributes = (4, None, 2, None, 3, 5)
+    x = np.empty((n, 6))
+    for i, values in enumerate(attributes):
+        x[:, i] = random.normal(3.0, 2.0, n) if values is None else random.integers(0, values, n)
+    score = x[:, 1] + 2.0 * (x[:, 0] == 2) - 1.5 * x[:, 4] + random.normal(0.0, 0.6, n)
+    y = np.digitize(score, [0.5, 3.0]).astype(np.int32)
+    holes = random.random(x.shape) < missing
+    x[holes] = np.nan
+    x[holes & (random.random(x.shape) < 0.5) & np.array([v is not None for v in attributes])] = -1.0
+    return Stream(x, y, random.choice([0.5, 1.0, 2.0, 3.0], n), attributes, 3)
+
+
+def unknown_codes(n=4000, seed=3):
+    """Nominal attributes only; now and then a code that was never declared."""
+    random = np.random.default_rng(seed)
+    attributes = (3, 6, 2)
+    x = np.column_stack([random.integers(0, values, n) for values in attributes]).astype(np.float64)
+    y = ((x[:, 0] == 1) | ((x[:, 1] > 3) & (x[:, 2] == 0)) ^ (random.random(n) < 0.1)).astype(np.int32)
+    strange = random.random(x.shape) < 0.05
+    x[strange] = np.array(attributes, np.float64)[np.nonzero(strange)[1]] + random.integers(
+        0, 2, strange.sum()
+    )
+    return Stream(x, y, np.ones(n), attributes, 2)
+
+
+def late_classes(n=4000, seed=4):
+    """Blobs of five classes, of which the last ones appear late; classes are open."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 5, n)
+    first_at = np.array([0, 30, 30, 1200, 2500])
+    y[np.arange(n) < first_at[y]] = 0
+    centre = random.uniform(0.0, 5.0, (5, 4))
+    x = centre[y] + random.normal(0.0, 1.0, (n, 4))
+    return Stream(x, y.astype(np.int32), np.ones(n), (None,) * 4, 5, open_classes=True)
+
+
+def degenerate(n=2500, seed=5):
+    """A constant attribute, a copy of another one, one that is always missing, a pure beginning."""
+    random = np.random.default_rng(seed)
+    x = np.empty((n, 5))
+    x[:, 0] = 7.0
+    x[:, 1] = x[:, 2] = np.round(random.uniform(0.0, 4.0, n), 1)
+    x[:, 3] = np.nan
+    x[:, 4] = -1.0
+    y = ((x[:, 1] > 2.0) ^ (random.random(n) < 0.05)).astype(np.int32)
+    y[:300] = 1
+    return Stream(x, y, np.ones(n), (None, None, None, None, 3), 2)
+
+
+STREAMS = {
+    "numeric": numeric,
+    "mixed": mixed,
+    "unknown_codes": unknown_codes,
+    "late_classes": late_classes,
+    "degenerate": degenerate,
+}
