@@ -139,7 +139,7 @@ class Model:
         self.use(ints)
 
     def configure(self, spec: Spec) -> None:
-        """Take another spec for the same tree: query, budget, parameters of the detector, evaluation.every, seed."""
+        """Take another spec for the same tree: query, budget, detector parameters, evaluation.every, seed."""
         now = self.spec
         for what, same in (
             ("learner", spec.learner == now.learner),
