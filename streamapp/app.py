@@ -66,4 +66,6 @@ def create_app(
 def _fetch(settings: Settings) -> dict[str, Any]:
     """Return what aiokafka's consumer is given beyond Faust's arguments."""
     given = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
-    return {name.replace(".", "_"): value for name, value in given.items()} | {"isolation_level": "read_committed"}
+    return {name.replace(".", "_"): value for name, value in given.items()} | {
+        "isolation_level": "read_committed"
+    }

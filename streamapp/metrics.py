@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+RUN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 COMMIT_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
@@ -16,7 +17,17 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
-        self.runs = Counter("grove_runs", "Runs processed (this process).", registry=registry)
+        self.run_seconds = Histogram(
+            "grove_run_seconds",
+            "Time from a fetched run to its outputs handed to the producer (this process).",
+            buckets=RUN_BUCKETS,
+            registry=registry,
+        )
+        self.partitions_stopped = Counter(
+            "grove_partitions_stopped",
+            "Partitions stopped by an unexpected error (this process).",
+            registry=registry,
+        )
         self.commits_refused = Counter(
             "grove_commits_refused",
             "Commits refused because the group moved on (this process).",

@@ -1,8 +1,8 @@
 """The tasks of this worker: which partitions are here, what of them is processed, and what is committed.
 
-    driver ── delivery ──> process ──> Task ──> effects ──> outbox
+    driver ── delivery ──> process ──> task ──> effects ──> outputs
                               │
-                              └─ every commit.interval.ms: flush the outbox, then commit the offsets
+                              └─ every commit.interval.ms: flush the outputs, then commit the offsets
 
 At least once: offsets are committed only after every output of the records before them is acknowledged. If an
 output cannot be delivered nothing is committed past it: the worker ends, and the records are processed again.
@@ -17,12 +17,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from faust.types import TP
 
+from streamapp.commits import Commits, Outputs
 from streamapp.health import LIVE, Health
 from streamapp.metrics import Metrics
 from streamapp.runs import Run
@@ -32,23 +32,33 @@ from streamapp.transport.thread import CommitRefusedError, Membership
 logger = logging.getLogger(__name__)
 
 
-class Processor(Protocol):
-    """What turns runs into outputs: a task with its codecs and the outbox."""
+class Processor(Outputs, Protocol):
+    """What turns runs into outputs: tasks, codecs, outbox."""
 
-    def new_task(self, partition: int) -> Any: ...
-    def process(self, task: Any, run: Run) -> None: ...
-    def flush(self) -> None: ...
+    def new_task(self, partition: int) -> Any:
+        """Return a task with new models."""
+
+    def compute(self, task: Any, run: Run) -> Any:
+        """Return the effects of a run; raise what our own code does wrong."""
 
 
-class Offsets(Protocol):
+class Source(Protocol):
     """The driver's consumer, as far as it is needed here."""
 
     membership: Membership | None
     epoch: int
 
-    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None: ...
-    def abandon(self) -> None: ...
-    def drop(self, partition: int) -> None: ...
+    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
+        """Commit offsets of records that were processed as `membership`."""
+
+    def abandon(self) -> None:
+        """Forget what was fetched."""
+
+    def drop(self, partition: int) -> None:
+        """Stop fetching one partition."""
+
+    async def crash(self, reason: BaseException) -> None:
+        """End the worker."""
 
 
 @dataclass(slots=True)
@@ -62,15 +72,15 @@ class Partition:
     stopped: str | None = None  # why its processing was stopped for good
 
     @property
-    def dirty(self) -> bool:
-        """Whether something is processed that is not committed."""
-        return self.processed != self.committed
+    def dirty(self) -> dict[str, int]:
+        """What is processed but not committed: topic -> position."""
+        return {topic: at for topic, at in self.processed.items() if at != self.committed[topic]}
 
 
 class TaskManager:
-    """Owns the tasks and the commits. Everything runs in the event loop; `_lock` makes one total order of it."""
+    """Owns the tasks. Everything runs in the event loop; `_lock` puts runs and final commits in one order."""
 
-    consumer: Offsets
+    source: Source
 
     def __init__(
         self,
@@ -82,182 +92,205 @@ class TaskManager:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`commit_interval`: seconds."""
-        self.processor = processor
-        self.metrics = metrics
-        self.health = health
         self.partitions: dict[int, Partition] = {}
-        self.log_ends: dict[TP, int] = {}  # of the live partitions, when the broker last answered
-        self.failed: BaseException | None = None  # outputs were lost: nothing may be committed any more
-        self._interval = commit_interval
+        self._processor = processor
+        self._metrics = metrics
+        self._health = health
         self._clock = clock
-        self._commit_due: float | None = None  # None: nothing is uncommitted
-        self._commit_seconds = 0.0  # of the last commit
+        self._commits = Commits(processor, interval=commit_interval, clock=clock)
+        self._committing: asyncio.Task[None] | None = None
+        self._failed = False  # outputs were lost: nothing may be committed any more
+        self._log_ends: dict[TP, int] = {}  # of the live partitions, when the broker last answered
         self._lock = asyncio.Lock()
-        self._executor = ThreadPoolExecutor(1, "outbox")
 
-    def attach(self, consumer: Offsets) -> None:
+    def attach(self, consumer: Source) -> None:
         """Get to know the driver's consumer."""
-        self.consumer = consumer
+        self.source = consumer
 
     # -- processing -----------------------------------------------------------------------------------------
 
     async def process(self, delivery: Delivery) -> None:
-        """Process a run (or tick), and commit when it is time to."""
+        """Process a run (or tick), and start a commit when it is time to."""
         try:
             async with self._lock:
-                if delivery.epoch == self.consumer.epoch and self.failed is None:
-                    await self._process(delivery)
+                partition = self.partitions.get(delivery.partition)
+                current = delivery.epoch == self.source.epoch and not self._failed
+                if current and partition is not None and partition.live:
+                    if delivery.run is not None:
+                        self._process(delivery.partition, partition, delivery.run)
+                    await self._commits.room()
+                    self._commit_if_due()
         finally:
             delivery.finish()
 
-    async def _process(self, delivery: Delivery) -> None:
-        partition = self.partitions.get(delivery.partition)
-        if partition is None or not partition.live:
+    def _process(self, number: int, partition: Partition, run: Run) -> None:
+        started = self._clock()
+        try:
+            effects = self._processor.compute(partition.task, run)
+        except Exception as error:  # a bug of ours: what it left of the state is not to be trusted
+            self._stop(number, partition, run, error)
             return
-        if delivery.run is not None:
-            self.processor.process(partition.task, delivery.run)
-            self.moved(delivery.partition, delivery.run.topic, delivery.run.position)
-            self.metrics.runs.inc()
-        if self._commit_due is not None and self._clock() >= self._commit_due:
-            await self._commit("interval")
+        self._commits.send(run, effects)
+        self.moved(number, run.topic, run.position)
+        self._metrics.run_seconds.observe(self._clock() - started)
+
+    def _stop(self, number: int, partition: Partition, run: Run, error: Exception) -> None:
+        first, last = run.raw.offsets[0], run.raw.offsets[-1]
+        partition.stopped = f"{type(error).__name__} in {run.topic} offsets {first} to {last}"
+        partition.live = False
+        self.source.drop(number)
+        self._health.partitions[number] = f"stopped: {partition.stopped}"
+        self._metrics.partitions_stopped.inc()
+        logger.error(
+            "partition %d is stopped: an unexpected error in topic %s, offsets %d to %d: %s; the other partitions go "
+            "on. Start the worker anew once it is mended, or set processing.exception.handler=dead-letter",
+            number,
+            run.topic,
+            first,
+            last,
+            error,
+            exc_info=error,
+        )
 
     def moved(self, partition: int, topic: str, position: int) -> None:
         """Note that everything before `position` is processed (or was never a record)."""
-        state = self.partitions[partition]
-        if state.processed[topic] != position:
-            state.processed[topic] = position
-            if self._commit_due is None:
-                self._commit_due = self._clock() + max(self._interval, 2 * self._commit_seconds)
+        processed = self.partitions[partition].processed
+        if processed[topic] != position:
+            processed[topic] = position
+            self._commits.note()
 
     # -- commits --------------------------------------------------------------------------------------------
 
     def tick_due(self, now: float) -> int | None:
         """Return a partition whose work should be committed although nothing arrives for it."""
-        if self._commit_due is None or now < self._commit_due:
+        if not self._commits.is_due(now) or self._is_committing:
             return None
         return next((number for number, state in self.partitions.items() if state.live and state.dirty), None)
 
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
-        return float("inf") if self._commit_due is None else max(0.0, self._commit_due - now)
+        due = self._commits.due
+        return float("inf") if due is None or self._is_committing else max(0.0, due - now)
 
     async def commit(self, why: str) -> None:
-        """Commit what is processed, after the run at hand."""
+        """Commit all that is processed, after the run and the commit at hand."""
         async with self._lock:
-            if self.failed is None:
-                await self._commit(why)
+            if self._committing is not None:
+                await asyncio.wait([self._committing])
+            if not self._failed:
+                await self._commit()
+                logger.info("committed: %s", why)
 
-    async def _commit(self, why: str) -> None:
-        dirty = {number: dict(state.processed) for number, state in self.partitions.items() if state.dirty}
-        self._commit_due = None
-        membership = self.consumer.membership
-        if not dirty or membership is None:
+    @property
+    def _is_committing(self) -> bool:
+        return self._committing is not None and not self._committing.done()
+
+    def _commit_if_due(self) -> None:
+        if self._commits.is_due(self._clock()) and not self._is_committing:
+            self._committing = asyncio.get_running_loop().create_task(self._commit())
+
+    async def _commit(self) -> None:
+        membership = self.source.membership
+        work = {number: dirty for number, state in self.partitions.items() if (dirty := state.dirty)}
+        if membership is None or not work:
             return
-        started = self._clock()
+        offsets = {TP(topic, number): at for number, dirty in work.items() for topic, at in dirty.items()}
         try:
-            await asyncio.get_running_loop().run_in_executor(self._executor, self.processor.flush)
-            offsets = {
-                TP(topic, number): position
-                for number, processed in dirty.items()
-                for topic, position in processed.items()
-                if position != self.partitions[number].committed[topic]
-            }
-            await self.consumer.commit_as(membership, offsets)
+            await self._commits.commit(lambda: self.source.commit_as(membership, offsets))
         except CommitRefusedError as error:
-            logger.warning("commit of %d partitions refused (%s): %s", len(dirty), why, error)
-            self.metrics.commits_refused.inc()
-            self.consumer.abandon()
-            return
-        except BaseException as error:
-            self.failed = error
-            raise
-        for number, processed in dirty.items():
-            self.partitions[number].committed = processed
-        self._commit_seconds = self._clock() - started
-        self.health.committed()
-        self.metrics.commit_seconds.observe(self._commit_seconds)
+            logger.warning("commit of %d partitions refused, they will be read again: %s", len(work), error)
+            self._metrics.commits_refused.inc()
+            self.source.abandon()
+        except Exception as error:
+            self._failed = True
+            logger.exception("nothing can be committed any more, ending: %s", error)  # noqa: TRY401
+            await self.source.crash(error)
+        else:
+            for number, dirty in work.items():
+                if number in self.partitions:
+                    self.partitions[number].committed |= dirty
+            self._health.committed()
+            self._metrics.commit_seconds.observe(self._commits.seconds)
 
     # -- assignments ----------------------------------------------------------------------------------------
 
     def assigned(self, partitions: Iterable[int]) -> None:
         """Forget the tasks of partitions that are not ours any more; the others are not live yet."""
         keep = set(partitions)
-        for number in [number for number in self.partitions if number not in keep]:
-            del self.partitions[number]
+        self.partitions = {number: state for number, state in self.partitions.items() if number in keep}
         for state in self.partitions.values():
             state.live = False
-        self.health.partitions = dict.fromkeys(sorted(keep), "restoring")
-        self.health.assigned = True
+        self._health.partitions = dict.fromkeys(sorted(keep), "restoring")
+        self._health.assigned = True
         logger.info("assigned partitions %s", sorted(keep))
 
     async def restore(self, partition: int, positions: Mapping[str, int], *, new: bool) -> None:
         """Make the task of a partition stand at `positions`; `new`: nothing was ever committed for it."""
         state = self.partitions.get(partition)
         if state is not None and state.processed == positions and state.stopped is None:
-            logger.info(
-                "partition %d keeps its task: it stands at the committed offsets %s", partition, positions
-            )
+            logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
             state.committed = dict(positions)
             return
         if not new:
-            self.metrics.state_lost.inc()
+            self._metrics.state_lost.inc()
             logger.warning(
                 "partition %d starts with new models at %s: what was learned before is lost (state is in memory)",
                 partition,
                 dict(positions),
             )
-        task = self.processor.new_task(partition)
+        task = self._processor.new_task(partition)
         self.partitions[partition] = Partition(task, dict(positions), dict(positions))
-
-    def revoked(self) -> None:
-        """Note that the group takes the partitions away; what comes back will be assigned again."""
-        self.health.assigned = False
-        self.health.partitions = {}
 
     def live(self, partition: int) -> None:
         """Note that the records of a partition are being fetched."""
         self.partitions[partition].live = True
-        self.health.partitions[partition] = LIVE
+        self._health.partitions[partition] = LIVE
         logger.info("partition %d is live", partition)
+
+    def revoked(self) -> None:
+        """Note that the group takes the partitions away; what comes back will be assigned again."""
+        self._health.assigned = False
+        self._health.partitions = {}
+
+    # -- what the driver noticed ----------------------------------------------------------------------------
 
     def lag(self, log_ends: Mapping[TP, int]) -> None:
         """Note where the logs of the live partitions end."""
-        self.log_ends = dict(log_ends)
-        self.health.lags(sum(self.lags().values()))
+        self._log_ends = dict(log_ends)
+        self._health.lags(sum(self.lags().values()))
 
     def lags(self) -> dict[TP, int]:
         """Return how many offsets of each live partition are not committed."""
         return {
             tp: max(0, end - state.committed[tp.topic])
-            for tp, end in self.log_ends.items()
+            for tp, end in self._log_ends.items()
             if (state := self.partitions.get(tp.partition)) is not None and state.stopped is None
         }
-
-    # -- what the driver noticed ----------------------------------------------------------------------------
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours: nothing is lost, they are read again."""
         for tp in partitions:
-            self.metrics.sought_back.inc()
+            self._metrics.sought_back.inc()
             logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)
 
     def records_lost(self, tp: TP, position: int, first: int, end: int) -> None:
         """Report that the log of a partition does not have our position."""
+        topic, partition = tp
         if position < first:
-            self.metrics.records_lost.labels(tp.topic).inc(first - position)
+            self._metrics.records_lost.labels(topic).inc(first - position)
             logger.error(
                 "topic %s partition %d: offsets %d to %d were deleted by retention before they were processed",
-                tp.topic,
-                tp.partition,
+                topic,
+                partition,
                 position,
                 first - 1,
             )
         else:
             logger.error(
-                "topic %s partition %d: offset %d is behind the end %d of the log (truncated or created anew?); "
+                "topic %s partition %d: offset %d is behind the end %d of the log (was it truncated or made anew?); "
                 "starting over at %d",
-                tp.topic,
-                tp.partition,
+                topic,
+                partition,
                 position,
                 end,
                 first,

@@ -41,9 +41,9 @@ class Echo:
     def new_task(self, partition: int) -> dict[str, int]:
         return {"n": 0}
 
-    def process(self, task: dict[str, int], run: Run) -> None:
-        raw = run.raw
-        for key, value, offset, timestamp in zip(raw.keys, raw.values, raw.offsets, raw.timestamps, strict=True):
+    def compute(self, task: dict[str, int], run: Run) -> list[dict[str, Any]]:
+        raw, echoes = run.raw, []
+        for value, offset, timestamp in zip(raw.values, raw.offsets, raw.timestamps, strict=True):
             task["n"] += 1
             source = raw.topic.rpartition(".")[2]
             text = value.decode() if value is not None else None
@@ -51,9 +51,14 @@ class Echo:
             if text == "poison":
                 message = "poisoned"
                 raise ValueError(message)
+            echoes.append(echo)
+        return echoes
+
+    def send(self, run: Run, effects: list[dict[str, Any]]) -> None:
+        for key, echo in zip(run.raw.keys, effects, strict=True):
             while True:
                 try:
-                    self._producer.produce(self._topic, json.dumps(echo).encode(), key, raw.partition)
+                    self._producer.produce(self._topic, json.dumps(echo).encode(), key, run.raw.partition)
                     break
                 except BufferError:
                     self._producer.poll(0.1)

@@ -23,7 +23,9 @@ class Load:
 
     def __init__(self, place: Installation, rate: int) -> None:
         self._place, self._rate = place, rate
-        self._producer: Producer = place.producer(**{"message.timeout.ms": 120_000, "enable.idempotence": True})
+        self._producer: Producer = place.producer(
+            **{"message.timeout.ms": 120_000, "enable.idempotence": True}
+        )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.sent = 0
@@ -77,16 +79,16 @@ def test_two_workers_and_one_leaves(broker: Broker, tmp_path: Path) -> None:
         with load.flowing():
             second.wait_until_ready()
             wait_until(
-                lambda: all(worker.page("/readyz?verbose")[1].count("partition-") == 2 for worker in (first, second)),
+                lambda: all(
+                    worker.page("/readyz?verbose")[1].count("partition-") == 2 for worker in (first, second)
+                ),
                 30,
                 lambda: first.log + second.log,
             )
             load.wait_for(1000)
             assert second.terminate() == 0
             # a static member stays one until its session (6 s) is over; then the other takes over
-            wait_until(
-                lambda: first.page("/readyz?verbose")[1].count(": live") == 4, 40, lambda: first.log
-            )
+            wait_until(lambda: first.page("/readyz?verbose")[1].count(": live") == 4, 40, lambda: first.log)
             load.wait_for(1000)
         place.wait_for_lag_0(alive=[first])
         assert first.terminate() == 0
@@ -150,7 +152,9 @@ def test_after_an_outage_of_the_worker_both_topics_come_in_time_order(broker: Br
     minutes = 10
     for ms in range(0, minutes * 60_000, 20):  # an instance every 20 ms, its label 200 ms later
         partition = ms // 20 % 2
-        producer.produce(place.names.instances, f"i{ms}".encode(), b"key", partition, timestamp=1_000_000 + ms)
+        producer.produce(
+            place.names.instances, f"i{ms}".encode(), b"key", partition, timestamp=1_000_000 + ms
+        )
         producer.produce(place.names.labels, f"l{ms}".encode(), b"key", partition, timestamp=1_000_200 + ms)
     assert producer.flush(60) == 0
     with place.worker("w") as worker:

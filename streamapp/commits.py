@@ -1,0 +1,95 @@
+"""When and how processed work is committed: the outputs first, then the offsets.
+
+    runs      ──1──2──3──────4────5──────6──7──     computing goes on while a commit is under way:
+    outputs     1  2  3 │ flush 1-3 │ 4 5   6  7     what it leads to is held until the flush is over
+    offsets             └───────────┴─ 3
+
+The flush waits until the broker has acknowledged every output sent before; so what is sent meanwhile would prolong
+it. What is held is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from streamapp.runs import Run
+
+# Commits that take longer than half the interval come less often, but not because one waited out an outage.
+MAX_STRETCHED_INTERVAL = 2.0  # seconds
+MAX_HELD_RECORDS = 20_000
+
+
+class Outputs(Protocol):
+    """Where effects go."""
+
+    def send(self, run: Run, effects: Any) -> None:
+        """Hand the outputs of a run to the producer."""
+
+    def flush(self) -> None:
+        """Return when all that was sent is acknowledged; raise when some of it cannot be delivered."""
+
+
+class Commits:
+    """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
+
+    def __init__(
+        self, outputs: Outputs, *, interval: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`interval`: seconds between commits."""
+        self._outputs = outputs
+        self._interval = interval
+        self._clock = clock
+        self._executor = ThreadPoolExecutor(1, "outbox")
+        self._held: list[tuple[Run, Any]] | None = None  # a list while a flush is under way
+        self._held_records = 0
+        self._flushed = asyncio.Event()
+        self._flushed.set()
+        self.seconds = 0.0  # the last commit took
+        self.due: float | None = None  # None: nothing is uncommitted
+
+    @property
+    def interval(self) -> float:
+        """Seconds between commits, stretched when they are slow."""
+        return max(self._interval, min(2 * self.seconds, MAX_STRETCHED_INTERVAL))
+
+    def note(self) -> None:
+        """Note that something was processed."""
+        if self.due is None:
+            self.due = self._clock() + self.interval
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether it is time to commit."""
+        return self.due is not None and now >= self.due
+
+    def send(self, run: Run, effects: Any) -> None:
+        """Send the outputs of a run, or hold them while a flush is under way."""
+        if self._held is None:
+            self._outputs.send(run, effects)
+        else:
+            self._held.append((run, effects))
+            self._held_records += len(run.raw)
+
+    async def room(self) -> None:
+        """Return when more may be held."""
+        if self._held_records > MAX_HELD_RECORDS:
+            await self._flushed.wait()
+
+    async def commit(self, commit_offsets: Callable[[], Awaitable[None]]) -> None:
+        """Flush what was sent up to now, then commit."""
+        started = self._clock()
+        self.due = None
+        self._held = []
+        self._flushed.clear()
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._outputs.flush)
+        finally:
+            held, self._held, self._held_records = self._held, None, 0
+            self._flushed.set()
+        for run, effects in held:
+            self._outputs.send(run, effects)
+        await commit_offsets()
+        self.seconds = self._clock() - started
