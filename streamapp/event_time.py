@@ -76,7 +76,7 @@ class EventTime:
         return self.clock
 
     def _jump(self, clock: int, timestamp: int, suspect: int | None) -> int:
-        """Return where the clock goes when `timestamp` is too far ahead; what is not believed stays suspect."""
+        """Return where the clock goes when `timestamp` is too far ahead; what is doubted is the suspect."""
         if suspect is None:
             self.jumps += 1
             self._suspect = timestamp

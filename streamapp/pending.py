@@ -122,6 +122,10 @@ class Pending:
         """Return whether none of the names is remembered (or was until it was forgotten by time)."""
         return not self._index or self._index.keys().isdisjoint(names)
 
+    def remembers(self, name: Name) -> bool:
+        """Return whether a name is remembered, as `knows_none_of` sees it."""
+        return name in self._index
+
     def find(self, name: Name, clock: int) -> tuple[int, State]:
         """Return the serial (-1: unknown) and the state that the instance has at `clock`."""
         serial = self._index.get(name, -1)
@@ -149,6 +153,10 @@ class Pending:
             words = rows["start"][of_width, np.newaxis] + np.arange(width)
             x[of_width[:, np.newaxis], np.arange(width)] = self._words[words]
         return x
+
+    def has_room(self, n: int) -> bool:
+        """Return whether n entries without features fit without forgetting others."""
+        return self.bytes + n * ENTRY_BYTES <= self._max_bytes
 
     # -- changing -------------------------------------------------------------------------------------------
 
@@ -320,7 +328,7 @@ class Pending:
             self._base = self._first
 
     def _give_back_words(self) -> None:
-        """Close the gaps that settled and expired entries left in the words, once they are the larger part."""
+        """Close the gaps that settled and expired entries left in the words, once they are half of it."""
         rows = self._between(self._live, self._next)
         holds = np.flatnonzero(~rows["settled"])
         width = rows["width"][holds].astype(np.int64)

@@ -1,0 +1,71 @@
+"""What a task counts: plain integers by name, `<topic>.<outcome>` where they count records.
+
+Each run's effects carry what it added. That sum belongs to the process: a replay after a restart adds
+nothing to it. What belongs to the models' state (labels learned, requests, splits, evaluation) is in the
+models and survives with them; `pending.*` describes the partition's memory of pending instances.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ANSWERED: Final = "instances.answered"
+LABELLED: Final = "instances.labelled"
+REQUESTED: Final = "instances.requested"
+REPEATED: Final = "instances.repeated"
+INSTANCES_DEAD: Final = "instances.dead-letter"
+INSTANCES_FROZEN: Final = "instances.frozen"
+
+LEARNED: Final = "labels.learned"
+LATE: Final = "labels.late"
+LATE_LEARNED: Final = "labels.late-learned"
+EARLY: Final = "labels.early"
+DUPLICATE: Final = "labels.duplicate"
+UNKNOWN: Final = "labels.unknown"
+DECLINED: Final = "labels.declined"
+LABELS_FROZEN: Final = "labels.frozen"
+LABELS_DEAD: Final = "labels.dead-letter"
+
+APPLIED: Final = "controls.applied"
+CONTROLS_DEAD: Final = "controls.dead-letter"
+
+EARLY_LEARNED: Final = "early.learned"
+EARLY_DECLINED: Final = "early.declined"
+MODELS_CREATED: Final = "models.created"
+MODELS_DELETED: Final = "models.deleted"
+SPLITS: Final = "models.splits"
+FEATURES_IGNORED: Final = "features.ignored"
+VALUES_IGNORED: Final = "features.unknown-values"
+TIME_JUMPS: Final = "time.jumps"
+PENDING_EXPIRED: Final = "pending.expired"
+PENDING_DROPPED: Final = "pending.dropped"
+
+MEANING: Final[dict[str, str]] = {
+    ANSWERED: "rows that got a prediction",
+    LABELLED: "answered rows that carried their label, learned at once",
+    REQUESTED: "label requests sent",
+    REPEATED: "rows whose id is that of an instance already known; answered, but not asked for again",
+    INSTANCES_DEAD: "rows (of unreadable records: records) that became dead letters",
+    INSTANCES_FROZEN: "answered rows of frozen models that carried a label, which was not learned",
+    LEARNED: "labels learned in time",
+    LATE: "labels that came after pending.ttl.ms, when the features were gone; not learned",
+    LATE_LEARNED: "labels that came after pending.ttl.ms with their own features; learned",
+    EARLY: "labels held back: their instance is not known yet; counted again when their fate is known",
+    DUPLICATE: "labels for an instance that was labelled or declined before (or a second early one)",
+    UNKNOWN: "early labels given up: their instance did not come, or there was no room for more",
+    DECLINED: "labels that say nobody will label the instance",
+    LABELS_FROZEN: "labels for a frozen model; not learned",
+    LABELS_DEAD: "labels that became dead letters",
+    APPLIED: "commands carried out",
+    CONTROLS_DEAD: "commands that became dead letters",
+    EARLY_LEARNED: "early labels learned when their instance came; also in instances.labelled",
+    EARLY_DECLINED: "early declined labels whose instance came and was not asked for",
+    MODELS_CREATED: "models made, by a first record or by command",
+    MODELS_DELETED: "models deleted by command",
+    SPLITS: "splits installed",
+    FEATURES_IGNORED: "feature values ignored because the model's schema does not know their name",
+    VALUES_IGNORED: "nominal values that the schema does not take in; treated as missing",
+    TIME_JUMPS: "timestamps too far ahead to be believed",
+    PENDING_EXPIRED: "pending instances whose label did not come in time",
+    PENDING_DROPPED: "pending instances forgotten early: no room, or their model is gone",
+}

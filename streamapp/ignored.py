@@ -1,0 +1,31 @@
+"""Feature values that a model's schema has no place for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamapp import counters
+from streamapp.effects import Effects, Notice
+from streamapp.model_store import ModelStore
+from streamapp.placement import Part, Placement
+from topics.records import Ints32, RawRecords
+
+
+def note_ignored(
+    placement: Placement,
+    parts: Sequence[Part],
+    store: ModelStore,
+    raw: RawRecords,
+    record: Ints32,
+    effects: Effects,
+) -> None:
+    """Count the values of unknown features, and warn of them once per model; record: int32[n] of each row."""
+    for feature, rows, slots in placement.ignored(parts):
+        effects.count(counters.FEATURES_IGNORED, len(rows))
+        for slot in sorted(set(np.unique(slots).tolist()) - store.warned):
+            store.warned.add(slot)
+            offset = raw.offsets[record[rows[slots == slot][0]]]
+            text = f"feature {feature!r} is not in the model's schema; it and later unknown ones are ignored"
+            effects.notices.append(Notice("warning", text, store.keys[slot], offset))
