@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from core import cephes
 from core.jit import kernel, part
 from core.observers.base import Observer
 from core.plugin import count
@@ -49,7 +50,7 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
     """Take in one record; xs: float64[attribute], not finite = missing.
 
     ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``. A missing value gets weight 0 instead of a
-    branch, so that the loop runs in vectors.
+    branch, and everything is loaded before anything is chosen, so that the loop runs in vectors.
     """
     d = plan[layout.PLAN_NUMERIC]
     row = at + label * STATISTICS * d
@@ -57,21 +58,25 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
     mean = part(floats, row + MEAN * d, d)
     m2 = part(floats, row + M2 * d, d)
     for a in range(d):
-        known = xs[a] - xs[a] == 0.0
-        x = xs[a] if known else mean[a]
+        value, before, old, squares = xs[a], n[a], mean[a], m2[a]
+        known = value - value == 0.0
+        x = value if known else old
         w = weight if known else 0.0
-        total = n[a] + w
-        delta = x - mean[a]
-        moved = mean[a] + w * delta / total if known else mean[a]
+        total = before + w
+        delta = x - old
+        step = w * delta / total
+        # The first value is the mean to the last bit, so that a density without deviation is found at it.
+        moved = old + step if before > 0.0 else x
         n[a] = total
         mean[a] = moved
-        m2[a] += w * delta * (x - moved)
+        m2[a] = squares + w * delta * (x - moved)
     low = part(floats, row + LOW * d, d)
     high = part(floats, row + HIGH * d, d)
     for a in range(d):
-        x = xs[a] if xs[a] - xs[a] == 0.0 else math.nan
-        low[a] = x if x < low[a] else low[a]
-        high[a] = x if x > high[a] else high[a]
+        value, lowest, highest = xs[a], low[a], high[a]
+        x = value if value - value == 0.0 else math.nan
+        low[a] = x if x < lowest else lowest
+        high[a] = x if x > highest else highest
 
 
 @kernel
@@ -92,10 +97,7 @@ def _thresholds(plan: Any, knobs: Any, floats: Any, at: int, k: int, candidates:
 
 @kernel
 def _deviation(n: float, m2: float) -> float:
-    """Return the standard deviation, 0 for a weight of at most 1.
-
-    With fractional weights the first ``w·x / w`` may miss x by a rounding, and M2 be as much below 0.
-    """
+    """Return the standard deviation, 0 for a weight of at most 1."""
     return math.sqrt(max(m2, 0.0) / (n - 1.0)) if n > 1.0 else 0.0
 
 
@@ -136,7 +138,7 @@ def propose_numeric(
                 below[i] = _standardised(value[i], low, high, mean, deviation)
                 weight[i] = n
         if plan[layout.PLAN_MOA] != 0:
-            _take_density_out(plan, floats, row, candidates, below, weight)
+            _propose_moa(plan, floats, row, candidates, value, below, weight)
         else:
             for i in range(d * candidates):
                 below[i] = weight[i] * normal_cdf(below[i])
@@ -144,26 +146,38 @@ def propose_numeric(
 
 
 @kernel
-def _take_density_out(plan: Any, floats: Any, row: int, candidates: int, below: Any, weight: Any) -> None:
-    """Turn z and weight into masses the way MOA does.
-
-    It takes the density at the threshold out of the lower part and puts it back: that cancels up to rounding,
-    which shows where a deviation is tiny.
-    """
+def _propose_moa(
+    plan: Any, floats: Any, row: int, candidates: int, value: Any, below: Any, above: Any
+) -> None:
+    """Write the masses of one class on both sides of all thresholds the way MOA computes them."""
     d = plan[layout.PLAN_NUMERIC]
     for a in range(d):
-        deviation = _deviation(floats[row + WEIGHT * d + a], floats[row + M2 * d + a])
+        n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
+        low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
+        deviation = _deviation(n, floats[row + M2 * d + a])
         for i in range(a * candidates, (a + 1) * candidates):
-            below[i], weight[i] = _moa_masses(below[i], weight[i], deviation)
+            below[i], above[i] = _moa_masses(value[i], low, high, n, mean, deviation)
 
 
 @kernel
-def _moa_masses(z: float, n: float, deviation: float) -> tuple[float, float]:
-    """Return the masses at or below and above a threshold, with MOA's rounding."""
-    equal = 0.0
-    if deviation > 0.0 and abs(z) < FAR:
-        equal = n * (exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * deviation))
-    below = n * normal_cdf(z) - equal
+def _moa_masses(
+    v: float, low: float, high: float, n: float, mean: float, deviation: float
+) -> tuple[float, float]:
+    """Return the masses at or below and above a threshold, with MOA's rounding.
+
+    It takes the density at the threshold out of the lower part and puts it back: that cancels up to rounding,
+    which shows where a deviation is tiny. Without a deviation its lower part is the wrong way round.
+    """
+    if v < low:
+        return 0.0, n
+    if v >= high:
+        return n, 0.0
+    if deviation <= 0.0:
+        return (n, 0.0) if v <= mean else (0.0, n)
+    distance = v - mean
+    scale = 1.0 / (math.sqrt(2.0 * math.pi) * deviation)
+    equal = scale * math.exp(-(distance * distance / (2.0 * deviation * deviation))) * n
+    below = cephes.normal_cdf(distance / deviation) * n - equal
     return below + equal, max(n - equal - below, 0.0)
 
 
@@ -187,7 +201,7 @@ def masses_numeric(
         deviation = _deviation(n, floats[row + M2 * d])
         z = _standardised(value, low, high, floats[row + MEAN * d], deviation)
         if plan[layout.PLAN_MOA] != 0:
-            left[c], right[c] = _moa_masses(z, n, deviation)
+            left[c], right[c] = _moa_masses(value, low, high, n, floats[row + MEAN * d], deviation)
         else:
             left[c] = n * normal_cdf(z)
             right[c] = max(n - left[c], 0.0)
@@ -209,14 +223,18 @@ def log_densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, x
         n = part(floats, row + WEIGHT * d, d)
         mean = part(floats, row + MEAN * d, d)
         m2 = part(floats, row + M2 * d, d)
+        total = 0.0
         for a in range(d):
-            variance = m2[a] / (n[a] - 1.0) if n[a] > 1.0 else 0.0
-            delta = xs[a] - mean[a]
+            value, weight, squares = xs[a], n[a], m2[a]
+            variance = squares / (weight - 1.0)
+            variance = variance if weight > 1.0 else 0.0
+            delta = value - mean[a]
             spread = max(variance, 1e-300)
             density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
-            at_point = 0.0 if delta == 0.0 and n[a] > 0.0 else LN_FLOOR
+            at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
             density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
-            out[c] += density if xs[a] - xs[a] == 0.0 else 0.0
+            total += density if value - value == 0.0 else 0.0
+        out[c] += total
 
 
 @kernel
