@@ -102,12 +102,14 @@ def env_file(path: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def configuration(overlay: Path) -> dict[str, str]:
-    """What the config map of an overlay holds: the base's settings with the overlay's over them."""
+def configuration(directory: Path) -> dict[str, str]:
+    """What the config map of a kustomization holds: its base's settings, then its components', then its own."""
+    (kustomization,) = documents(directory / "kustomization.yaml")
     merged: dict[str, str] = {}
-    for directory in (KUBERNETES / "base", overlay):
-        (kustomization,) = documents(directory / "kustomization.yaml")
-        for generator in kustomization.get("configMapGenerator", []):
-            for name in generator["envs"]:
-                merged |= env_file(directory / name)
+    for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
+        if (directory / entry).is_dir():
+            merged |= configuration(directory / entry)
+    for generator in kustomization.get("configMapGenerator", []):
+        for name in generator["envs"]:
+            merged |= env_file(directory / name)
     return merged

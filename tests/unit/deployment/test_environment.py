@@ -7,8 +7,14 @@ import re
 import tomllib
 
 import pytest
+import typer
+from prometheus_client import CollectorRegistry
 
+from streamapp.cli.main import app
+from streamapp.health import Health
+from streamapp.pages import add_pages
 from streamapp.settings import Settings, env_name, load_settings
+from streamapp.settings.check import check_clients, check_spec
 from streamapp.settings.sources import unknown_variables
 from tests.unit.deployment.manifests import (
     OVERLAYS,
@@ -75,6 +81,71 @@ def test_a_worker_takes_its_settings_from_the_environment_as_written(where, set_
         name = env_name(attribute)
         if name in variables:
             assert str(getattr(settings, attribute)) == variables[name]
+    check_spec(settings)
+    check_clients(settings)
+
+
+def commands() -> dict[str, list[str]]:
+    """The command lines of all containers that run our image's entry point."""
+    found = {f"compose: {name}": service["command"] for name, service in our_services().items()}
+    for manifest in all_manifests():
+        for container in manifest.containers():
+            if "args" in container:
+                found[f"k8s: {container['name']}"] = container["args"]
+    return found
+
+
+def parse(words: list[str]) -> list[str]:
+    """Parse a command line down to its last command, without running it; return the names on the way."""
+    command, names = typer.main.get_command(app), []
+    while True:
+        context = command.make_context(command.name, list(words))
+        if not hasattr(command, "resolve_command"):
+            return names
+        words = [*context._protected_args, *context.args]
+        name, command, words = command.resolve_command(context, words)
+        names.append(name)
+
+
+@pytest.mark.parametrize("where", commands())
+def test_a_container_runs_a_command_line_that_grove_understands(where):
+    words = commands()[where]
+    names = parse(words)
+    assert names == [word for word in words if not word.startswith("-")]
+
+
+def test_a_misspelt_option_would_be_found():
+    with pytest.raises(Exception, match="--lables"):
+        parse(["replay", "--data=x", "--lables=none"])
+
+
+@pytest.mark.parametrize("where", commands())
+def test_data_sets_of_a_container_are_in_the_image(where):
+    for word in commands()[where]:
+        for path in word.removeprefix("--data=").split(",") if word.startswith("--data=") else ():
+            assert path.startswith("/usr/share/streamgrove/data/")
+            assert (ROOT / "examples" / "data" / path.rpartition("/")[2]).is_file()
+
+
+class Pages(dict):
+    """Stands where Faust's app does when pages are added, and remembers their paths."""
+
+    def page(self, path: str, **options: object):
+        return lambda view: self.setdefault(path, view)
+
+
+def test_probes_and_health_checks_ask_for_pages_that_exist():
+    pages = Pages()
+    add_pages(pages, Health(), CollectorRegistry())
+    asked = set(re.findall(r"/(?:livez|readyz|healthz|startupz)\b", (ROOT / "Dockerfile").read_text()))
+    for manifest in all_manifests():
+        for container in manifest.containers():
+            probes = [container[name] for name in container if name.endswith("Probe")]
+            asked |= {probe["httpGet"]["path"] for probe in probes}
+            annotations = manifest.document["spec"]["template"]["metadata"].get("annotations", {})
+            asked |= {value for name, value in annotations.items() if name.endswith("/path")}
+    assert asked == {"/livez", "/readyz", "/metrics"}
+    assert asked <= set(pages)
 
 
 def test_an_unknown_variable_would_be_found(set_environment):
