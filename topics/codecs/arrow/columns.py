@@ -1,4 +1,4 @@
-"""Arrow columns to numbers, texts and class names."""
+"""Arrow columns to numbers, texts and class names. Their types have been judged (layout.py)."""
 
 from __future__ import annotations
 
@@ -8,38 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from topics.codecs.arrow.layout import is_text
 from topics.codecs.cells import label_codes
-from topics.codecs.flaws import Flaw, Flaws, quote
-from topics.errors import Reason
+from topics.codecs.flaws import Flaws
 from topics.records import Floats, Ints32
-
-
-class UnreadableColumn(Exception):  # noqa: N818  (never leaves the package)
-    """A column whose type has no place in a record."""
-
-    def __init__(self, name: str, wanted: str, given: pa.DataType) -> None:
-        """Say which column it is."""
-        self.flaw = Flaw(Reason.WRONG_TYPE, f"column {quote(name)} must hold {wanted}; got {given}")
-        super().__init__(self.flaw.detail)
-
-
-def cell_type(column: pa.Array) -> pa.DataType:
-    """Return the type of the cells, whether dictionary-encoded or not."""
-    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Return whether cells of this type are numbers; booleans count as 1 and 0."""
-    types = pa.types
-    return bool(
-        types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind)
-    )
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether cells of this type are strings."""
-    types = pa.types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -47,15 +19,12 @@ def plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def numbers(name: str, column: pa.Array) -> Floats:
+def numbers(column: pa.Array) -> Floats:
     """Return float64[n]; NaN where null. Integers beyond 2^53 are rounded."""
-    if not is_number(cell_type(column)):
-        raise UnreadableColumn(name, "numbers", column.type)
+    column = plain(column)
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    if not pa.types.is_float64(column.type):
-        column = plain(column).cast(pa.float64(), safe=False)
-    cells: Floats = column.to_numpy(zero_copy_only=False)
+    cells: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return cells
 
 
@@ -70,7 +39,7 @@ def texts(column: pa.Array) -> list[str | None]:
 
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
-    """Return int64[n] into the dictionary; -1 where null."""
+    """Return int[n] into the dictionary; -1 where null."""
     indices = column.indices
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(-1)
@@ -78,25 +47,20 @@ def _codes(column: pa.DictionaryArray) -> np.ndarray:
     return codes
 
 
-def cells(name: str, column: pa.Array) -> list[Any]:
+def cells(column: pa.Array) -> list[Any]:
     """Return n strings or whole numbers; None where null."""
-    kind = cell_type(column)
-    if is_text(kind):
+    if is_text(column.type):
         return texts(column)
-    if pa.types.is_integer(kind) or pa.types.is_null(kind):
-        found: list[Any] = plain(column).to_pylist()
-        return found
-    raise UnreadableColumn(name, "strings or whole numbers", column.type)
+    found: list[Any] = plain(column).to_pylist()
+    return found
 
 
-def labels(name: str, column: pa.Array, flaws: Flaws) -> tuple[list[str], Ints32]:
+def labels(column: pa.Array, flaws: Flaws) -> tuple[list[str], Ints32]:
     """Return the distinct class names and int32[n] into them (-1 where null)."""
-    kind = cell_type(column)
-    if not (is_text(kind) or is_number(kind)):
-        raise UnreadableColumn(name, "class names", column.type)
+    kind = column.type
     if pa.types.is_null(kind):
         return [], np.full(len(column), -1, dtype=np.int32)
-    if not pa.types.is_dictionary(column.type):
+    if not pa.types.is_dictionary(kind):
         if pa.types.is_floating(kind):
             column = column.cast(pa.float64())
         elif pa.types.is_string_view(kind):
@@ -119,10 +83,3 @@ def only_used(names: list[str], label: Ints32) -> tuple[list[str], Ints32]:
         return names, label
     number = np.append(np.cumsum(present[:-1]) - 1, -1)
     return list(compress(names, present)), number[label].astype(np.int32)
-
-
-def booleans(name: str, column: pa.Array) -> np.ndarray:
-    """Return bool[n]; False where null."""
-    if not (pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
-        raise UnreadableColumn(name, "booleans", column.type)
-    return np.array([cell is True for cell in column.to_pylist()], dtype=np.bool_)

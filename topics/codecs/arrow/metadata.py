@@ -7,6 +7,7 @@ the stream, and pyarrow does not tell. The few fields needed are read from the F
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from struct import Struct, error
 from typing import Final
 
@@ -25,23 +26,33 @@ _DICTIONARY_DATA = 1
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 
-def inspect(value: bytes, max_rows: int) -> int | Flaw:
-    """Return the rows of the stream; a flaw if it is not one, is compressed, or has too many rows."""
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Where the messages of a stream lie, and how many rows they have together."""
+
+    rows: int
+    schema_stop: int  # the first message, without a body, is the schema
+    batches: list[int]  # positions of the record batches
+
+
+def inspect(value: bytes, max_rows: int) -> Outline | Flaw:
+    """Return the outline of the stream; a flaw if it is not one, is compressed, or has too many rows."""
     try:
-        rows = _rows(value)
+        outline = _outline(value)
     except (error, IndexError):  # an offset that leads out of the record
         return Flaw(Reason.BAD_BLOCK, "the record must be an Arrow IPC stream; it is cut off or damaged")
-    if isinstance(rows, Flaw):
-        return rows
-    if rows > max_rows:
-        return Flaw(Reason.TOO_MANY_ROWS, f"{rows} rows; block.max.rows={max_rows}")
-    if rows < 1:
+    if isinstance(outline, Flaw):
+        return outline
+    if outline.rows > max_rows:
+        return Flaw(Reason.TOO_MANY_ROWS, f"{outline.rows} rows; block.max.rows={max_rows}")
+    if outline.rows < 1:
         return Flaw(Reason.BAD_BLOCK, "the block must have at least one row")
-    return rows
+    return outline
 
 
-def _rows(value: bytes) -> int | Flaw:
-    at, rows = 0, 0
+def _outline(value: bytes) -> Outline | Flaw:
+    at, rows, schema_stop = 0, 0, 0
+    batches: list[int] = []
     while at < len(value):
         mark, size = _PREFIX.unpack_from(value, at)
         if mark != CONTINUATION or size < 0:
@@ -69,9 +80,12 @@ def _rows(value: bytes) -> int | Flaw:
             length = _number(value, batch, _BATCH_LENGTH, _I64)
             if length < 0:
                 raise IndexError(length)
-            rows += length if kind == _RECORD_BATCH else 0
+            if kind == _RECORD_BATCH:
+                rows += length
+                batches.append(at)
         at = start + size + body
-    return rows
+        schema_stop = schema_stop or at
+    return Outline(rows, schema_stop, batches)
 
 
 def _table(value: bytes, at: int) -> int:

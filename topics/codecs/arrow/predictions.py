@@ -41,13 +41,13 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
 
 def read_predictions(value: bytes) -> list[PredictionRow]:
     """Return the rows of one block; ValueError or KeyError if it does not hold predictions."""
-    rows = inspect(value, max_rows=2**31)
-    if isinstance(rows, Flaw):
-        raise ValueError(rows.detail)
+    outline = inspect(value, max_rows=2**31)
+    if isinstance(outline, Flaw):
+        raise ValueError(outline.detail)
     with pa.ipc.open_stream(value) as reader:
         table = reader.read_all()
     table.validate(full=True)
-    empty = [None] * rows
+    empty = [None] * outline.rows
     names = table.schema.names
     probabilities = table["probabilities"].to_pylist() if "probabilities" in names else empty
     explanations = table["explanation"].to_pylist() if "explanation" in names else empty

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from topics.codecs.arrow.block import INSTANCE_ROLES, LABEL_ROLES, Block, read_block
+from topics.codecs.arrow.block import Block, read_block
+from topics.codecs.arrow.layout import INSTANCE_ROLES, LABEL_ROLES
 from topics.codecs.batch import Batch
 from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.limits import Limits
@@ -54,7 +55,7 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:
         label_values=label_values,
         label=label,
         weight=_join([block.weight for block in blocks], np.float64),
-        annotators=[name for block in blocks for name in block.annotators],
+        annotators=[name for block in blocks for name in block.annotators or [None] * len(block)],
         features=_features(blocks, starts),
         malformed=bad,
     )

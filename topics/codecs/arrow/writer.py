@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from topics.codecs.arrow.block import INSTANCE_ROLES, LABEL_ROLES
+from topics.codecs.arrow.layout import INSTANCE_ROLES, LABEL_ROLES
 from topics.errors import CodecError
 from topics.records import Features, Floats
 

@@ -18,7 +18,9 @@ from tests.unit.topics.codecs.samples import (
     stream,
 )
 from topics.codecs import Limits, decode_instances, decode_labels, encode_instances, encode_labels
-from topics.codecs.arrow.metadata import inspect
+from topics.codecs.arrow.layout import KEPT_BYTES
+from topics.codecs.arrow.metadata import Outline, inspect
+from topics.codecs.flaws import Flaw
 from topics.errors import CodecError, Reason
 from topics.records import Features
 
@@ -83,7 +85,7 @@ def test_types_of_features(column: pa.Array, expected: list[object]) -> None:
 def test_types_that_are_no_features(column: pa.Array) -> None:
     reason, detail = only_flaw(instance(stream(pa.table({"f": column}))))
     assert reason == "wrong-type"
-    assert detail == f"column 'f' must hold numbers; got {column.type}"
+    assert detail == f"column 'f' must hold numbers or strings; got {column.type}"
 
 
 @pytest.mark.parametrize(
@@ -260,10 +262,23 @@ def test_inspect_counts_the_rows_of_all_batches() -> None:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=3)
     value = sink.getvalue().to_pybytes()
-    assert inspect(value, 10) == 10
+    outline = inspect(value, 10)
+    assert isinstance(outline, Outline)
+    assert outline.rows == 10
+    assert len(outline.batches) == 4
+    assert pa.ipc.read_schema(pa.py_buffer(value[: outline.schema_stop])) == table.schema
     flaw = inspect(value, 9)
-    assert not isinstance(flaw, int)
+    assert isinstance(flaw, Flaw)
     assert flaw.reason is Reason.TOO_MANY_ROWS
+
+
+def test_large_schemas_are_read_and_not_kept() -> None:
+    columns = {f"feature number {number}": [float(number)] for number in range(500)}
+    value = block(**columns)
+    outline = inspect(value, 1)
+    assert isinstance(outline, Outline)
+    assert outline.schema_stop > KEPT_BYTES
+    assert list((cells(instance(value))[0] or {}).values()) == list(range(500))
 
 
 def test_labels() -> None:
