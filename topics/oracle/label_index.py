@@ -45,6 +45,11 @@ class LabelIndex:
         """Return the number of rows."""
         return len(self._codes)
 
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the codes."""
+        return int(self._codes.nbytes)
+
     def codes(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """Return the class of n rows, NO_LABEL where a row has none, UNKNOWN where there is no such row."""
         known = (rows >= 0) & (rows < len(self._codes))

@@ -1,0 +1,224 @@
+"""The oracle on a real broker: requests answered from the data set, none forgotten."""
+
+import threading
+import time
+import uuid
+from collections import Counter
+
+import numpy as np
+import pytest
+from confluent_kafka import Producer
+
+from tests.broker.kafka_log import read_topic
+from tests.unit.topics.memory_dataset import counting
+from topics import admin
+from topics.codecs import Limits, decode_labels, encode_label_requests
+from topics.definitions import TopicNames
+from topics.delay import Delay
+from topics.errors import CatalogueError
+from topics.oracle import Oracle, OraclePlan
+from topics.partitioner import partition_of
+from topics.records import LabelRequests, RawRecords
+
+pytestmark = pytest.mark.broker
+
+PARTITIONS = 4
+CLASSES = ("a", "b", "c")
+KEYS = [b"model-0", b"model-1", b"model-2"]
+
+
+@pytest.fixture
+def kafka(broker):
+    return {"bootstrap.servers": broker.bootstrap_servers}
+
+
+@pytest.fixture
+def names(kafka):
+    names = TopicNames(f"test-{uuid.uuid4().hex[:12]}.")
+    admin.create(kafka, names, PARTITIONS)
+    return names
+
+
+def ask(kafka, names, ids, timestamp=0, keys=KEYS):
+    """Send a request for each id, the keys in turn."""
+    n = len(ids)
+    values = encode_label_requests(
+        LabelRequests(
+            [f"r-{i}" for i in ids],
+            list(ids),
+            [],
+            [None] * n,
+            ["random"] * n,
+            np.full(n, np.nan),
+            np.full(n, -1, dtype=np.int64),
+        )
+    )
+    producer = Producer(kafka)
+    for number, value in enumerate(values):
+        key = keys[number % len(keys)]
+        producer.produce(
+            names.label_requests,
+            value,
+            key,
+            partition_of(key, PARTITIONS),
+            timestamp=timestamp + number * bool(timestamp),
+        )
+    assert producer.flush(10) == 0
+
+
+def labels(kafka, names):
+    """Return (id, label, annotator, message) of every label sent; None: declined."""
+    messages = read_topic(kafka, names.labels)
+    n = len(messages)
+    raw = RawRecords(
+        names.labels,
+        0,
+        list(range(n)),
+        [0] * n,
+        [m.key() for m in messages],
+        [m.value() for m in messages],
+        [()] * n,
+    )
+    batch = decode_labels(raw, Limits())
+    assert batch.malformed == []
+    named = [batch.label_values[c] if c >= 0 else None for c in batch.label.tolist()]
+    return list(zip(batch.ids, named, batch.annotators, messages, strict=True))
+
+
+def answer(kafka, names, dataset=None, **plan):
+    plan = {"group_id": names.prefix + "oracle", "idle_seconds": 0.3} | plan
+    return Oracle(dataset or counting(1000, CLASSES), OraclePlan(names=names, **plan), kafka).run()
+
+
+def test_every_request_is_answered_from_the_data_set_where_it_was_asked(kafka, names):
+    ask(kafka, names, [str(n) for n in range(900)])
+    report = answer(kafka, names)
+    given = labels(kafka, names)
+    assert {(i, label) for i, label, *_ in given} == {(str(n), CLASSES[n % 3]) for n in range(900)}
+    assert len(given) == 900
+    assert all(annotator == "oracle" for *_, annotator, _ in given)
+    assert all(
+        m.key() == KEYS[int(i) % 3] and m.partition() == partition_of(m.key(), PARTITIONS)
+        for i, *_, m in given
+    )
+    assert (report.requests, report.answered, report.wrong, report.waiting) == (900, 900, 0, 0)
+
+
+def test_what_is_committed_is_not_answered_again(kafka, names):
+    ask(kafka, names, [str(n) for n in range(50)])
+    assert answer(kafka, names).answered == 50
+    ask(kafka, names, [str(n) for n in range(50, 70)])
+    assert answer(kafka, names).answered == 20
+    assert sorted(int(i) for i, *_ in labels(kafka, names)) == list(range(70))
+
+
+def test_answers_that_wait_at_the_stop_are_given_by_the_next(kafka, names):
+    ask(kafka, names, [str(n) for n in range(300)])
+    slow = Oracle(
+        counting(1000, CLASSES),
+        OraclePlan(names=names, group_id=names.prefix + "oracle", delay=Delay(3600, "seconds")),
+        kafka,
+    )
+    stopped = slow.run(lambda p: p.waiting == 300 and slow.stop())
+    assert (stopped.answered, stopped.waiting) == (0, 300)
+    assert labels(kafka, names) == []
+    assert answer(kafka, names).answered == 300
+    assert sorted(int(i) for i, *_ in labels(kafka, names)) == list(range(300))
+
+
+def test_a_limit_leaves_the_rest_to_the_next(kafka, names):
+    ask(kafka, names, [str(n) for n in range(500)])
+    first = answer(kafka, names, limit=120, idle_seconds=None)
+    assert first.answered == 120 and len(labels(kafka, names)) == 120
+    second = answer(kafka, names)
+    assert second.answered == 380
+    assert sorted(int(i) for i, *_ in labels(kafka, names)) == list(range(500))
+
+
+def test_shares_of_wrong_declined_and_lost(kafka, names):
+    n = 3000
+    ask(kafka, names, [str(i) for i in range(n)])
+    report = answer(
+        kafka, names, counting(n, CLASSES), error_rate=0.2, declined=0.1, loss=0.1, annotator=None
+    )
+    given = labels(kafka, names)
+    counts = Counter(
+        "declined" if label is None else "right" if label == CLASSES[int(i) % 3] else "wrong"
+        for i, label, *_ in given
+    )
+    assert (counts["wrong"], counts["declined"]) == (report.wrong, report.declined)
+    assert report.lost == n - len(given) and report.answered == len(given)
+    assert all(annotator is None for *_, annotator, _ in given)
+    for count, share in ((report.lost, 0.1), (report.declined, 0.09), (report.wrong, 0.162)):
+        assert abs(count - n * share) < 4 * np.sqrt(n * share)
+
+
+def test_answers_wait_for_the_clock(kafka, names):
+    ask(kafka, names, [str(n) for n in range(200)])
+    asked = {int(n): m.timestamp()[1] for n, m in enumerate(read_topic(kafka, names.label_requests))}
+    assert len(asked) == 200
+    started = time.time() * 1000
+    answer(kafka, names, delay=Delay(0.8, "seconds"))
+    given = labels(kafka, names)
+    waited = np.array([m.timestamp()[1] - max(asked.values()) for *_, m in given])
+    assert len(given) == 200 and waited.min() >= 700
+    assert all(m.timestamp()[1] >= started for *_, m in given)
+
+
+def test_event_time_is_that_of_the_requests(kafka, names):
+    start = int(time.time() * 1000) - 3_600_000
+    ask(kafka, names, [str(n) for n in range(600)], timestamp=start, keys=KEYS[:1])
+    started = time.monotonic()
+    answer(kafka, names, delay=Delay(60, "seconds", True), event_time=True)
+    assert time.monotonic() - started < 20
+    given = labels(kafka, names)
+    waited = np.array([m.timestamp()[1] - (start + int(i)) for i, *_, m in given])
+    assert len(given) == 600 and waited.min() >= 0
+    assert abs(waited.mean() - 60_000) < 4 * 60_000 / np.sqrt(600)
+    stamps = [m.timestamp()[1] for *_, m in given]
+    assert stamps == sorted(stamps)
+
+
+def test_what_cannot_be_answered_is_counted(kafka, names):
+    ask(kafka, names, ["5", "1000", "x", "6"])
+    producer = Producer(kafka)
+    producer.produce(names.label_requests, b"not json", b"k", 0)
+    producer.produce(names.label_requests, None, b"k", 0)
+    assert producer.flush(10) == 0
+    report = answer(kafka, names)
+    assert (report.requests, report.answered, report.unknown, report.malformed) == (6, 2, 2, 2)
+    assert report.first_unknown in ("1000", "x")
+    assert sorted(i for i, *_ in labels(kafka, names)) == ["5", "6"]
+
+
+def test_two_oracles_of_a_group_share_the_work(kafka, names):
+    """The second one joins while answers wait: its partitions' answers leave the first one."""
+    n = 2000
+    ids = [str(i) for i in range(n)]
+    keys = [f"key-{i}".encode() for i in range(20)]
+    ask(kafka, names, ids, keys=keys)
+    plan = OraclePlan(
+        names=names, group_id=names.prefix + "oracle", delay=Delay(4.0, "seconds"), idle_seconds=1.5
+    )
+    oracles = [Oracle(counting(n, CLASSES), plan, kafka) for _ in range(2)]
+    reports = {}
+    reading = threading.Event()
+    first = threading.Thread(
+        target=lambda: reports.update(first=oracles[0].run(lambda p: p.waiting == n and reading.set()))
+    )
+    second = threading.Thread(target=lambda: reports.update(second=oracles[1].run()))
+    first.start()
+    assert reading.wait(20)
+    second.start()
+    for thread in (first, second):
+        thread.join(60)
+        assert not thread.is_alive()
+    given = Counter(i for i, *_ in labels(kafka, names))
+    assert set(given) == set(ids)
+    assert reports["first"].answered > 0 and reports["second"].answered > 0
+    assert sum(given.values()) == reports["first"].answered + reports["second"].answered
+
+
+def test_missing_topics_are_said_first(kafka):
+    with pytest.raises(CatalogueError, match=r"topic 'absent.label-requests' does not exist"):
+        Oracle(counting(1), OraclePlan(names=TopicNames("absent.")), kafka)
