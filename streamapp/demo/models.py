@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# A tree that grows early: a tenth of 48,842 labels is little to decide splits with.
+LEARNER = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.2}
+TENTH = {"name": "count", "limit": 0.1}
+
 
 @dataclass(frozen=True)
 class DemoModel:
-    """A model key and its spec."""
+    """A model key, how it asks, and the spec for that."""
 
     key: str
     title: str
@@ -15,20 +19,20 @@ class DemoModel:
 
 
 MODELS = (
-    DemoModel("all-labels", "asks for every label", {"query": "always", "drift": "ddm"}),
+    DemoModel(
+        "all-labels",
+        "asks for every label",
+        {"learner": LEARNER, "query": "always", "drift": "ddm"},
+    ),
     DemoModel(
         "uncertainty-10",
         "asks for 10 %, where it is unsure",
-        {
-            "query": "variable_uncertainty",
-            "budget": {"name": "count", "limit": 0.1},
-            "drift": "ddm",
-        },
+        {"learner": LEARNER, "query": "variable_uncertainty", "budget": TENTH, "drift": "ddm"},
     ),
     DemoModel(
         "random-10",
         "asks for 10 %, at random",
-        {"query": "random", "budget": {"name": "count", "limit": 0.1}, "drift": "ddm"},
+        {"learner": LEARNER, "query": "random", "budget": TENTH, "drift": "ddm"},
     ),
 )
 KEYS = tuple(model.key for model in MODELS)
