@@ -10,7 +10,7 @@ from core import cephes
 from core.jit import kernel, part
 from core.observers.base import Observer
 from core.plugin import count
-from core.special import LN2, LN_SQRT_2PI, exp, log2, normal_cdf
+from core.special import LN2, LN_SQRT_2PI, log2, normal_cdf
 from core.tree import layout
 
 WEIGHT: Final = 0

@@ -120,7 +120,8 @@ def assert_same_tree(model, naive):
     for number, node in pairs:
         kind = int(tree.node_ints[number, at.NODE_KIND])
         assert_same_list(tree.masses[number], node.distribution)
-        assert tree.node_floats[number, at.NODE_ROUTED] == pytest.approx(node.routed, rel=CLOSE)
+        if not naive.options.moa:  # MOA's way of routing has no use for it
+            assert tree.node_floats[number, at.NODE_ROUTED] == pytest.approx(node.routed, rel=CLOSE)
         if node.test is None:
             assert kind == at.LEAF
             leaves += 1

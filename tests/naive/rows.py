@@ -55,7 +55,7 @@ def mixed(n=5000, seed=2, missing=0.08):
     holes = random.random(x.shape) < missing
     x[holes] = np.nan
     x[holes & (random.random(x.shape) < 0.5) & np.array([v is not None for v in attributes])] = -1.0
-    return Stream(x, y, random.choice([0.5, 1.0, 2.0, 3.0], n), attributes, 3)
+    return Stream(x, y, random.choice([0.5, 1.0, 2.0, 7.0], n), attributes, 3)
 
 
 def unknown_codes(n=4000, seed=3):

@@ -251,7 +251,8 @@ class HTree:
         tests = []
         if self.options.attributes[attribute] is None:
             tests = [("numeric", value, observer.branches(value)) for value in observer.candidates()]
-        else:
+        elif observer.seen():
+            # MOA would also split on a value that is always missing, into no branches at all.
             if not self.options.binary_splits:
                 tests.append(("multiway", 0.0, observer.multiway()))
             tests += [("binary", float(value), observer.branches(value)) for value in observer.candidates()]
