@@ -19,7 +19,7 @@ from topics.records import Command, Control, Controls, Instances, Ints32, Labels
 COMMANDS: tuple[Command, ...] = get_args(Command)
 
 
-def read_instances(batch: Batch, limits: Limits) -> Instances:  # noqa: ARG001
+def read_instances(batch: Batch, limits: Limits) -> Instances:
     """Return the instances of the batch."""
     documents, good, bad = parse(batch)
     flaws: Flaws = {}
@@ -55,7 +55,7 @@ def _member(documents: list[Document], name: str) -> list[Any]:
     return [document.get(name) for document in documents]
 
 
-def read_labels(batch: Batch, limits: Limits) -> Labels:  # noqa: ARG001
+def read_labels(batch: Batch, limits: Limits) -> Labels:
     """Return the labels of the batch."""
     documents, good, bad = parse(batch)
     flaws: Flaws = {}

@@ -44,7 +44,6 @@ _FLAGS = {
 _KINDS = {INSTANCE: "instance", LABEL: "label", PREDICTION: "prediction"}
 
 HEADER: Final = Struct("<2sBBBBHIi")
-assert HEADER.size == 16  # noqa: S101  (the layout above)
 LABEL_AT: Final = 12  # everything before it is the same for the records of a group
 DTYPES: Final = {8: "<f8", 4: "<f4"}
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from struct import Struct
-
-import numpy as np
+from struct import Struct, unpack_from
 
 from topics.codecs.flaws import Flaw
-from topics.codecs.packed.layout import DTYPES, HAS_EXPLANATION, PREDICTION, read_header
+from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, PREDICTION, read_header
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
 from topics.codecs.prediction_row import PredictionRow
 from topics.records import Predictions
@@ -48,24 +46,29 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
     header = read_header(value, PREDICTION)
     if isinstance(header, Flaw):
         raise ValueError(header.detail)
-    (version,) = _VERSION.unpack_from(value, 16)
-    probabilities = np.frombuffer(value, DTYPES[header.value_bytes], header.count, header.values_at).tolist()
+    (version,) = _VERSION.unpack_from(value, HEADER.size)
+    letter = "d" if header.value_bytes == 8 else "f"
+    probabilities = unpack_from(f"<{header.count}{letter}", value, header.values_at)
     at = header.texts_at + header.id_bytes
     name = value[header.texts_at : at].decode()
-    classes, at = _class_names(value, at, header.count)
-    label = classes[header.label] if 0 <= header.label < len(classes) else None
-    path = value[at:].decode() if header.flags & HAS_EXPLANATION else None
-    if at > len(value) or (path is None and at < len(value)):
-        message = f"{len(value)} bytes; what the header says ends at {at}"
+    classes, size = _class_names(value[at:], header.count)
+    path = value[at + size :].decode()
+    if path and not header.flags & HAS_EXPLANATION:
+        message = f"{len(value)} bytes; what the header says ends at {at + size}"
         raise ValueError(message)
+    label = classes[header.label] if 0 <= header.label < len(classes) else None
     return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, path or None)]
 
 
-def _class_names(value: bytes, at: int, count: int) -> tuple[list[str], int]:
-    names = []
+@lru_cache(maxsize=256)
+def _class_names(blob: bytes, count: int) -> tuple[list[str], int]:
+    """Return the class names at the begin of the blob, and the bytes they take; most records share theirs."""
+    names, at = [], 0
     for _ in range(count):
-        (size,) = _LENGTH.unpack_from(value, at)
-        at += _LENGTH.size
-        names.append(value[at : at + size].decode())
-        at += size
+        (size,) = _LENGTH.unpack_from(blob, at)
+        at += _LENGTH.size + size
+        if at > len(blob):
+            message = "a class name goes beyond the end of the record"
+            raise ValueError(message)
+        names.append(blob[at - size : at].decode())
     return names, at

@@ -40,7 +40,7 @@ class _Columns:
     features: list[Features]
 
 
-def read_instances(batch: Batch, limits: Limits) -> Instances:  # noqa: ARG001
+def read_instances(batch: Batch, limits: Limits) -> Instances:
     """Return the instances of the batch."""
     good, columns, bad = _read(batch, INSTANCE)
     ids = columns.ids
@@ -65,7 +65,7 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:  # noqa: ARG001
     )
 
 
-def read_labels(batch: Batch, limits: Limits) -> Labels:  # noqa: ARG001
+def read_labels(batch: Batch, limits: Limits) -> Labels:
     """Return the labels of the batch."""
     good, columns, bad = _read(batch, LABEL)
     return Labels(

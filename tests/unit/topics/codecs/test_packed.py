@@ -146,6 +146,15 @@ def test_labels() -> None:
     assert cells(decoded) == [None, None, {0: 1}, None, {0: 2}]
 
 
+def test_labels_of_equal_length_whose_texts_are_not() -> None:
+    one = packed([], kind=2, flags=19, label=2, tail=b"ab", identity=b"i") + b"cde"
+    two = packed([], kind=2, flags=19, label=3, tail=b"abc", identity=b"i") + b"de"
+    decoded = decode_labels(run_of([one, two, one]))
+    assert classes(decoded) == ["ab", "abc", "ab"]
+    assert decoded.annotators == ["cde", "de", "cde"]
+    assert decoded.ids == ["i", "i", "i"]
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
