@@ -20,6 +20,7 @@ import functools
 import hashlib
 import importlib
 import os
+import pkgutil
 import tempfile
 import time
 import warnings
@@ -99,7 +100,7 @@ def kernel(function: str, /) -> Callable[[F], F]: ...
 def kernel(function: Any, /) -> Any:
     """Compile a function: ``@kernel`` an inner one, ``@kernel("void(int64[::1])")`` an entry kernel."""
     if callable(function):
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
     signature: str = function
 
     def decorate(body: Callable[..., Any]) -> Any:
@@ -158,8 +159,10 @@ class _Entry:
 
 
 def warm() -> float:
-    """Compile all entry kernels that have been imported, or load them from the cache; return the seconds."""
+    """Compile all entry kernels of core, or load them from the cache; return the seconds."""
     start = time.perf_counter()
+    for found in pkgutil.walk_packages([str(_ROOT)], "core."):
+        importlib.import_module(found.name)
     for entry in _entries:
         entry.compile()
     return time.perf_counter() - start
