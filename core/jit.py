@@ -185,11 +185,7 @@ def _plain_words_at(address: int) -> tuple[Any, Any]:
     return words, words.view(np.float64)
 
 
-def _plain_data_of(array: Any) -> Any:
-    return array
-
-
-def _plain_row_at(array: Any, row: int) -> Any:
+def _plain_row_of(array: Any, row: int) -> Any:
     return array[row]
 
 
