@@ -13,7 +13,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from streamapp import counters
 from streamapp.answering import InstancesRun
 from streamapp.commanding import ControlsRun
 from streamapp.effects import Effects

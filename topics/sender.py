@@ -7,7 +7,10 @@ was produced and not reported is delivered once `flush` returns.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import length_hint
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -90,6 +93,40 @@ class Sender:
             except BufferError:
                 self._produce_when_there_is_room(topic, value, key, partition, timestamp)
             except KafkaException as failure:
+                message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
+                raise DeliveryError(message) from None
+        self._producer.poll(0)
+        self.check()
+
+    def send_run(
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
+    ) -> None:
+        """Produce records of one partition in order, as fast as the client can; raise what went wrong so far.
+
+        `produce_batch` would be no quicker way: it takes no timestamps and no headers.
+        """
+        produce, start = self._producer.produce, 0
+        while start < len(values):
+            rest = iter(values[start:])
+            columns: list[Iterable[Any]] = [repeat(topic), rest, keys[start:], repeat(partition)]
+            columns += [repeat(None), repeat(None), timestamps[start:]]
+            if headers is not None:
+                columns.append(headers[start:])
+            try:
+                deque(map(produce, *columns), maxlen=0)
+                start = len(values)
+            except BufferError:  # the record that found no room is the last one taken out of the iterator
+                start = len(values) - length_hint(rest) - 1
+                self._producer.poll(0.05)
+                self.check()
+            except KafkaException as failure:
+                value = values[len(values) - length_hint(rest) - 1] or b""
                 message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
                 raise DeliveryError(message) from None
         self._producer.poll(0)
