@@ -4,8 +4,8 @@
     outputs     1  2  3 │ flush 1-3 │ 4 5   6  7     what it leads to is held until the flush is over
     offsets             └───────────┴─ 3
 
-The flush waits until the broker has acknowledged every output sent before; so what is sent meanwhile would prolong
-it. What is held is bounded.
+The flush waits until the broker has acknowledged every output sent before; so what is sent meanwhile would
+prolong it. What is held is bounded.
 """
 
 from __future__ import annotations

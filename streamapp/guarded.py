@@ -18,15 +18,16 @@ class GuardedProcess:
     def __init__(
         self,
         command: Sequence[str],
-        log: Path,
+        log: Path | None,
         *,
         remove: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; `remove` is a directory that the guard deletes if we die without a word."""
+        """Start it; `log` None: its output goes where ours does; `remove` is a directory that the guard
+        deletes if we die without a word."""
         options = ["--remove", str(remove)] if remove else []
         guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py")), *options, "--"]
-        with log.open("ab") as output:
+        with contextlib.nullcontext() if log is None else log.open("ab") as output:
             self._guard = subprocess.Popen(
                 [*guard, *command],
                 stdin=subprocess.PIPE,

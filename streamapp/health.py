@@ -1,7 +1,7 @@
 """Whether this worker is alive and ready, judged from a thread that the event loop cannot hold up.
 
-*Alive*: the event loop turns, and committed offsets move while there is lag. A worker is never called dead for lag
-alone, nor while the broker does not answer: a restart would help neither.
+*Alive*: the event loop turns, and committed offsets move while there is lag. A worker is never called dead
+for lag alone, nor while the broker does not answer: a restart would help neither.
 
 *Ready*: assigned, every partition live, none stopped.
 """

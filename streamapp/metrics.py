@@ -1,55 +1,191 @@
 """Prometheus metrics of a worker process.
 
-Names follow KAFKA.md: prefix `grove_`, base units, no label that grows with the instances. The help text of each
-says whether it counts for this process only, or belongs to the models' state.
+Names follow Kafka's and Prometheus' conventions: prefix `grove_`, base units, no label whose values grow with
+the instances. Each help text ends with what it counts: `process` (starts at 0 with the worker, a replay adds
+nothing) or `model state` (what the models say of themselves, wherever they live).
 """
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+import platform
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+from typing import Final
 
-RUN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
-COMMIT_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from streamapp import counters
+from streamapp.effects import Effects
+from topics.records import RawRecords
+
+MAX_MODEL_KEYS: Final = 20  # models that get a label of their own; the others are only in the sums
+
+_RUN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
+_COMMIT_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_DELAY_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60, 600, 3600)
+
+# What a task counts that is not the outcome of a record: name in counters.py -> metric.
+_NAMES: Final = {
+    counters.MODELS_CREATED: "grove_models_created",
+    counters.MODELS_DELETED: "grove_models_deleted",
+    counters.SPLITS: "grove_tree_splits",
+    counters.FEATURES_IGNORED: "grove_features_ignored",
+    counters.VALUES_IGNORED: "grove_values_ignored",
+    counters.TIME_JUMPS: "grove_time_jumps",
+    counters.PENDING_EXPIRED: "grove_pending_expired",
+    counters.PENDING_DROPPED: "grove_pending_dropped",
+    counters.EARLY_LEARNED: "grove_early_labels_learned",
+    counters.EARLY_DECLINED: "grove_early_labels_declined",
+}
 
 
 class Metrics:
     """Everything a worker measures, in a registry of its own."""
 
     def __init__(self) -> None:
-        registry = self.registry = CollectorRegistry()
-        self.run_seconds = Histogram(
-            "grove_run_seconds",
-            "Time from a fetched run to its outputs handed to the producer (this process).",
-            buckets=RUN_BUCKETS,
-            registry=registry,
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self._build_info()
+        self._records()
+        self._driver()
+        self._model_keys: set[bytes | None] = set()
+
+    def _build_info(self) -> None:
+        info = Info("grove_build", "What runs here (process).", registry=self.registry)
+        packages = {name: metadata.version(name) for name in ("faust-streaming", "aiokafka", "numba")}
+        info.info(
+            {
+                "version": metadata.version("streamgrove"),
+                "python": platform.python_version(),
+                **{name.replace("-", "_"): version for name, version in packages.items()},
+            }
         )
-        self.partitions_stopped = Counter(
-            "grove_partitions_stopped",
-            "Partitions stopped by an unexpected error (this process).",
-            registry=registry,
+
+    def _records(self) -> None:
+        self.records = self._counter(
+            "grove_records", "Rows of records by outcome, see docs/records.md (process).", "topic", "outcome"
         )
-        self.commits_refused = Counter(
-            "grove_commits_refused",
-            "Commits refused because the group moved on (this process).",
-            registry=registry,
+        self.counted = {
+            name: self._counter(metric, f"{counters.MEANING[name].capitalize()} (process).")
+            for name, metric in _NAMES.items()
+        }
+        self.dead_letters = self._counter("grove_dlq_records", "Dead letters (process).", "reason")
+        self.label_requests = self._counter(
+            "grove_label_requests", "Label requests sent (process).", "strategy", "outcome"
         )
-        self.commit_seconds = Histogram(
+        self.drift_alerts = self._counter(
+            "grove_drift_alerts", "Drift alerts sent (process).", "detector", "level"
+        )
+        self.misplaced_keys = self._counter(
+            "grove_misplaced_keys", "Model keys met in a partition that is not murmur2's (process).", "topic"
+        )
+        self.accuracy = Gauge(
+            "grove_accuracy_ratio",
+            f"Windowed prequential accuracy, of the first {MAX_MODEL_KEYS} models evaluated (model state).",
+            ["model_key"],
+            registry=self.registry,
+        )
+        self.learn_seconds = self._seconds(
+            "grove_learn_seconds", "Decoding and learning a run of labels (process).", _RUN_BUCKETS
+        )
+        self.predict_seconds = self._seconds(
+            "grove_predict_seconds",
+            "Decoding and answering a run of instances, learning those that carry their label (process).",
+            _RUN_BUCKETS,
+        )
+        self.end_to_end_seconds = self._seconds(
+            "grove_end_to_end_seconds",
+            "From the timestamp of the newest record of a run to its outputs given to the producer (process).",
+            _DELAY_BUCKETS,
+        )
+
+    def _driver(self) -> None:
+        self.commit_seconds = self._seconds(
             "grove_commit_seconds",
-            "Duration of a commit: flush of the outputs and offsets (this process).",
-            buckets=COMMIT_BUCKETS,
-            registry=registry,
+            "Flushing the outputs and committing the offsets (process).",
+            _COMMIT_BUCKETS,
         )
-        self.state_lost = Counter(
+        self.rebalance_seconds = self._seconds(
+            "grove_rebalance_seconds",
+            "From losing partitions to all of them live (process).",
+            _COMMIT_BUCKETS,
+        )
+        self.commits_refused = self._counter(
+            "grove_commits_refused", "Commits refused because the group had moved on (process)."
+        )
+        self.partitions_stopped = self._counter(
+            "grove_partitions_stopped", "Partitions stopped by an unexpected error (process)."
+        )
+        self.state_lost = self._counter(
             "grove_state_lost",
-            "Partitions that started with new models although records were processed before (this process).",
-            registry=registry,
+            "Partitions that began with new models although records were processed before (process).",
         )
-        self.sought_back = Counter(
-            "grove_sought_back", "Fetch positions that had to be corrected (this process).", registry=registry
+        self.sought_back = self._counter(
+            "grove_sought_back", "Fetch positions that had to be corrected (process)."
         )
-        self.records_lost = Counter(
+        self.records_lost = self._counter(
             "grove_records_lost",
-            "Offsets deleted by retention before they were processed (this process).",
-            ["topic"],
-            registry=registry,
+            "Offsets that retention deleted before they were processed (process).",
+            "topic",
         )
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def _seconds(self, name: str, meaning: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, meaning, buckets=buckets, registry=self.registry)
+
+    # -- what a run adds ------------------------------------------------------------------------------------
+
+    def computed(self, source: str, seconds: float) -> None:
+        """Note how long the task took for a run."""
+        (self.learn_seconds if source == "labels" else self.predict_seconds).observe(seconds)
+
+    def sent(self, raw: RawRecords, effects: Effects) -> None:
+        """Count what a run has led to."""
+        for name, n in effects.counts.items():
+            if name in self.counted:
+                self.counted[name].inc(n)
+            else:
+                self.records.labels(*name.split(".", 1)).inc(n)
+        for reason, n in Tally(str(letter.reason) for letter in effects.dead_letters).items():
+            self.dead_letters.labels(reason).inc(n)
+        for requests in effects.requests:
+            for strategy, n in Tally(requests.requests.strategies).items():
+                self.label_requests.labels(strategy, "sent").inc(n)
+        for _, alert in effects.alerts:
+            self.drift_alerts.labels(alert.detector, alert.level).inc()
+        for record, evaluation in effects.evaluations:
+            self._evaluated(raw.keys[record], evaluation.accuracy_windowed)
+        self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
+
+    def _evaluated(self, key: bytes | None, accuracy: float) -> None:
+        if key not in self._model_keys:
+            if len(self._model_keys) == MAX_MODEL_KEYS:
+                return
+            self._model_keys.add(key)
+        self.accuracy.labels((key or b"").decode("utf-8", "replace")).set(accuracy)
+
+    def watch(self, gauges: Callable[[], Iterable[Metric]]) -> None:
+        """Add gauges that are read when somebody asks."""
+        self.registry.register(_Watched(gauges))
+
+
+class _Watched(prometheus_client.registry.Collector):
+    def __init__(self, gauges: Callable[[], Iterable[Metric]]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._gauges()
+
+
+def gauge(name: str, meaning: str, values: Iterable[tuple[tuple[str, ...], float]], *labels: str) -> Metric:
+    """Return a gauge with its values by label."""
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for label_values, value in values:
+        family.add_metric(label_values, value)
+    return family

@@ -3,20 +3,21 @@
 After an outage polls would answer an hour of instances before they read one label. So each input topic of a
 partition has a bounded read-ahead here, and the next run comes from the topic whose head is the oldest:
 
-    controls    ──●────────────────────      topics in causal order: a control comes before the instances it is
-    instances   ──●●●●●●●●●●●●●●●●●●●●●      for, an instance before its label
+    controls    ──●────────────────────      topics in causal order: a control comes before the instances it
+    instances   ──●●●●●●●●●●●●●●●●●●●●●      is for, an instance before its label
     labels      ─────────●──●───●──────
                          └─ head + input.skew.ms: so far may `instances` run ahead of `labels`
 
-A run goes up to the heads of the other topics. It may pass the head of a topic that stands *later* in the causal
-order by `input.skew.ms` (bigger runs), never that of an earlier one: else labels would overtake their instances.
+A run goes up to the heads of the other topics. It may pass the head of a topic that stands *later* in the
+causal order by `input.skew.ms` (bigger runs), never that of an earlier one: else labels would overtake their
+instances.
 
-A topic that is empty here holds the others back while the broker has records of it that were not fetched yet, or
-has not said whether it has. `max.task.idle.ms` is Kafka Streams': 0 waits only for what is already at the broker,
-more waits so long for records that a producer may still send, -1 does not wait at all.
+A topic that is empty here holds the others back while the broker has records of it that were not fetched yet,
+or has not said whether it has. `max.task.idle.ms` is Kafka Streams': 0 waits only for what is already at the
+broker, more waits so long for records that a producer may still send, -1 does not wait at all.
 
-Pure: no clock, no broker. Offsets and positions are counted as aiokafka does: a position is the offset of the next
-record to fetch, and it moves past transaction markers, aborted batches and compaction holes.
+Pure: no clock, no broker. Offsets and positions are counted as aiokafka does: a position is the offset of the
+next record to fetch, and it moves past transaction markers, aborted batches and compaction holes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The directory of one worker, `<state.dir>/<group.instance.id>`, and the lock that makes it this worker's alone."""
+"""The directory of one worker, `<state.dir>/<group.instance.id>`, and the lock that makes it this worker's
+alone.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,8 @@ def default_instance(number: int) -> str:
 class StateDirectory:
     """A worker's directory, locked while it is open.
 
-    The lock is the operating system's (`flock`): it is gone with the process, however that ends. The file's text
-    is the process id of the holder, for the message of whoever comes second.
-    """
+    The lock is the operating system's (`flock`): it is gone with the process, however that ends. The file's
+    text is the process id of the holder, for the message of whoever comes second."""
 
     def __init__(self, root: Path, instance: str) -> None:
         self.path = root / instance
@@ -37,7 +38,10 @@ class StateDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("a+", encoding="ascii")
         except OSError as error:
-            message = f"state.dir={self.path.parent} must be a directory that can be written: {error.strerror}; choose another"
+            message = (
+                f"state.dir={self.path.parent} must be a directory that can be written: {error.strerror}; "
+                "choose another"
+            )
             raise SettingsError(message) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,8 +50,8 @@ class StateDirectory:
             holder = lock.read().strip() or "unknown"
             lock.close()
             message = (
-                f"group.instance.id={self._instance} must be used by one process at a time; process {holder} holds "
-                f"{self.path}: stop it or choose another name"
+                f"group.instance.id={self._instance} must be used by one process at a time; process {holder} "
+                f"holds {self.path}: stop it or choose another name"
             )
             raise SettingsError(message) from None
         lock.truncate(0)

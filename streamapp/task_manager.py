@@ -7,8 +7,9 @@
 At least once: offsets are committed only after every output of the records before them is acknowledged. If an
 output cannot be delivered nothing is committed past it: the worker ends, and the records are processed again.
 
-State lives in memory. A partition that leaves and comes back keeps its task if its committed offsets are the ones
-the task stands at; else it starts with new models, which is said in the log and counted (`grove_state_lost_total`).
+State lives in memory. A partition that leaves and comes back keeps its task if its committed offsets are the
+ones the task stands at; else it starts with new models, which is said in the log and counted
+(`grove_state_lost_total`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ class Processor(Outputs, Protocol):
 
     def new_task(self, partition: int) -> Any:
         """Return a task with new models."""
+
+    def drop_task(self, task: Any) -> None:
+        """Give up a task."""
 
     def compute(self, task: Any, run: Run) -> Any:
         """Return the effects of a run; raise what our own code does wrong."""
@@ -124,7 +128,6 @@ class TaskManager:
             delivery.finish()
 
     def _process(self, number: int, partition: Partition, run: Run) -> None:
-        started = self._clock()
         try:
             effects = self._processor.compute(partition.task, run)
         except Exception as error:  # a bug of ours: what it left of the state is not to be trusted
@@ -132,24 +135,15 @@ class TaskManager:
             return
         self._commits.send(run, effects)
         self.moved(number, run.topic, run.position)
-        self._metrics.run_seconds.observe(self._clock() - started)
 
     def _stop(self, number: int, partition: Partition, run: Run, error: Exception) -> None:
-        first, last = run.raw.offsets[0], run.raw.offsets[-1]
-        partition.stopped = f"{type(error).__name__} in {run.topic} offsets {first} to {last}"
+        partition.stopped = str(error)  # names topic, partition, offset and model key
         partition.live = False
         self.source.drop(number)
         self._health.partitions[number] = f"stopped: {partition.stopped}"
         self._metrics.partitions_stopped.inc()
         logger.error(
-            "partition %d is stopped: an unexpected error in topic %s, offsets %d to %d: %s; the other partitions go "
-            "on. Start the worker anew once it is mended, or set processing.exception.handler=dead-letter",
-            number,
-            run.topic,
-            first,
-            last,
-            error,
-            exc_info=error,
+            "partition %d is stopped, the others go on: %s", number, error, exc_info=error.__cause__ or error
         )
 
     def moved(self, partition: int, topic: str, position: int) -> None:
@@ -217,7 +211,8 @@ class TaskManager:
     def assigned(self, partitions: Iterable[int]) -> None:
         """Forget the tasks of partitions that are not ours any more; the others are not live yet."""
         keep = set(partitions)
-        self.partitions = {number: state for number, state in self.partitions.items() if number in keep}
+        for number in self.partitions.keys() - keep:
+            self._processor.drop_task(self.partitions.pop(number).task)
         for state in self.partitions.values():
             state.live = False
         self._health.partitions = dict.fromkeys(sorted(keep), "restoring")
@@ -234,10 +229,12 @@ class TaskManager:
         if not new:
             self._metrics.state_lost.inc()
             logger.warning(
-                "partition %d starts with new models at %s: what was learned before is lost (state is in memory)",
+                "partition %d starts with new models at %s: what was learned is lost (it was in memory)",
                 partition,
                 dict(positions),
             )
+        if state is not None:
+            self._processor.drop_task(state.task)
         task = self._processor.new_task(partition)
         self.partitions[partition] = Partition(task, dict(positions), dict(positions))
 
@@ -279,7 +276,7 @@ class TaskManager:
         if position < first:
             self._metrics.records_lost.labels(topic).inc(first - position)
             logger.error(
-                "topic %s partition %d: offsets %d to %d were deleted by retention before they were processed",
+                "topic %s partition %d: offsets %d to %d were deleted by retention before they were read",
                 topic,
                 partition,
                 position,
@@ -287,8 +284,8 @@ class TaskManager:
             )
         else:
             logger.error(
-                "topic %s partition %d: offset %d is behind the end %d of the log (was it truncated or made anew?); "
-                "starting over at %d",
+                "topic %s partition %d: offset %d is behind the end %d of the log (was it truncated or made "
+                "anew?); starting over at %d",
                 topic,
                 partition,
                 position,

@@ -16,11 +16,11 @@ from streamapp.errors import SettingsError
 from streamapp.health import Health
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
-
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.transport.application import App
+from streamapp.warming import warm_kernels
 from topics import admin
 from topics.cluster import Cluster
 from topics.definitions import TopicNames
@@ -40,10 +40,14 @@ def run_worker(settings: Settings) -> int:
     with StateDirectory(settings.state_dir, instance):
         partitions = check_topics(settings)
         check_port(settings)
+        # Kernels are loaded only now: what is wrong with settings or topics is said at once.
+        from streamapp.pipeline import Pipeline
+
+        logger.info("kernels are ready after %.1f s", warm_kernels())
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        processor: Any = None
+        processor = Pipeline(settings, metrics, partitions=partitions)
         app = create_app(settings, instance, processor=processor, metrics=metrics, health=health)
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
         gc.set_threshold(*GC_THRESHOLDS)
@@ -105,7 +109,7 @@ def check_port(settings: Settings) -> None:
             probe.bind((settings.web_host, settings.web_port))
         except OSError as error:
             message = (
-                f"web.port={settings.web_port} must be free at web.host={settings.web_host}: {error.strerror}; "
-                "choose another port"
+                f"web.port={settings.web_port} must be free at web.host={settings.web_host}: "
+                f"{error.strerror}; choose another port"
             )
             raise SettingsError(message) from error

@@ -1,8 +1,9 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
 """Fetched record batches as columns, without an object per record on the way.
 
-aiokafka makes a `ConsumerRecord` of every record (1.1 µs); its compiled batch decoder alone needs a fraction of
-that. So what its fetcher buffered (`FetchResult`) is decoded here batch by batch, with the same rules for aborted
-transactions, control batches and compaction holes as `aiokafka.consumer.fetcher.PartitionRecords`.
+aiokafka makes a `ConsumerRecord` of every record (1.1 µs); its compiled batch decoder alone needs a fraction
+of that. So what its fetcher buffered (`FetchResult`) is decoded here batch by batch, with the same rules for
+aborted transactions, control batches and compaction holes as `aiokafka.consumer.fetcher.PartitionRecords`.
 """
 
 from __future__ import annotations

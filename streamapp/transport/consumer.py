@@ -3,15 +3,16 @@
 Group membership, assignor, recovery and agents stay Faust's. What differs:
 
 - `_drain_messages` hands out runs (`streamapp.runs`), one event each, and waits until each is processed;
-- a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all queues
-  when it resumes, so whatever is fetched earlier would be lost;
-- offsets are committed by the task manager, with the generation that processed the records; Faust's acks are off.
+- a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all
+  queues when it resumes, so whatever is fetched earlier would be lost;
+- offsets are committed by the task manager, with the generation that processed the records; Faust's acks are
+  off.
 """
 
 from __future__ import annotations
 
-import logging
 import asyncio
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any, cast
@@ -56,7 +57,7 @@ class Consumer(driver.Consumer):
                 if self.flow_active:
                     await self._turn()
                 else:
-                    await self.wait(self.can_resume_flow)
+                    await self.can_resume_flow.wait()  # Faust cancels us when it stops
         except (asyncio.CancelledError, ConsumerStoppedError):
             if not self.app.should_stop:
                 raise
@@ -67,13 +68,13 @@ class Consumer(driver.Consumer):
         runs = [(partition, run) for partition, order in self._orders.items() if (run := order.next_run(now))]
         tick = None if runs else self.manager.tick_due(now)
         busy = bool(runs) or tick is not None
-        timeout = 0.0 if busy else min(IDLE_POLL, self.manager.seconds_to_tick(now))
+        patience = 0.0 if busy else min(IDLE_POLL, self.manager.seconds_to_tick(now))
         wanted = {
             TP(ahead.topic, partition): ahead.position
             for partition, order in self._orders.items()
             for ahead in order.wanted()
         }
-        fetching = asyncio.ensure_future(self._thread.take(wanted, timeout))
+        fetching = asyncio.ensure_future(self._thread.take(wanted, patience))
         try:
             for partition, run in runs:
                 await self._deliver(epoch, partition, run)
@@ -92,8 +93,9 @@ class Consumer(driver.Consumer):
         tp = TP(topic, partition)
         generation = self.app.consumer_generation_id
         message = ConsumerMessage(
-            topic, partition, offset, None, 0, None, None, delivery, None, 0, 0, tp, generation_id=generation
+            topic, partition, offset, 0.0, 0, None, None, b"", None, 0, 0, tp, generation_id=generation
         )
+        message.value = cast(Any, delivery)  # Faust says bytes; the schema passes it through
         await self.callback(message)
         await delivery.done
 

@@ -1,15 +1,16 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
 """The consumer's thread: fetching columns, committing with the generation that owns the work, seeking.
 
-Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never lost
-between aiokafka and us because *positions* are compared, not record offsets (which have gaps: transaction markers,
-aborted batches, compaction): before a fetch aiokafka's position of a partition must equal ours, afterwards ours is
-aiokafka's. What differs is sought back.
+Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never
+lost between aiokafka and us because *positions* are compared, not record offsets (which have gaps:
+transaction markers, aborted batches, compaction): before a fetch aiokafka's position of a partition must
+equal ours, afterwards ours is aiokafka's. What differs is sought back.
 """
 
 from __future__ import annotations
 
-import logging
 import asyncio
+import logging
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,8 +34,9 @@ from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode
 
-# While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and so that
-# the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker in flight).
+# While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
+# so that the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker
+# in flight).
 FLOW_WAIT_MS = 10
 FLOW_MIN_BYTES = 1 << 16
 
@@ -42,12 +44,14 @@ _T = TypeVar("_T")
 
 
 class CommitRefusedError(Exception):
-    """The group has moved on: what was to be committed will be processed again by the partition's next owner."""
+    """The group has moved on: what was to be committed will be processed again by the partition's next
+    owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """An incarnation in the group. A static member that restarts keeps the generation but not the member id."""
+    """An incarnation in the group. A static member that restarts keeps the generation but not the member
+    id."""
 
     generation: int
     member: str
@@ -109,7 +113,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
     async def _in_thread(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run `work` in this thread's loop. Not through Faust's queue: its two workers may both be waiting."""
+        """Run `work` in this thread's loop. Not through Faust's queue: its two workers may both be
+        waiting."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
 
     @property
@@ -125,9 +130,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     # -- fetch ----------------------------------------------------------------------------------------------
 
-    async def take(self, wanted: Mapping[TP, int], timeout: float) -> Fetched:
-        """Return what there is of the wanted partitions (partition -> our position), waiting up to `timeout` s."""
-        return await self._in_thread(self._take(wanted, timeout))
+    async def take(self, wanted: Mapping[TP, int], patience: float) -> Fetched:
+        """Return what there is of the wanted partitions (partition -> our position), waiting up to `timeout`
+        s."""
+        return await self._in_thread(self._take(wanted, patience))
 
     def interrupt(self) -> None:
         """Let a `take` that waits return: what is wanted has changed."""
@@ -139,13 +145,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         for waiter in list(fetcher._fetch_waiters):
             fetcher._notify(waiter)
 
-    async def _take(self, wanted: Mapping[TP, int], timeout: float) -> Fetched:
+    async def _take(self, wanted: Mapping[TP, int], patience: float) -> Fetched:
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
         if consumer._closed or fetcher._closed:
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = self._drain(fetcher, wanted)
             while not (fetched.columns or fetched.out_of_range or self._interrupted):
@@ -160,7 +166,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.cancel()
                 fetched = self._drain(fetcher, wanted)
         self._interrupted = False
-        self._flowing = bool(fetched.columns) or timeout == 0
+        self._flowing = bool(fetched.columns) or patience == 0
         return fetched
 
     def _drain(self, fetcher: Any, wanted: Mapping[TP, int]) -> Fetched:
@@ -219,7 +225,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 consumer._fetcher.seek_to(TopicPartition(*tp), position)
 
     async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
-        """Commit as the member that processed the records; raise CommitRefusedError if we are no longer it."""
+        """Commit as the member that processed the records; raise CommitRefusedError if we are no longer
+        it."""
         await self._in_thread(self._commit_as(membership, offsets))
 
     async def _commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
@@ -227,7 +234,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         request = {TopicPartition(*tp): OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
         while True:
             await coordinator.ensure_coordinator_known()
-            # aiokafka would send a retry with whatever generation it has by then, for partitions not ours any more
+            # aiokafka would send a retry with whatever generation it has by then, for partitions not ours any
+            # more
             if self.membership != membership:
                 msg = f"generation {membership.generation} is over"
                 raise CommitRefusedError(msg)

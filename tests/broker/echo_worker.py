@@ -1,7 +1,8 @@
 """A worker whose task answers every record with its topic, offset and place in the order of processing.
 
-`python -m tests.broker.echo_worker`, settings from the environment. What it writes to `predictions` (partition of
-the record, key of the record) is JSON: {"source", "offset", "timestamp", "n", "value"}; n counts the records of the task.
+`python -m tests.broker.echo_worker`, settings from the environment. What it writes to `predictions`
+(partition of the record, key of the record) is JSON: {"source", "offset", "timestamp", "n", "value"}; n
+counts the records of the task.
 """
 
 import asyncio

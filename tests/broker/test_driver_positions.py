@@ -1,4 +1,6 @@
-"""Logs whose offsets have gaps: transaction markers, aborted batches, compaction. Nothing is lost, the lag reaches 0."""
+"""Logs whose offsets have gaps: transaction markers, aborted batches, compaction. Nothing is lost, the lag
+reaches 0.
+"""
 
 import random
 from pathlib import Path
@@ -43,7 +45,9 @@ def test_aborted_records_are_skipped_and_markers_do_not_hold_the_lag(broker: Bro
     assert sorted(echo["value"] for echo in place.read(place.names.predictions)) == sorted(expected)
 
 
-def test_an_open_transaction_on_one_topic_does_not_hold_back_the_others(broker: Broker, tmp_path: Path) -> None:
+def test_an_open_transaction_on_one_topic_does_not_hold_back_the_others(
+    broker: Broker, tmp_path: Path
+) -> None:
     place = Installation(broker.bootstrap_servers, "open.", 1, tmp_path)
     pending = transactional(place, "open-1")
     pending.begin_transaction()
@@ -71,7 +75,9 @@ def test_holes_of_compaction_are_not_taken_for_losses(broker: Broker, tmp_path: 
         producer.produce(place.names.instances, str(i).encode() + b"." * 1000, f"key-{i % 10}".encode(), 0)
         if i % 1000 == 999:
             assert producer.flush(30) == 0
-    wait_until(lambda: surviving(place) < n, 90, lambda: f"{surviving(place)} records: nothing was compacted", 1.0)
+    wait_until(
+        lambda: surviving(place) < n, 90, lambda: f"{surviving(place)} records: nothing was compacted", 1.0
+    )
     left = surviving(place)
     with place.worker("w") as worker:
         worker.wait_until_ready()
@@ -101,7 +107,8 @@ def compact(place: Installation, topic: str) -> None:
         "delete.retention.ms": "0",
     }
     entries = [
-        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
     client = AdminClient({"bootstrap.servers": place.servers})
@@ -109,7 +116,9 @@ def compact(place: Installation, topic: str) -> None:
         done.result(10)
 
 
-def test_records_deleted_by_retention_before_they_were_read_are_reported(broker: Broker, tmp_path: Path) -> None:
+def test_records_deleted_by_retention_before_they_were_read_are_reported(
+    broker: Broker, tmp_path: Path
+) -> None:
     place = Installation(broker.bootstrap_servers, "deleted.", 1, tmp_path)
     producer = place.producer()
     for i in range(100):

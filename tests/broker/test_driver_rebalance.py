@@ -1,4 +1,6 @@
-"""Workers come, go and die while records flow; the broker goes away. Nothing is lost, the order of a partition stays."""
+"""Workers come, go and die while records flow; the broker goes away. Nothing is lost, the order of a
+partition stays.
+"""
 
 import itertools
 import threading

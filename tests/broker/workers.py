@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -92,7 +91,7 @@ class Installation:
             done.result(10)
 
     def read(self, topic: str) -> list[dict[str, Any]]:
-        """Everything on a topic (read_committed) as dicts, with `partition` and `key`, in log order per partition."""
+        """Everything on a topic as dicts, with `partition` and `key`, in log order per partition."""
         return [
             {"partition": message.partition(), "key": message.key(), **orjson.loads(message.value())}
             for message in self.raw(topic)
@@ -174,7 +173,11 @@ class WorkerProcess:
 
     def metric(self, name: str) -> float:
         """Sum of a metric over its labels."""
-        lines = [line for line in self.page("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{"))]
+        lines = [
+            line
+            for line in self.page("/metrics")[1].splitlines()
+            if line.startswith((name + " ", name + "{"))
+        ]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def wait_until_ready(self) -> None:

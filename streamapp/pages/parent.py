@@ -1,0 +1,123 @@
+"""The pages of a parent of several workers: `/livez` of itself, `/readyz` of all, `/metrics` of their
+processes.
+"""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+
+from streamapp.health import Check
+from streamapp.pages.checks import answer
+from streamapp.settings import Settings
+
+WORKER_SECONDS = 2.0  # a worker's page is waited for
+
+
+class Worker(Protocol):
+    """A child of the parent, as far as the pages show it."""
+
+    settings: Settings
+    process: Any
+    restarts: int
+
+    @property
+    def name(self) -> str:
+        """The worker's name."""
+
+
+class ParentPages:
+    """A server in threads of its own, while the block lasts."""
+
+    def __init__(self, settings: Settings, workers: Sequence[Worker]) -> None:
+        self._server = ThreadingHTTPServer((settings.web_host, settings.web_port), _Handler)
+        self._server.daemon_threads = True
+        self._server.workers = workers  # type: ignore[attr-defined]
+        self._thread = threading.Thread(target=self._server.serve_forever, name="pages", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:  # noqa: N802 - the name is the standard library's
+        workers: Sequence[Worker] = self.server.workers  # type: ignore[attr-defined]
+        asked = urlsplit(self.path)
+        verbose = "verbose" in asked.query
+        if asked.path == "/livez":
+            status, text = answer("livez", [Check("parent", True, "")], verbose=verbose)
+        elif asked.path == "/readyz":
+            status, text = answer("readyz", [ready(worker) for worker in workers], verbose=verbose)
+        elif asked.path == "/metrics":
+            self._reply(200, generate_latest(metrics(workers)), CONTENT_TYPE_LATEST)
+            return
+        else:
+            status, text = 404, "not found; there are /livez, /readyz and /metrics\n"
+        self._reply(status, text.encode(), "text/plain; charset=utf-8")
+
+    def _reply(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the standard library's
+        """Do not log what is asked."""
+
+
+def ready(worker: Worker) -> Check:
+    """Ask a worker whether it is ready."""
+    host = f"[{worker.settings.web_host}]" if ":" in worker.settings.web_host else worker.settings.web_host
+    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - where it listens, not us
+    try:
+        with urllib.request.urlopen(  # noqa: S310 - a URL of our own
+            f"http://{host}:{worker.settings.web_port}/readyz", timeout=WORKER_SECONDS
+        ) as page:
+            return Check(worker.name, page.status == 200, "")
+    except urllib.error.HTTPError as error:
+        failed = [
+            line for line in error.read().decode("utf-8", "replace").splitlines() if line.startswith("[-]")
+        ]
+        return Check(worker.name, False, "; ".join(failed))
+    except OSError as error:
+        return Check(worker.name, False, f"does not answer ({error})")
+
+
+def metrics(workers: Sequence[Worker]) -> CollectorRegistry:
+    """Return which workers run and how often they were started anew."""
+    registry = CollectorRegistry()
+    up = Gauge(
+        "grove_worker_up", "Whether the worker's process runs (process).", ["instance"], registry=registry
+    )
+    restarts = Gauge(
+        "grove_worker_restarts",
+        "How often the parent started it anew (process).",
+        ["instance"],
+        registry=registry,
+    )
+    for worker in workers:
+        up.labels(worker.name).set(worker.process is not None and worker.process.status is None)
+        restarts.labels(worker.name).set(worker.restarts)
+    return registry
