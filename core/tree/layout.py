@@ -20,6 +20,7 @@ address; a node record of a two-class tree is 1.5 cache lines.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -169,12 +170,12 @@ class TreeShape:
     @property
     def nominal_at(self) -> int:
         """First word of the nominal statistics in a leaf record."""
-        return self.numeric_at + int(np.prod(self.numeric))
+        return self.numeric_at + math.prod(self.numeric)
 
     @property
     def leaf_stride(self) -> int:
         """Words of a leaf record."""
-        return self.nominal_at + int(np.prod(self.nominal))
+        return self.nominal_at + math.prod(self.nominal)
 
     @property
     def leaves_at(self) -> int:
