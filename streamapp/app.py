@@ -6,12 +6,13 @@ from typing import Any
 
 from streamapp import transport
 from streamapp.agents import add_agent
+from streamapp.gauges import manager_gauges
 from streamapp.health import Health
 from streamapp.metrics import Metrics
 from streamapp.pages import add_pages
 from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments
-from streamapp.task_manager import Processor, TaskManager
+from streamapp.task_manager import TaskManager
 from streamapp.transport.application import App, Wiring
 from streamapp.transport.schema import DeliverySchema
 from topics.definitions import TopicNames
@@ -26,13 +27,12 @@ FETCH = {
 
 
 def create_app(
-    settings: Settings, instance: str, *, processor: Processor, metrics: Metrics, health: Health
+    settings: Settings, instance: str, *, manager: TaskManager, metrics: Metrics, health: Health
 ) -> App:
-    """Return the app of worker `instance`: driver, agent and pages around `processor`."""
+    """Return the app of worker `instance`: driver, agent and pages around its task manager."""
     transport.register()
     names = TopicNames(settings.topics_prefix)
     sources = (names.controls, names.instances, names.labels)  # causal order
-    manager = TaskManager(processor, metrics, health, commit_interval=settings.commit_interval_ms / 1000)
     app = App(
         **faust_arguments(settings, instance),
         env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
@@ -59,6 +59,7 @@ def create_app(
     )
     # acks=False: what is processed and what may be committed is the task manager's knowledge, not Faust's.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
+    metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
     add_pages(app, health, metrics.registry)
     return app
 

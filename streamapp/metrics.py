@@ -99,7 +99,7 @@ class Metrics:
         )
         self.end_to_end_seconds = self._seconds(
             "grove_end_to_end_seconds",
-            "From the timestamp of the newest record of a run to its outputs given to the producer (process).",
+            "From the newest record of a run (its timestamp) to its outputs at the producer (process).",
             _DELAY_BUCKETS,
         )
 

@@ -52,6 +52,10 @@ class Source(Protocol):
     membership: Membership | None
     epoch: int
 
+    @property
+    def broker_reachable(self) -> bool:
+        """Whether the broker answers, as far as is known."""
+
     async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
         """Commit offsets of records that were processed as `membership`."""
 
@@ -105,11 +109,13 @@ class TaskManager:
         self._committing: asyncio.Task[None] | None = None
         self._failed = False  # outputs were lost: nothing may be committed any more
         self._log_ends: dict[TP, int] = {}  # of the live partitions, when the broker last answered
+        self._revoked_at: float | None = None
         self._lock = asyncio.Lock()
 
     def attach(self, consumer: Source) -> None:
         """Get to know the driver's consumer."""
         self.source = consumer
+        self._health.broker_reachable = lambda: consumer.broker_reachable
 
     # -- processing -----------------------------------------------------------------------------------------
 
@@ -242,12 +248,16 @@ class TaskManager:
         """Note that the records of a partition are being fetched."""
         self.partitions[partition].live = True
         self._health.partitions[partition] = LIVE
+        if self._revoked_at is not None and all(state.live for state in self.partitions.values()):
+            self._metrics.rebalance_seconds.observe(self._clock() - self._revoked_at)
+            self._revoked_at = None
         logger.info("partition %d is live", partition)
 
     def revoked(self) -> None:
         """Note that the group takes the partitions away; what comes back will be assigned again."""
         self._health.assigned = False
         self._health.partitions = {}
+        self._revoked_at = self._clock()
 
     # -- what the driver noticed ----------------------------------------------------------------------------
 

@@ -13,12 +13,14 @@ import faust
 
 from streamapp.app import create_app
 from streamapp.errors import SettingsError
+from streamapp.gauges import task_gauges
 from streamapp.health import Health
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
+from streamapp.task_manager import TaskManager
 from streamapp.transport.application import App
 from streamapp.warming import warm_kernels
 from topics import admin
@@ -48,7 +50,9 @@ def run_worker(settings: Settings) -> int:
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         processor = Pipeline(settings, metrics, partitions=partitions)
-        app = create_app(settings, instance, processor=processor, metrics=metrics, health=health)
+        manager = TaskManager(processor, metrics, health, commit_interval=settings.commit_interval_ms / 1000)
+        metrics.watch(lambda: task_gauges(manager))
+        app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
         gc.set_threshold(*GC_THRESHOLDS)
         return run_app(app, loop, health)

@@ -21,6 +21,7 @@ from streamapp.runs import Run
 from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
+from streamapp.task_manager import TaskManager
 from streamapp.worker import check_port, check_topics, run_app
 from topics.definitions import TopicNames
 
@@ -41,6 +42,9 @@ class Echo:
 
     def new_task(self, partition: int) -> dict[str, int]:
         return {"n": 0}
+
+    def drop_task(self, task: dict[str, int]) -> None:
+        """Nothing is held for it."""
 
     def compute(self, task: dict[str, int], run: Run) -> list[dict[str, Any]]:
         raw, echoes = run.raw, []
@@ -82,7 +86,10 @@ def main() -> int:
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        app = create_app(settings, instance, processor=Echo(settings), metrics=metrics, health=health)
+        manager = TaskManager(
+            Echo(settings), metrics, health, commit_interval=settings.commit_interval_ms / 1000
+        )
+        app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         return run_app(app, loop, health)
 
 

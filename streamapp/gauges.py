@@ -1,0 +1,55 @@
+"""What is read when somebody asks for `/metrics`: lag, models and pending instances of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import Metric
+
+from streamapp.health import Health
+from streamapp.metrics import gauge
+from streamapp.task_manager import TaskManager
+
+if TYPE_CHECKING:
+    from streamapp.task import Task  # compiled kernels: not for who only looks
+
+
+def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator[Metric]:
+    """Yield the gauges of the driver and of the task manager."""
+    lags = [((group, tp.topic, str(tp.partition)), float(lag)) for tp, lag in manager.lags().items()]
+    yield gauge(
+        "kafka_consumergroup_lag",
+        "Offsets of a live partition that are not committed, up to the last stable one (process).",
+        lags,
+        "consumergroup",
+        "topic",
+        "partition",
+    )
+    states = [state.partition(":")[0] for state in list(health.partitions.values())]
+    yield gauge(
+        "grove_partitions",
+        "Assigned partitions by state (process).",
+        [((state,), float(states.count(state))) for state in ("live", "restoring", "stopped")],
+        "state",
+    )
+
+
+def task_gauges(manager: TaskManager) -> Iterator[Metric]:
+    """Yield the gauges of what the tasks hold."""
+    tasks: list[Task] = [state.task for state in list(manager.partitions.values())]
+    sums = (
+        ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
+        (
+            "grove_pending_instances",
+            "Instances that wait for their label (model state).",
+            sum(t.pending.waiting for t in tasks),
+        ),
+        (
+            "grove_early_labels",
+            "Labels that wait for their instance (model state).",
+            sum(t.early_labels for t in tasks),
+        ),
+    )
+    for name, meaning, value in sums:
+        yield gauge(name, meaning, [((), float(value))])
