@@ -21,7 +21,7 @@ import numpy as np
 from core.budgets import base as budgets
 from core.drift import base as drift
 from core.evaluation import judge
-from core.jit import kernel, part, row_of, words_at
+from core.jit import kernel, part, prefetch, row_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
 from core.queries import base as queries
@@ -61,6 +61,9 @@ CURSOR_PHASE: Final = 1
 CURSOR_TREE: Final = 2  # of a due leaf or missing branch: first word of its tree,
 CURSOR_NODE: Final = 3  # first word of its node record
 CURSOR_WORDS: Final = 4
+
+AHEAD: Final = 8  # rows
+LINES: Final = 16  # of 64 bytes
 
 _SIGNATURE = (
     "int64(int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
@@ -150,6 +153,19 @@ def learn(
 
 
 @kernel
+def look_ahead(addresses: Any, model: Any, row: int) -> None:
+    """Ask for the first cache lines of the model that comes a few rows later, if it is another one.
+
+    Ten thousand models do not fit a core's cache; a small model lies in these lines altogether.
+    """
+    later = row + AHEAD
+    if later < len(model) and model[later] != model[row]:
+        address = addresses[model[later]]
+        for line in range(LINES):
+            prefetch(address + 64 * line)
+
+
+@kernel
 def notice(plan: Any, ints: Any, label: int, x: Any) -> None:
     """Take note of a class and of values of open attributes that the model has not learned before."""
     if ints[at.MODEL_CLASSES] <= label:
@@ -192,6 +208,7 @@ def run(
     scratch, opinions = row_of(workspace, 0), row_of(workspace, 1)
     reason = END
     while row < n and reason == END:
+        look_ahead(addresses, model, row)
         ints, floats = words_at(addresses[model[row]])
         plan, knobs = words_at(plans[model[row]])
         record, y, w = row_of(x, row), np.int64(label[row]), weight[row]
