@@ -10,6 +10,8 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -22,15 +24,18 @@ import moa.classifiers.core.conditionaltests.InstanceConditionalTest;
 import moa.classifiers.core.conditionaltests.NumericAttributeBinaryTest;
 import moa.classifiers.core.conditionaltests.NominalAttributeMultiwayTest;
 import moa.classifiers.trees.HoeffdingTree;
+import moa.core.Example;
+import moa.core.InstanceExample;
 import moa.core.Measurement;
 import moa.core.Utils;
+import moa.evaluation.WindowClassificationPerformanceEvaluator;
 
 /**
  * Test-then-train of MOA's HoeffdingTree over instances that are already in memory.
  *
  * The one argument names a properties file: columns (little-endian float64, attributes then class, then weight),
- * records, attributes ("n" or the number of values, separated by commas), classes, options, repeats; and, to
- * trace the last repeat, predictions (int32 a record) and splits (a line a split: record, attribute, test).
+ * records, attributes ("n" or the number of values, separated by commas), classes, options, repeats, evaluated
+ * (whether MOA's evaluator is part of the job); and, for a trace, predictions (int32 a record) and splits (a line a split: record, attribute, test).
  * Prints one JSON object.
  */
 public final class Prequential {
@@ -62,6 +67,9 @@ public final class Prequential {
             return super.newSplitNode(test, weights, size);
         }
     }
+
+    /** CPU time of this thread: what else runs on the machine does not count. */
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private Prequential() {
     }
@@ -126,6 +134,35 @@ public final class Prequential {
         return tree;
     }
 
+    /** Predict and train, counting hits: the learner alone. */
+    private static long count(HoeffdingTree tree, Instance[] rows) {
+        long correct = 0;
+        for (Instance row : rows) {
+            if (Utils.maxIndex(tree.getVotesForInstance(row)) == (int) row.classValue()) {
+                correct++;
+            }
+            tree.trainOnInstance(row);
+        }
+        return correct;
+    }
+
+    /** Predict, evaluate and train, with the evaluator of MOA's EvaluatePrequential: what that task does. */
+    private static long evaluate(HoeffdingTree tree, Example<Instance>[] examples, InstancesHeader header) {
+        WindowClassificationPerformanceEvaluator evaluator = new WindowClassificationPerformanceEvaluator();
+        evaluator.prepareForUse();
+        evaluator.reset(header.numClasses());
+        long correct = 0;
+        for (Example<Instance> example : examples) {
+            double[] votes = tree.getVotesForInstance(example);
+            evaluator.addResult(example, votes);
+            if (Utils.maxIndex(votes) == (int) example.getData().classValue()) {
+                correct++;
+            }
+            tree.trainOnInstance(example);
+        }
+        return correct;
+    }
+
     public static void main(String[] arguments) throws IOException {
         Properties job = new Properties();
         try (InputStream in = new FileInputStream(arguments[0])) {
@@ -137,20 +174,20 @@ public final class Prequential {
         Instance[] rows = read(job.getProperty("columns"), records, header.numAttributes(), header);
         String options = job.getProperty("options");
         int repeats = Integer.parseInt(job.getProperty("repeats", "1"));
+        boolean evaluated = Boolean.parseBoolean(job.getProperty("evaluated", "false"));
+        @SuppressWarnings("unchecked")
+        Example<Instance>[] examples = new Example[records];
+        for (int i = 0; i < records; i++) {
+            examples[i] = new InstanceExample(rows[i]);
+        }
         StringBuilder seconds = new StringBuilder();
         HoeffdingTree tree = null;
         long correct = 0;
         for (int repeat = 0; repeat < repeats; repeat++) {
             tree = prepared(new HoeffdingTree(), options, header);
-            correct = 0;
-            long start = System.nanoTime();
-            for (Instance row : rows) {
-                if (Utils.maxIndex(tree.getVotesForInstance(row)) == (int) row.classValue()) {
-                    correct++;
-                }
-                tree.trainOnInstance(row);
-            }
-            seconds.append(repeat == 0 ? "" : ", ").append((System.nanoTime() - start) / 1e9);
+            long start = THREADS.getCurrentThreadCpuTime();
+            correct = evaluated ? evaluate(tree, examples, header) : count(tree, rows);
+            seconds.append(repeat == 0 ? "" : ", ").append((THREADS.getCurrentThreadCpuTime() - start) / 1e9);
         }
         if (job.containsKey("predictions")) {
             Traced traced = new Traced();

@@ -83,14 +83,34 @@ def options(task: Task) -> str:
 
 
 def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
-    """Test-then-train over all rows in one Java process; two passes warm its compiler up and do not count."""
-    done = drive(rows, options(task), repeats=repeats + WARM_UP)
+    """Test-then-train over all rows as MOA's EvaluatePrequential does it, evaluator included.
+
+    All in one Java process; two passes warm its compiler up and do not count.
+    """
+    return _timed("moa", rows, task, repeats, evaluated=True)
+
+
+def run_bare(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
+    """Run the same without MOA's evaluator: hits are counted, nothing else is kept."""
+    return _timed("moa-bare", rows, task, repeats, evaluated=False)
+
+
+def _timed(system: str, rows: Rows, task: Task, repeats: int, *, evaluated: bool) -> Result:
+    done = drive(rows, options(task), repeats=repeats + WARM_UP, evaluated=evaluated)
     return Result(
-        "moa", done.seconds[WARM_UP:], done.records, done.accuracy, done.leaves, done.splits, done.depth
+        system, done.seconds[WARM_UP:], done.records, done.accuracy, done.leaves, done.splits, done.depth
     )
 
 
-def drive(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, weight: Any = None) -> MoaRun:
+def drive(
+    rows: Rows,
+    settings: str,
+    *,
+    repeats: int = 0,
+    trace: bool = False,
+    evaluated: bool = False,
+    weight: Any = None,
+) -> MoaRun:
     """Run MOA over the rows: ``repeats`` times for the clock, and once more for the trace."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
@@ -105,6 +125,7 @@ def drive(rows: Rows, settings: str, *, repeats: int = 0, trace: bool = False, w
             "classes": rows.classes,
             "options": settings,
             "repeats": repeats,
+            "evaluated": str(evaluated).lower(),
         }
         if trace:
             job |= {"predictions": place / "predictions", "splits": place / "splits"}

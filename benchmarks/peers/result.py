@@ -20,7 +20,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds of each repeat, and the tree at the end."""
+    """CPU seconds of each repeat, and the tree at the end."""
 
     system: str
     seconds: list[float]
