@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+from types import FrameType
 
 import faust
 
@@ -77,20 +78,22 @@ class Worker(faust.Worker):
         self.spinner = None
         self._health = health
 
-    def _on_sigint(self) -> None:
-        self._flag_as_shutdown_by_signal()
-        self._schedule_shutdown(signal.SIGINT)
+    def _install_signal_handlers_unix(self) -> None:
+        # Not through the event loop: a second signal must work while a run holds it.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self.loop.add_signal_handler(signal.SIGUSR1, self._on_sigusr1)  # dumps tracebacks
 
-    def _schedule_shutdown(self, signal: signal.Signals) -> None:
-        if self._signal_stop_time:
-            logger.warning(
-                "second signal (%s): ending at once, what is uncommitted will be processed again", signal.name
-            )
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        name = signal.Signals(number).name
+        if self._health.stopping:
+            logger.warning("second signal (%s): ending at once, uncommitted work will be done again", name)
             logging.shutdown()
             os._exit(EXIT_FORCED)
-        logger.info("%s: finishing the run, flushing, committing", signal.name)
+        logger.info("%s: finishing the run, flushing, committing", name)
         self._health.stopping = True
-        super()._schedule_shutdown(signal)
+        self._flag_as_shutdown_by_signal()
+        self.loop.call_soon_threadsafe(self._schedule_shutdown, signal.Signals(number))
 
 
 def check_topics(settings: Settings) -> int:

@@ -7,8 +7,10 @@ counts the records of the task.
 
 import asyncio
 import json
+import logging
 import os
 import sys
+import time
 from typing import Any
 
 from confluent_kafka import KafkaError, Producer
@@ -53,6 +55,9 @@ class Echo:
             source = raw.topic.rpartition(".")[2]
             text = value.decode() if value is not None else None
             echo = {"source": source, "offset": offset, "timestamp": timestamp, "n": task["n"], "value": text}
+            if text is not None and text.startswith("sleep "):
+                logging.getLogger(__name__).warning("asleep")
+                time.sleep(float(text.split()[1]))
             if text == "poison":
                 message = "poisoned"
                 raise ValueError(message)

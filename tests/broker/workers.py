@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from streamapp.embedded.broker import free_port
 from topics import admin
@@ -85,6 +85,11 @@ class Installation:
 
         wait_until(done, seconds, lambda: f"lag {self.lag()} after {seconds} s")
 
+    def grow(self, topic: str, partitions: int) -> None:
+        client = AdminClient({"bootstrap.servers": self.servers})
+        for done in client.create_partitions([NewPartitions(topic, partitions)]).values():
+            done.result(10)
+
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         client = AdminClient({"bootstrap.servers": self.servers})
         for done in client.delete_records([TopicPartition(topic, partition, offset)]).values():
@@ -144,7 +149,7 @@ class WorkerProcess:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module],
+                [sys.executable, "-m", *self._module.split()],
                 env={**os.environ, **self._environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -191,8 +196,15 @@ class WorkerProcess:
         wait_until(ready, READY_SECONDS, lambda: self.log)
 
     def terminate(self, seconds: float = 30) -> int:
+        self.signal()
+        return self.wait(seconds)
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float) -> int:
+        assert self._process is not None
         return self._process.wait(seconds)
 
     def kill(self) -> None:

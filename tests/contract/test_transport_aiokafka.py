@@ -1,0 +1,250 @@
+"""What the driver leans on in aiokafka: its fetcher's buffers and positions, its group coordinator."""
+
+import inspect
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.consumer.consumer import AIOKafkaConsumer
+from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.structs import OffsetAndMetadata
+
+from streamapp.transport.columns import decode
+
+TP = TopicPartition("topic", 3)
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+
+
+def source(thing: Any) -> str:
+    return re.sub(r"\s+", " ", inspect.getsource(thing))
+
+
+def batch(
+    base: int,
+    offsets: Iterable[int],
+    *,
+    producer: int = -1,
+    attributes: int = 0,
+    key: bytes | None = b"k",
+    compression: int = 0,
+) -> bytes:
+    """A v2 record batch with records at `offsets`, which may leave holes, whose last delta is that of the
+    last."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=compression,
+        is_transactional=int(bool(attributes & TRANSACTIONAL)),
+        producer_id=producer,
+        producer_epoch=0 if producer >= 0 else -1,
+        base_sequence=0 if producer >= 0 else -1,
+        batch_size=1 << 20,
+    )
+    last = 0
+    for offset in offsets:
+        header = [("h", b"1")] if offset % 2 else []
+        assert builder.append(offset - base, 1000 + offset, key, f"v{offset}".encode(), header) is not None
+        last = offset - base
+    raw = bytearray(builder.build())
+    raw[0:8] = base.to_bytes(8, "big", signed=True)
+    raw[21:23] = (int.from_bytes(raw[21:23], "big") | attributes).to_bytes(2, "big")
+    raw[23:27] = last.to_bytes(4, "big")
+    return bytes(raw)
+
+
+def abort_marker(offset: int, producer: int) -> bytes:
+    return batch(
+        offset, [offset], producer=producer, attributes=CONTROL | TRANSACTIONAL, key=b"\x00\x00\x00\x00"
+    )
+
+
+def commit_marker(offset: int, producer: int) -> bytes:
+    return batch(
+        offset, [offset], producer=producer, attributes=CONTROL | TRANSACTIONAL, key=b"\x00\x00\x00\x01"
+    )
+
+
+def partition_records(log: bytes, at: int = 0, aborted: list[tuple[int, int]] | None = None) -> Any:
+    return PartitionRecords(TP, MemoryRecords(log), aborted or [], at, None, None, False, READ_COMMITTED)
+
+
+LOGS: dict[str, tuple[bytes, int, list[tuple[int, int]]]] = {
+    "plain": (batch(0, range(5)) + batch(5, range(5, 9)), 0, []),
+    "from the middle of a batch": (batch(0, range(10)), 4, []),
+    "compaction holes": (batch(0, [0, 3, 7]) + batch(20, [21, 25]), 0, []),
+    "a committed transaction": (
+        batch(0, range(3), producer=7, attributes=TRANSACTIONAL) + commit_marker(3, 7) + batch(4, [4]),
+        0,
+        [],
+    ),
+    "an aborted transaction": (
+        batch(0, range(3), producer=7, attributes=TRANSACTIONAL) + abort_marker(3, 7) + batch(4, [4]),
+        0,
+        [(7, 0)],
+    ),
+    "aborted and committed, interleaved": (
+        batch(0, range(2), producer=7, attributes=TRANSACTIONAL)
+        + batch(2, [2, 3], producer=8, attributes=TRANSACTIONAL)
+        + abort_marker(4, 7)
+        + commit_marker(5, 8)
+        + batch(6, [6], producer=7, attributes=TRANSACTIONAL)
+        + commit_marker(7, 7),
+        0,
+        [(7, 0)],
+    ),
+    "only aborted": (
+        batch(5, range(5, 8), producer=7, attributes=TRANSACTIONAL) + abort_marker(8, 7),
+        5,
+        [(7, 5)],
+    ),
+    "compressed": (batch(0, range(50), compression=3), 10, []),
+    "nothing": (b"", 12, []),
+}
+
+
+EXPECTED = {  # name -> offsets, position afterwards
+    "plain": ([*range(9)], 9),
+    "from the middle of a batch": ([*range(4, 10)], 10),
+    "compaction holes": ([0, 3, 7, 21, 25], 26),
+    "a committed transaction": ([0, 1, 2, 4], 5),
+    "an aborted transaction": ([4], 5),
+    "aborted and committed, interleaved": ([2, 3, 6], 8),
+    "only aborted": ([], 9),
+    "compressed": ([*range(10, 50)], 50),
+    "nothing": ([], 12),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_our_columns_hold_what_aiokafkas_own_iterator_yields(name: str) -> None:
+    log, at, aborted = LOGS[name]
+    theirs = partition_records(log, at, aborted)
+    records = list(theirs)
+    ours = partition_records(log, at, aborted)
+    columns = decode(ours, 99)
+    assert (columns.offsets, columns.position) == EXPECTED[name]
+    assert columns.offsets == [record.offset for record in records]
+    assert columns.timestamps == [record.timestamp for record in records]
+    assert columns.keys == [record.key for record in records]
+    assert columns.values == [record.value for record in records]
+    assert [tuple(headers) for headers in columns.headers] == [record.headers for record in records]
+    assert columns.position == ours.next_fetch_offset == theirs.next_fetch_offset
+    assert (columns.log_end, columns.size) == (99, len(log))
+
+
+def test_the_compiled_decoder_is_in_use() -> None:
+    assert DefaultRecordBatch.__module__.startswith("aiokafka.record._crecords"), (
+        "without it a record costs many times as much; is the wheel for this platform there?"
+    )
+
+
+def test_a_damaged_batch_is_refused() -> None:
+    log = bytearray(batch(0, range(5)))
+    log[-1] ^= 1
+    records = PartitionRecords(TP, MemoryRecords(bytes(log)), [], 0, None, None, True, READ_COMMITTED)
+    with pytest.raises(fetcher.Errors.CorruptRecordException, match="Invalid CRC"):
+        decode(records, None)
+
+
+def test_the_fetcher_keeps_what_was_fetched_where_we_take_it() -> None:
+    init = source(fetcher.Fetcher.__init__)
+    for attribute in (
+        "_records = collections.OrderedDict()",
+        "_fetch_waiters = set()",
+        "_prefetch_backoff",
+        "_default_reset_strategy",
+        "_fetch_max_wait_ms",
+        "_fetch_min_bytes",
+        "_subscriptions",
+        "_wait_consume_future",
+        "_closed",
+    ):
+        assert f"self.{attribute}" in init
+    result = source(FetchResult)
+    assert "self._partition_records = partition_records" in result
+    assert "position != self._partition_records.next_fetch_offset" in result, "what check_assignment compares"
+    fetched = source(fetcher.Fetcher.fetched_records)
+    assert "self._notify(self._wait_consume_future)" in fetched, "how taking records lets it fetch on"
+    assert "del self._records[tp]" in fetched
+
+
+def test_how_long_a_fetch_waits_is_read_when_it_is_planned() -> None:
+    plan = source(fetcher.Fetcher._get_actions_per_node)
+    assert "FetchRequest( self._fetch_max_wait_ms, self._fetch_min_bytes," in plan
+    assert "self._get_actions_per_node(assignment)" in source(fetcher.Fetcher._fetch_requests_routine)
+
+
+def test_a_position_out_of_range_becomes_an_error_of_its_partition() -> None:
+    text = source(fetcher.Fetcher._proc_fetch_request)
+    assert "err = Errors.OffsetOutOfRangeError({tp: fetch_offset}) self._set_error(tp, err)" in text
+    assert "self._error = error" in source(fetcher.FetchError)
+
+
+def test_seeking_drops_what_was_fetched_elsewhere() -> None:
+    text = source(fetcher.Fetcher.seek_to)
+    assert "self._subscriptions.seek(tp, offset)" in text
+    assert "del self._records[tp]" in text
+
+
+def test_positions_and_log_ends_are_where_we_read_them() -> None:
+    text = source(TopicPartitionState)
+    for name in ("has_valid_position", "position", "consumed_to", "self.lso", "self.highwater"):
+        assert name in text
+    for name in ("fetch_context", "reassignment_in_progress", "subscription", "is_assigned"):
+        assert hasattr(SubscriptionState, name)
+
+
+def test_the_consumer_takes_our_fetch_settings_before_it_starts() -> None:
+    init, start = source(AIOKafkaConsumer.__init__), source(AIOKafkaConsumer.start)
+    for name in (
+        "fetch_min_bytes",
+        "fetch_max_wait_ms",
+        "fetch_max_bytes",
+        "max_partition_fetch_bytes",
+        "isolation_level",
+    ):
+        assert f"self._{name} = {name}" in init
+        assert f"{name}=self._{name}" in start, "else setting the attribute after construction does nothing"
+
+
+def test_the_group_coordinator_commits_with_the_generation_it_has_at_that_moment() -> None:
+    commit = source(GroupCoordinator._do_commit_offsets)
+    assert "self.generation, self.member_id" in commit, "why we compare the membership before each attempt"
+    assert list(inspect.signature(GroupCoordinator._do_commit_offsets).parameters) == [
+        "self",
+        "assignment",
+        "offsets",
+    ]
+    assert not re.search(r"\bassignment\.", commit), "we pass None for it"
+    init = source(GroupCoordinator.__init__)
+    for attribute in (
+        "_commit_lock",
+        "_retry_backoff_ms",
+        "_group_instance_id",
+        "member_id",
+        "coordinator_id",
+    ):
+        assert attribute in init + source(GroupCoordinator.coordinator_dead)
+    assert OffsetAndMetadata(5, "").offset == 5
+
+
+def test_errors_of_the_group_reach_us_when_we_ask() -> None:
+    assert "self._pending_exception = exc" in source(GroupCoordinator._push_error_to_user)
+    assert "raise exc" in source(GroupCoordinator.check_errors)
+
+
+def test_a_static_member_does_not_leave_the_group_when_it_stops() -> None:
+    assert "self._group_instance_id is None" in source(GroupCoordinator._maybe_leave_group)
+
+
+def test_our_callbacks_of_a_rebalance_are_awaited_before_the_group_is_joined_again() -> None:
+    prepare = source(GroupCoordinator._on_join_prepare)
+    assert "on_partitions_revoked(revoked) if asyncio.iscoroutine(res): await res" in prepare
+    ensure = source(GroupCoordinator.ensure_active_group)
+    assert ensure.index("_on_join_prepare") < ensure.index("_do_rejoin_group")
