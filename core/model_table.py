@@ -174,7 +174,7 @@ class ModelTable:
             answers.asked,
             answers.version,
             mode,
-            np.empty((2, max(x.shape[1], answers.probability.shape[1], 1))),
+            np.empty((3, max(x.shape[1], answers.probability.shape[1], 1))),
         )
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while reason := run.run(self._addresses, self._plans, *arguments, cursor):

@@ -129,6 +129,7 @@ def learn(
     weight: float,
     memo: int,
     scratch: Any,
+    opinions: Any,
 ) -> int:
     """Train the tree at word t with a record that ends at a node; return END, LEAF_DUE or BRANCH_MISSING.
 
@@ -138,7 +139,22 @@ def learn(
     if kind != at.LEAF:
         return BRANCH_MISSING if kind == at.ABSENT else END
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    account(plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, x, xs, label, weight, memo, scratch)
+    account(
+        plan[at.PLAN_LEAF_MODEL],
+        plan,
+        knobs,
+        ints,
+        floats,
+        t,
+        node,
+        x,
+        xs,
+        label,
+        weight,
+        memo,
+        scratch,
+        opinions,
+    )
     count_label(ints, floats, node, leaf, label, weight)
     if plan[at.PLAN_NUMERIC] > 0:
         statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
@@ -200,19 +216,19 @@ def run(
     addresses, plans: int64[table]; model: int64[n]; x: float64[n, d]; label: int32[n] (-1: none);
     weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], version: int64[n]
     are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read. workspace:
-    float64[2, max(d, K)], whatever it holds.
+    float64[3, max(d, K)], whatever it holds.
     """
     n = len(model)
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
-    scratch, opinions = row_of(workspace, 0), row_of(workspace, 1)
+    columns, scratch, opinions = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
     reason = END
     while row < n and reason == END:
         look_ahead(addresses, model, row)
         ints, floats = words_at(addresses[model[row]])
         plan, knobs = words_at(plans[model[row]])
         record, y, w = row_of(x, row), np.int64(label[row]), weight[row]
-        xs = gather(plan, record, scratch)
+        xs = gather(plan, record, columns)
         node, memo = np.int64(-1), np.int64(-1)
         if phase == START:
             if y >= plan[at.PLAN_CLASSES]:
@@ -228,7 +244,7 @@ def run(
                 node = route(plan, ints, floats, t, record, passing)
                 shares = row_of(probability, row)
                 best, memo = votes(
-                    plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, shares
+                    plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, scratch, shares
                 )
                 prediction[row] = best
                 if mode == ANSWER_ONLY:
@@ -254,7 +270,7 @@ def run(
             t = ints[at.MODEL_MAIN]
             if node < 0:
                 node = route(plan, ints, floats, t, record, 0.0)
-            reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, opinions)
+            reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
             if reason != BRANCH_MISSING:
                 phase = SHADOW
             if reason != END:
@@ -265,7 +281,7 @@ def run(
             if ints[at.MODEL_BACKGROUND] != 0 and ints[at.MODEL_LEVEL] == drift.WARNING:
                 t = ints[at.MODEL_BACKGROUND]
                 node, memo = route(plan, ints, floats, t, record, w), np.int64(-1)
-                reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, opinions)
+                reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
                 if reason == BRANCH_MISSING:
                     phase = SHADOW
                 if reason != END:

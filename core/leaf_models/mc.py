@@ -29,7 +29,16 @@ def majority(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
 
 @kernel
 def votes(
-    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, x: Any, xs: Any, out: Any
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    x: Any,
+    xs: Any,
+    scratch: Any,
+    out: Any,
 ) -> tuple[int, int]:
     """Write the class shares."""
     masses = voting_masses(plan, ints, floats, t, node)
@@ -60,5 +69,6 @@ def account(
     weight: float,
     memo: int,
     scratch: Any,
+    opinions: Any,
 ) -> None:
     """Keep no score."""

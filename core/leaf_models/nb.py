@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from core.jit import kernel, part
+from core.jit import kernel
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.observers import base as observers
@@ -28,10 +28,19 @@ class Plugin(LeafModel):
 
 @kernel
 def votes(
-    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, x: Any, xs: Any, out: Any
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    x: Any,
+    xs: Any,
+    scratch: Any,
+    out: Any,
 ) -> tuple[int, int]:
     """Write the posterior class probabilities."""
-    prediction, memo = mc.votes(plan, knobs, ints, floats, t, node, x, xs, out)
+    prediction, memo = mc.votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out)
     if ints[node + at.NODE_KIND] != at.LEAF:
         return prediction, memo
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
@@ -48,7 +57,7 @@ def votes(
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
         kind = plan[at.PLAN_NUMERIC_OBSERVER]
-        log_densities_numeric(kind, plan, knobs, floats, statistics, k, xs, out)
+        log_densities_numeric(kind, plan, knobs, floats, statistics, k, xs, scratch, out)
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
@@ -119,18 +128,27 @@ def account(
     weight: float,
     memo: int,
     scratch: Any,
+    opinions: Any,
 ) -> None:
     """Keep no score."""
 
 
 @kernel
 def prediction(
-    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, x: Any, xs: Any, scratch: Any
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    x: Any,
+    xs: Any,
+    scratch: Any,
+    opinions: Any,
 ) -> int:
-    """Return the class alone; scratch: float64[class], overwritten."""
+    """Return the class alone; scratch: float64[attribute], opinions: float64[class], both overwritten."""
     k = ints[at.MODEL_CLASSES]
-    row = part(scratch, 0, k)
     for c in range(k):
-        row[c] = 0.0
-    best, _ = votes(plan, knobs, ints, floats, t, node, x, xs, row)
+        opinions[c] = 0.0
+    best, _ = votes(plan, knobs, ints, floats, t, node, x, xs, scratch, opinions)
     return best

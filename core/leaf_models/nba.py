@@ -22,15 +22,24 @@ class Plugin(LeafModel):
 
 @kernel
 def votes(
-    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, x: Any, xs: Any, out: Any
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    x: Any,
+    xs: Any,
+    scratch: Any,
+    out: Any,
 ) -> tuple[int, int]:
     """Write the votes of the better model; the memo is naive Bayes' class, if it was the better."""
     if ints[node + at.NODE_KIND] == at.LEAF:
         leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
         if floats[leaf + at.LEAF_MAJORITY_RIGHT] <= floats[leaf + at.LEAF_BAYES_RIGHT]:
-            best, _ = nb.votes(plan, knobs, ints, floats, t, node, x, xs, out)
+            best, _ = nb.votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out)
             return best, best
-    return mc.votes(plan, knobs, ints, floats, t, node, x, xs, out)
+    return mc.votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out)
 
 
 @kernel
@@ -47,6 +56,7 @@ def account(
     weight: float,
     memo: int,
     scratch: Any,
+    opinions: Any,
 ) -> None:
     """Count the weight that each of the two gets right."""
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
@@ -56,7 +66,7 @@ def account(
         return
     bayes = memo
     if bayes < 0:
-        bayes = nb.prediction(plan, knobs, ints, floats, t, node, x, xs, scratch)
+        bayes = nb.prediction(plan, knobs, ints, floats, t, node, x, xs, scratch, opinions)
     if mc.majority(plan, ints, floats, t, node) == label:
         floats[leaf + at.LEAF_MAJORITY_RIGHT] += weight
     if bayes == label:

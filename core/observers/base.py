@@ -14,7 +14,8 @@ numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
          ``masses_numeric(plan, knobs, floats, at, k, position, value, left, right)``
             writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
             has never had anything to do with
-         ``log_densities_numeric(plan, knobs, floats, at, k, xs, out)`` adds ln f(x_a | c) of all attributes
+         ``log_densities_numeric(plan, knobs, floats, at, k, xs, scratch, out)`` adds ln f(x_a | c) of all
+            attributes to out[c] (scratch: float64[attribute])
          ``densities_numeric(plan, knobs, floats, at, k, xs, out)`` multiplies with them instead (MOA)
 nominal  ``update_nominal(plan, knobs, ints, floats, at, label, x, weight)``
          ``masses_nominal(plan, floats, at, k, out)`` writes class masses per value to float64[class, value]
@@ -28,6 +29,7 @@ from typing import Any, ClassVar
 
 from core import registry
 from core.plugin import Parameters
+
 
 @dataclass(frozen=True, slots=True)
 class Observer(Parameters):
@@ -57,7 +59,7 @@ def numeric_dispatcher() -> tuple[Any, ...]:
         registry.dispatch("observers", "propose_numeric", f"{common}, left, right, value"),
         registry.dispatch("observers", "candidates_numeric", "plan, knobs"),
         registry.dispatch("observers", "masses_numeric", f"{common}, position, value, left, right"),
-        registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, out"),
+        registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, scratch, out"),
         registry.dispatch("observers", "densities_numeric", f"{common}, xs, out"),
     )
 

@@ -212,7 +212,9 @@ def masses_numeric(
 
 
 @kernel
-def log_densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+def log_densities_numeric(
+    plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
+) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
     Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0.
@@ -223,7 +225,6 @@ def log_densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, x
         n = part(floats, row + WEIGHT * d, d)
         mean = part(floats, row + MEAN * d, d)
         m2 = part(floats, row + M2 * d, d)
-        total = 0.0
         for a in range(d):
             value, weight, squares = xs[a], n[a], m2[a]
             variance = squares / (weight - 1.0)
@@ -233,7 +234,10 @@ def log_densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, x
             density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
             at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
             density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
-            total += density if value - value == 0.0 else 0.0
+            scratch[a] = density if value - value == 0.0 else 0.0
+        total = 0.0
+        for a in range(d):  # apart from the loop above, which runs in vectors: a sum has its order
+            total += scratch[a]
         out[c] += total
 
 
