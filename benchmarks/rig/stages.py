@@ -1,11 +1,44 @@
-"""Where the microseconds of a record go: the stages of a worker, one after the other on the same bytes."""
+"""Where the microseconds of a row go: the stages of a worker, one after the other on the same bytes.
+
+The stages run here, in one thread and without waiting; beside them stands a pass of the real worker over the
+same backlog, so that what lies between the stages (driver, commits, threads in each other's way) is seen too.
+"""
 
 from __future__ import annotations
 
+import gc
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+
+from benchmarks.rig.backlog import load
+from benchmarks.rig.encoding import values
 from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
+from benchmarks.rig.systems import WORKER, spec
+from core import run as kernels
+from streamapp.outgoing import Encoder
+from streamapp.runs import ReadAhead
+from streamapp.task import Run, Task
+from streamapp.task_config import TaskConfig
+from streamapp.transport.columns import decode
+from streamapp.warming import warm_kernels
+from topics.codecs import decode_instances
+from topics.partitioner import partition_of
+from topics.sender import Sender
+
+BATCH_BYTES = 1 << 20
+MAX_POLL_RECORDS = 2000
+GC_THRESHOLDS = (100_000, 20, 20)  # as the worker sets them
+CONSUMER_THREAD = "grove"
 
 
 @dataclass(frozen=True)
@@ -16,5 +49,140 @@ class Stage:
     microseconds: float
 
 
+class Stopwatch:
+    """CPU seconds of this thread by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def measure(self, stage: str) -> Iterator[None]:
+        started = time.thread_time()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.thread_time() - started
+
+    def around(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `function`, measured."""
+
+        def measured(*arguments: Any) -> Any:
+            with self.measure(stage):
+                return function(*arguments)
+
+        return measured
+
+
 def measure_stages(bench: Bench, rows: Rows, form: str, partitions: int) -> list[Stage]:
-    raise NotImplementedError
+    """Return the stages in the order of a record's way, and what the real worker needs beyond them."""
+    bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, form, partitions)
+    cost, _ = bench.once(WORKER)
+    watch = _in_process(bench, rows, form, partitions)
+    n = len(rows)
+    stages = [Stage(name, seconds / n * 1e6) for name, seconds in watch.seconds.items()]
+    by_name = {stage.name: stage.microseconds for stage in stages}
+    thread = cost.threads.get(CONSUMER_THREAD, 0.0) / cost.rows * 1e6
+    stages.append(Stage("rest of the consumer's thread", max(0.0, thread - by_name[FETCH])))
+    beyond = cost.cpu_per_million - sum(stage.microseconds for stage in stages)
+    return [*stages, Stage("driver, commits, threads in each other's way", max(0.0, beyond))]
+
+
+FETCH, DECODE, KERNEL, TASK = "fetch: batches to columns", "decode", "task: kernels", "task: the rest"
+ENCODE, PRODUCE, CLIENT = "encode", "produce", "librdkafka's threads"
+
+
+def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwatch:
+    """Run all stages over the rows."""
+    warm_kernels()
+    batches = _record_batches(rows, form, partitions)
+    config = TaskConfig(model_spec=spec(bench.options.leaf))
+    tasks = [Task(partition, config) for partition in range(partitions)]
+    encoder = Encoder(bench.names, headers=bench.options.headers)
+    sender = Sender({"bootstrap.servers": bench.options.bootstrap})
+    watch, kernel = Stopwatch(), kernels.run
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    others = -time.process_time() + time.thread_time()
+    try:
+        kernels.run = watch.around(KERNEL, kernel)
+        for partition, batch in batches:
+            _one_batch(watch, bench, encoder, sender, tasks[partition], batch)
+    finally:
+        kernels.run = kernel
+        gc.unfreeze()
+    sender.flush()
+    watch.seconds[CLIENT] = others + time.process_time() - time.thread_time()
+    watch.seconds[TASK] -= watch.seconds[KERNEL]
+    return watch
+
+
+def _one_batch(
+    watch: Stopwatch, bench: Bench, encoder: Encoder, sender: Sender, task: Task, batch: bytes
+) -> None:
+    topic, partition = bench.names.instances, task.partition
+    position = task.next.get("instances", 0)
+    with watch.measure(FETCH):
+        records = PartitionRecords(
+            TopicPartition(topic, partition),
+            MemoryRecords(batch),
+            [],
+            position,
+            None,
+            None,
+            True,
+            READ_COMMITTED,
+        )
+        columns = decode(records, None)
+    ahead = ReadAhead(topic, partition, position)
+    ahead.add(columns)
+    while len(ahead):
+        run = ahead.take(float("inf"), MAX_POLL_RECORDS)
+        with watch.measure(DECODE):
+            instances = decode_instances(run.raw)
+        with watch.measure(TASK):
+            effects = task.process(Run("instances", run.raw, instances, run.position))
+        with watch.measure(ENCODE):
+            outgoing = encoder.encode(run.raw, effects)
+        with watch.measure(PRODUCE):
+            for each in outgoing:
+                sender.send_run(each.topic, partition, each.values, each.keys, each.timestamps, each.headers)
+
+
+def _record_batches(rows: Rows, form: str, partitions: int) -> list[tuple[int, bytes]]:
+    """Return (partition, record batch) of all rows, as a fetch brings them."""
+    keys = [key.encode() for key in rows.keys]
+    places = [partition_of(key, partitions) for key in keys]
+    builders: dict[int, Any] = {}
+    offsets = [0] * partitions
+    done: list[tuple[int, bytes]] = []
+    now = time.time_ns() // 1_000_000
+    base = dict.fromkeys(range(partitions), 0)
+
+    def close(partition: int) -> None:
+        built = builders.pop(partition, None)
+        if built is not None:
+            done.append((partition, _with_base_offset(bytes(built.build()), base[partition])))
+            base[partition] = offsets[partition]
+
+    for first, value in values(rows, form):
+        key = rows.key[first]
+        partition = places[key]
+        while True:
+            builder = builders.get(partition)
+            if builder is None:
+                builder = builders[partition] = DefaultRecordBatchBuilder(
+                    2, 0, False, -1, -1, -1, BATCH_BYTES
+                )
+            if builder.append(offsets[partition] - base[partition], now, keys[key], value, []) is not None:
+                break
+            close(partition)
+        offsets[partition] += 1
+    for partition in range(partitions):
+        close(partition)
+    return done
+
+
+def _with_base_offset(batch: bytes, offset: int) -> bytes:
+    """Return the batch as a broker keeps it: the first eight bytes are its offset, outside the checksum."""
+    return offset.to_bytes(8, "big") + batch[8:]

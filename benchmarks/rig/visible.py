@@ -13,6 +13,7 @@ NOT_YET = {  # what a broker says of a topic it is still setting up
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError._NOENT,  # no leader at all
 }
 
 
