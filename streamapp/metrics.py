@@ -28,19 +28,15 @@ _RUN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 
 _COMMIT_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _DELAY_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60, 600, 3600)
 
-# What a task counts that is not the outcome of a record: name in counters.py -> metric.
-_NAMES: Final = {
-    counters.MODELS_CREATED: "grove_models_created",
-    counters.MODELS_DELETED: "grove_models_deleted",
-    counters.SPLITS: "grove_tree_splits",
-    counters.FEATURES_IGNORED: "grove_features_ignored",
-    counters.VALUES_IGNORED: "grove_values_ignored",
-    counters.TIME_JUMPS: "grove_time_jumps",
-    counters.PENDING_EXPIRED: "grove_pending_expired",
-    counters.PENDING_DROPPED: "grove_pending_dropped",
-    counters.EARLY_LEARNED: "grove_early_labels_learned",
-    counters.EARLY_DECLINED: "grove_early_labels_declined",
-}
+_SOURCES: Final = ("instances", "labels", "controls")
+_OTHER_NAMES: Final = {counters.SPLITS: "grove_tree_splits"}
+
+
+def _metric_name(counter: str) -> str | None:
+    """Return the metric of what a task counts; None for outcomes of records, which share one metric."""
+    if counter.partition(".")[0] in _SOURCES:
+        return None
+    return _OTHER_NAMES.get(counter, "grove_" + counter.replace(".", "_").replace("-", "_"))
 
 
 class Metrics:
@@ -70,8 +66,9 @@ class Metrics:
             "grove_records", "Rows of records by outcome, see docs/records.md (process).", "topic", "outcome"
         )
         self.counted = {
-            name: self._counter(metric, f"{counters.MEANING[name].capitalize()} (process).")
-            for name, metric in _NAMES.items()
+            name: self._counter(metric, f"{meaning[0].upper()}{meaning[1:]} (process).")
+            for name, meaning in counters.MEANING.items()
+            if (metric := _metric_name(name)) is not None
         }
         self.dead_letters = self._counter("grove_dlq_records", "Dead letters (process).", "reason")
         self.label_requests = self._counter(

@@ -23,7 +23,7 @@ from streamapp.embedded.broker import free_port
 from topics import admin
 from topics.definitions import TopicNames
 
-READY_SECONDS = 60
+READY_SECONDS = 180  # kernels may have to be compiled first
 
 
 @dataclass
@@ -130,7 +130,7 @@ class WorkerProcess:
 
     def __init__(self, module: str, environment: dict[str, str], log: Path) -> None:
         self._module = module
-        self._environment = environment
+        self.environment = environment
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self.web = f"http://127.0.0.1:{environment['GROVE_WEB_PORT']}"
@@ -150,10 +150,14 @@ class WorkerProcess:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *self._module.split()],
-                env={**os.environ, **self._environment},
+                env={**os.environ, **self.environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+
+    def at(self, port: int) -> "WorkerProcess":
+        """The pages of another process, that this one has started."""
+        return WorkerProcess(self._module, {**self.environment, "GROVE_WEB_PORT": str(port)}, self._log)
 
     @property
     def pid(self) -> int:
@@ -170,11 +174,14 @@ class WorkerProcess:
         return self._log.read_text(errors="replace")
 
     def page(self, path: str) -> tuple[int, str]:
+        """Status and text; status 0 while nobody listens."""
         try:
             with urllib.request.urlopen(self.web + path, timeout=5) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
+        except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
+            return 0, str(error)
 
     def metric(self, name: str) -> float:
         """Sum of a metric over its labels."""
@@ -188,10 +195,7 @@ class WorkerProcess:
     def wait_until_ready(self) -> None:
         def ready() -> bool:
             assert self.code is None, self.log
-            try:
-                return self.page("/readyz")[0] == 200
-            except urllib.error.URLError:
-                return False
+            return self.page("/readyz")[0] == 200
 
         wait_until(ready, READY_SECONDS, lambda: self.log)
 

@@ -1,0 +1,105 @@
+"""`grove worker --workers N`: names, ports, readiness of all, a dead one started anew, an end in good order."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from streamapp.embedded.broker import free_port
+from tests.broker.workers import Installation, WorkerProcess, wait_until
+from tests.conftest import Broker
+
+pytestmark = pytest.mark.broker
+
+
+def three_free_ports() -> int:
+    """The first of three neighbours that nobody listens on."""
+    while True:
+        first = free_port()
+        if first < 65_000 and all(is_free(first + n) for n in (1, 2)):
+            return first
+
+
+def is_free(port: int) -> bool:
+    import socket
+
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def pids(parent: WorkerProcess) -> dict[str, int]:
+    """Process id of each worker, from the locks of their directories."""
+    state = Path(parent.environment["GROVE_STATE_DIR"])
+    return {path.parent.name: int(path.read_text()) for path in state.glob("*/lock")}
+
+
+def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(
+        broker.bootstrap_servers, "many.", 4, tmp_path, module="streamapp worker --workers 2"
+    )
+    port = three_free_ports()
+    producer = place.producer()
+    with place.worker("team", GROVE_WEB_PORT=str(port)) as parent:
+        parent.wait_until_ready()
+        assert re.findall(r"\[\+\](\S+) ok", parent.page("/readyz?verbose")[1]) == ["team-1", "team-2"]
+        for n in (1, 2):
+            wait_until(
+                lambda n=n: parent.at(port + n).page("/readyz?verbose")[1].count(": live") == 2,  # type: ignore[misc]
+                40,
+                lambda: parent.log,
+            )
+        before = pids(parent)
+        assert set(before) == {"team-1", "team-2"}
+
+        os.kill(before["team-1"], signal.SIGKILL)
+        wait_until(lambda: pids(parent)["team-1"] != before["team-1"], 30, lambda: parent.log)
+        parent.wait_until_ready()
+        assert parent.metric("grove_worker_restarts") == 1
+        assert parent.metric("grove_worker_up") == 2
+        assert pids(parent)["team-2"] == before["team-2"]
+
+        for i in range(400):
+            value = b'{"id":"%d","features":{"a":%d},"label":"x"}' % (i, i % 3)
+            producer.produce(place.names.instances, value, b"key-%d" % (i % 4), i % 4)
+        assert producer.flush(10) == 0
+        place.wait_for_lag_0(alive=[parent])
+        assert parent.terminate() == 0
+        for pid in pids(parent).values():
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+    assert {echo["id"] for echo in place.read(place.names.predictions)} == {str(i) for i in range(400)}
+
+
+def test_workers_whose_settings_are_wrong_end_their_parent(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(
+        broker.bootstrap_servers, "held.", 2, tmp_path, module="streamapp worker --workers 2"
+    )
+    holder = Installation(broker.bootstrap_servers, "holder.", 2, tmp_path)
+    with holder.worker("held-1") as other:
+        other.wait_until_ready()
+        with place.worker("held", GROVE_WEB_PORT=str(three_free_ports())) as parent:
+            assert parent.wait(60) == 78
+            assert "its settings are wrong, stopping all" in parent.log
+        assert other.terminate() == 0
+
+
+def test_no_worker_outlives_a_parent_that_is_killed(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(
+        broker.bootstrap_servers, "orphan.", 2, tmp_path, module="streamapp worker --workers 2"
+    )
+    with place.worker("orphan", GROVE_WEB_PORT=str(three_free_ports())) as parent:
+        parent.wait_until_ready()
+        workers = pids(parent)
+        parent.kill()
+        for pid in workers.values():
+            wait_until(lambda pid=pid: is_gone(pid), 30, lambda: parent.log)  # type: ignore[misc]
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
