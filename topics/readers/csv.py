@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from topics.readers.vocabulary import MISSING, Vocabulary, canonical_label
 Nominal = Mapping[str, Sequence[str]] | Sequence[ColumnRef]
 
 _QUOTE = b'"'
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _SPELLED = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 
@@ -47,8 +50,12 @@ class CsvDataset(FileDataset):
         """Look at the first rows of the first file; the other files must have the same columns."""
         path = str(paths[0])
         text = decoded(head(paths[0], quote=_QUOTE), path)
-        self.delimiter = _one_character(delimiter) if delimiter else sniff_delimiter(text)
-        rows = rows_of(text, self.delimiter)
+        try:
+            self.delimiter = _one_character(delimiter) if delimiter else sniff_delimiter(text)
+            rows = rows_of(text, self.delimiter)
+        except csv.Error as failure:
+            message = f"its first rows are no CSV: {failure}"
+            raise DatasetError(message, path) from None
         self.header = has_header(rows) if header is None else header
         names = _column_names(rows, self.header, path)
         below = [row for row in rows[self.header :] if len(row) == len(names)]
@@ -152,8 +159,14 @@ def _lay_out(
         elif j in declared:
             listed = declared[j]
             vocabulary = Vocabulary(listed or (), limit=VALUES_LIMIT, is_open=listed is None)
-        elif not all(cell in MISSING or is_number(cell) for cell in {row[j] for row in rows}):
-            vocabulary = Vocabulary(limit=VALUES_LIMIT)
+        else:
+            words = {row[j] for row in rows if row[j] not in MISSING and not is_number(row[j])}
+            if words and all(map(_DECIMAL_COMMA.fullmatch, words)):
+                message = (
+                    f"column {name!r} has decimal commas such as {min(words)!r}; write numbers with a point"
+                )
+                raise DatasetError(message, path)
+            vocabulary = Vocabulary(limit=VALUES_LIMIT) if words else None
         columns.append(Column(name, vocabulary))
     features = tuple(j for j in range(len(names)) if j != target_index and j not in ignored)
     return Layout(tuple(columns), features, target_index)

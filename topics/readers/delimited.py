@@ -116,10 +116,13 @@ class DelimitedBlocks:
 
     def _blame(self, block: Block, failure: str) -> DatasetError:
         """Return the exception that names the first bad line of a block and the rule it breaks."""
-        for line, cells in self._records(block):
-            message = self._complaint(cells)
-            if message:
-                return DatasetError(message, self.path, line)
+        try:
+            for line, cells in self._records(block):
+                message = self._complaint(cells)
+                if message:
+                    return DatasetError(message, self.path, line)
+        except csv.Error as error:
+            failure = str(error)
         last = block.line + block.text.count(b"\n")
         return DatasetError(f"cannot be read up to line {last}: {failure}", self.path, block.line)
 

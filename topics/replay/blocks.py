@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from topics.codecs import encode_instances, encode_labels
 from topics.readers.dataset import Dataset
@@ -12,6 +15,50 @@ from topics.replay.emission import Outgoing, Rows, Wording
 from topics.replay.keys import KeyRing
 from topics.replay.owed import LabelRows
 from topics.replay.plan import ReplayPlan
+
+
+class Columns(Protocol):
+    """Rows as columns that can be cut and joined."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def at(self, places: Any) -> Any:
+        """Return some of the rows."""
+
+    @classmethod
+    def joined(cls, pieces: Any) -> Any:
+        """Return the rows of all pieces."""
+
+
+C = TypeVar("C", bound=Columns)
+
+
+class BlockQueue(Generic[C]):
+    """Rows of one key that wait until there are enough of them."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self.pieces: list[C] = []
+        self.size = 0
+
+    def add(self, piece: C) -> None:
+        """Append rows."""
+        self.pieces.append(piece)
+        self.size += len(piece)
+
+    def take(self, rows: int, least: int) -> Iterator[C]:
+        """Yield blocks of at most so many rows while at least `least` are held."""
+        if self.size < least:
+            return
+        whole: C = self.pieces[0] if len(self.pieces) == 1 else type(self.pieces[0]).joined(self.pieces)
+        at = 0
+        while len(whole) - at >= least:
+            block: C = whole.at(slice(at, at + rows))
+            at += len(block)
+            yield block
+        self.size = len(whole) - at
+        self.pieces = [whole.at(slice(at, None))] if self.size else []
 
 
 class BlockEmitter:
@@ -25,80 +72,74 @@ class BlockEmitter:
         """Prepare for a replay."""
         self._size = plan.block_rows
         self._names = plan.names
+        self._ids = plan.ids
+        self._prefix = plan.id_prefix
         self._wording = Wording(plan, dataset)
         self._ring = ring
-        self._queues = 1 if ring.each else len(ring.encoded)
-        self._rows: list[list[Rows]] = [[] for _ in range(self._queues)]
-        self._labels: list[list[LabelRows]] = [[] for _ in range(self._queues)]
+        queues = range(1 if ring.each else len(ring.encoded))
+        self._rows: list[BlockQueue[Rows]] = [BlockQueue() for _ in queues]
+        self._labels: list[BlockQueue[LabelRows]] = [BlockQueue() for _ in queues]
 
     def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
         """Return the blocks that became full."""
         outgoing = Outgoing()
         for queue, some in self._split(rows.number):
-            self._rows[queue].append(_rows_at(rows, some))
+            self._rows[queue].add(rows.at(some))
             self._send_rows(queue, self._size, outgoing)
         for queue, some in self._split(labels.row):
-            self._labels[queue].append(labels.at(some))
+            self._labels[queue].add(labels.at(some))
             self._send_labels(queue, self._size, outgoing)
         return outgoing
 
     def rest(self) -> Outgoing:
         """Return all unfinished blocks, instances first."""
         outgoing = Outgoing()
-        for queue in range(self._queues):
+        for queue in range(len(self._rows)):
             self._send_rows(queue, 1, outgoing)
-        for queue in range(self._queues):
+        for queue in range(len(self._labels)):
             self._send_labels(queue, 1, outgoing)
         return outgoing
 
-    def _split(self, numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield each queue that gets some of the rows, and which ones."""
+    def _split(self, numbers: np.ndarray) -> Iterator[tuple[int, Any]]:
+        """Yield each queue that gets some of the rows, and which ones, in order."""
         if not len(numbers):
             return
         if self._ring.each:
-            yield 0, np.arange(len(numbers))
+            yield 0, slice(None)
             return
         keys = self._ring.of(numbers)
-        for queue in np.unique(keys).tolist():
-            yield queue, np.flatnonzero(keys == queue)
+        order = np.argsort(keys, kind="stable")
+        queues, starts = np.unique(keys[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]
+        for queue, start, end in zip(queues.tolist(), starts.tolist(), ends, strict=True):
+            yield queue, order[start:end]
 
     def _send_rows(self, queue: int, least: int, outgoing: Outgoing) -> None:
         """Move blocks of instances out of a queue while it holds at least so many rows."""
-        waiting = sum(len(rows.number) for rows in self._rows[queue])
-        if waiting < least:
-            return
-        rows = _joined_rows(self._rows[queue])
-        at = 0
-        while waiting - at >= least:
-            block = _rows_at(rows, np.arange(at, min(at + self._size, waiting)))
+        for block in self._rows[queue].take(self._size, least):
             [value] = encode_instances(
                 self._wording.features(block.x),
                 format="arrow",
-                ids=self._wording.ids(block.number),
+                ids=self._id_column(block.number) if self._ids else None,
                 labels=self._wording.classes(block.code),
             )
             self._address(self._names.instances, queue, value, int(block.timestamp[-1]), outgoing)
-            at += len(block.number)
-        self._rows[queue] = [_rows_at(rows, np.arange(at, waiting))] if at < waiting else []
 
     def _send_labels(self, queue: int, least: int, outgoing: Outgoing) -> None:
         """Move blocks of labels out of a queue while it holds at least so many."""
-        waiting = sum(map(len, self._labels[queue]))
-        if waiting < least:
-            return
-        labels = _joined_labels(self._labels[queue])
-        at = 0
-        while waiting - at >= least:
-            block = labels.at(slice(at, min(at + self._size, waiting)))
-            held_back = self._rows[queue]
+        for block in self._labels[queue].take(self._size, least):
+            held_back = self._rows[queue].pieces
             if held_back and held_back[0].number[0] <= block.row.max():
                 self._send_rows(queue, 1, outgoing)
-            ids, names = self._wording.ids(block.row), self._wording.classes(block.code)
-            assert ids is not None and names is not None  # noqa: S101 - the plan and OwedLabels see to it
-            [value] = encode_labels(ids, names, format="arrow")
+            names = self._wording.classes(block.code)
+            assert names is not None  # noqa: S101 - an owed label has a class
+            [value] = encode_labels(self._id_column(block.row), names, format="arrow")
             self._address(self._names.labels, queue, value, int(block.timestamp.max()), outgoing)
-            at += len(block)
-        self._labels[queue] = [labels.at(slice(at, None))] if at < waiting else []
+
+    def _id_column(self, numbers: np.ndarray) -> Any:
+        """Return the ids of n rows as an Arrow column: no Python string is made."""
+        ids = pc.cast(pa.array(numbers), pa.string())
+        return pc.binary_join_element_wise(self._prefix, ids, "") if self._prefix else ids
 
     def _address(self, topic: str, queue: int, value: bytes, timestamp: int, outgoing: Outgoing) -> None:
         ring = self._ring
@@ -108,28 +149,3 @@ class BlockEmitter:
             outgoing.keys.append(ring.encoded[key])
             outgoing.partitions.append(int(ring.partitions[key]))
             outgoing.timestamps.append(timestamp)
-
-
-def _rows_at(rows: Rows, some: np.ndarray) -> Rows:
-    return Rows(rows.number[some], rows.x[some], rows.code[some], rows.place[some], rows.timestamp[some])
-
-
-def _joined_rows(pieces: list[Rows]) -> Rows:
-    if len(pieces) == 1:
-        return pieces[0]
-    return Rows(
-        np.concatenate([piece.number for piece in pieces]),
-        np.concatenate([piece.x for piece in pieces]),
-        np.concatenate([piece.code for piece in pieces]),
-        np.concatenate([piece.place for piece in pieces]),
-        np.concatenate([piece.timestamp for piece in pieces]),
-    )
-
-
-def _joined_labels(pieces: list[LabelRows]) -> LabelRows:
-    return LabelRows(
-        np.concatenate([piece.due for piece in pieces]),
-        np.concatenate([piece.row for piece in pieces]),
-        np.concatenate([piece.code for piece in pieces]),
-        np.concatenate([piece.timestamp for piece in pieces]),
-    )

@@ -62,6 +62,27 @@ class Rows:
     place: npt.NDArray[np.float64]  # float64[n]: in the order of the stream (see Timeline)
     timestamp: npt.NDArray[np.int64]  # int64[n] ms; 0: time of sending
 
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.number)
+
+    def at(self, places: npt.NDArray[np.intp] | slice) -> Rows:
+        """Return some of the rows."""
+        return Rows(
+            self.number[places], self.x[places], self.code[places], self.place[places], self.timestamp[places]
+        )
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Rows]) -> Rows:
+        """Return the rows of all pieces."""
+        return cls(
+            np.concatenate([piece.number for piece in pieces]),
+            np.concatenate([piece.x for piece in pieces]),
+            np.concatenate([piece.code for piece in pieces]),
+            np.concatenate([piece.place for piece in pieces]),
+            np.concatenate([piece.timestamp for piece in pieces]),
+        )
+
     @classmethod
     def none(cls, d: int) -> Rows:
         """Return no rows."""
@@ -133,7 +154,7 @@ class RowEmitter:
     def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
         """Return the records of rows and of due labels, each label behind the rows that come before it."""
         outgoing = Outgoing()
-        if len(rows.number):
+        if len(rows):
             values = encode_instances(
                 self._wording.features(rows.x),
                 format=self._format,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,16 @@ class LabelRows:
     def at(self, places: npt.NDArray[np.intp] | slice) -> LabelRows:
         """Return some of the labels."""
         return LabelRows(self.due[places], self.row[places], self.code[places], self.timestamp[places])
+
+    @classmethod
+    def joined(cls, pieces: Sequence[LabelRows]) -> LabelRows:
+        """Return the labels of all pieces."""
+        return cls(
+            np.concatenate([piece.due for piece in pieces]),
+            np.concatenate([piece.row for piece in pieces]),
+            np.concatenate([piece.code for piece in pieces]),
+            np.concatenate([piece.timestamp for piece in pieces]),
+        )
 
     def in_order(self) -> LabelRows:
         """Return the labels in the order in which they are due, ties by row."""
@@ -71,11 +82,6 @@ class OwedLabels:
         if not taken:
             empty = np.empty(0, dtype=np.int64)
             return LabelRows(np.empty(0), empty, np.empty(0, dtype=np.int32), empty)
-        due = LabelRows(
-            np.concatenate([piece.due for piece in taken]),
-            np.concatenate([piece.row for piece in taken]),
-            np.concatenate([piece.code for piece in taken]),
-            np.concatenate([piece.timestamp for piece in taken]),
-        )
+        due = LabelRows.joined(taken)
         self._size -= len(due)
-        return due.in_order()
+        return due.in_order() if len(taken) > 1 else due

@@ -22,6 +22,7 @@ from topics.replay.timeline import Timeline
 from topics.sender import Sender
 
 CHUNK_ROWS = 2000
+CHUNK_ROWS_OF_BLOCKS = 16_000
 CHUNK_S = 0.01  # of schedule sent at once: no row is early by more
 PROGRESS_S = 0.1
 
@@ -201,7 +202,7 @@ class Replay:
 
 def _chunk_rows(plan: ReplayPlan) -> int:
     """Return how many rows are made into records at once."""
-    most = max(CHUNK_ROWS, plan.block_rows) if plan.format == "arrow" else CHUNK_ROWS
+    most = CHUNK_ROWS_OF_BLOCKS if plan.format == "arrow" else CHUNK_ROWS
     return most if plan.rate is None else int(np.clip(plan.rate * CHUNK_S, 1, most))
 
 

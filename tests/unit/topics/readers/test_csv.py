@@ -1,9 +1,12 @@
 """CSV files of all the kinds people have."""
 
+import csv
 import gzip
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from topics.errors import DatasetError
 from topics.readers import open_dataset
@@ -224,6 +227,14 @@ def test_a_target_with_too_many_values_is_no_class(read):
         read(text)
 
 
+def test_decimal_commas_are_not_taken_for_words(read):
+    with pytest.raises(
+        DatasetError, match=r"column 'b' has decimal commas such as '1,5'; write numbers with a point"
+    ):
+        read("a;b;k\n1;1,5;x\n2;2,25;y\n")
+    assert read("a;b;k\n1;1,5;x\n2;blue;y\n")[0].values[1] == ("1,5", "blue")
+
+
 def test_header_twice_the_same_name(read):
     with pytest.raises(DatasetError, match="column 'a' occurs twice"):
         read("a,a\n1,2\n", header=True)
@@ -279,3 +290,31 @@ def test_no_rows_below_a_header(read, tmp_path):
     path = tmp_path / "empty.csv"
     path.write_text("a,b,k\n")
     assert list(open_dataset(path, header=True).batches()) == []
+
+
+CELL = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**6), 10**6).map(str),
+    st.sampled_from(["", "?", "NA"]),
+)
+WORD = st.text(st.sampled_from("ab ,;\"'\n\té€|"), min_size=1, max_size=6).map(lambda w: "w" + w + "w")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    rows=st.lists(st.tuples(CELL, WORD, st.sampled_from(["x", "y"])), min_size=1, max_size=30), data=st.data()
+)
+def test_whatever_a_csv_writer_writes_is_read_back(tmp_path, rows, data):
+    path = tmp_path / "set.csv"
+    delimiter = data.draw(st.sampled_from(",;\t|"))
+    end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
+        writer.writerow(["number", "word", "kind"])
+        writer.writerows(rows)
+    dataset = open_dataset(path, "csv", delimiter=delimiter, header=True)
+    x, y = (np.concatenate(column) for column in zip(*dataset.batches(7), strict=True))
+    expected = [np.nan if cell in ("", "?", "NA") else float(cell) for cell, *_ in rows]
+    assert np.array_equal(x[:, 0], expected, equal_nan=True)
+    assert [dataset.values[1][int(code)] for code in x[:, 1]] == [word for _, word, _ in rows]
+    assert [dataset.classes[code] for code in y] == [kind for *_, kind in rows]

@@ -1,0 +1,169 @@
+"""Replay as fast as possible beside a bare produce of the same bytes.
+
+    python -m benchmarks.replay
+    python -m benchmarks.replay --format packed --rows 1000000 --labels apart
+
+Prints one JSON object for each format: rows per second of both (median of the repeats, taken in turn on one
+broker), their ratio, and the goal. The bare produce has all records ready in memory, the same client
+properties, and does nothing but `produce` and `poll`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from confluent_kafka import Producer
+
+from streamapp.embedded import EmbeddedBroker
+from topics.admin import create
+from topics.cluster import Cluster
+from topics.definitions import TopicNames
+from topics.delay import Delay
+from topics.readers.dataset import Batch, rebatched
+from topics.replay import Replay, ReplayPlan
+from topics.replay.blocks import BlockEmitter
+from topics.replay.emission import Outgoing, RowEmitter, Rows
+from topics.replay.keys import KeyRing
+from topics.replay.owed import OwedLabels
+from topics.replay.timeline import Timeline
+from topics.sender import DEFAULTS
+
+GOAL = 0.5
+PARTITIONS = 8
+FEATURES = 10
+CHUNK_ROWS = 2000
+ROWS = {"json": 500_000, "packed": 500_000, "arrow": 2_000_000}
+KEYS = tuple(f"model-{n}" for n in range(64))
+
+
+class Numbers:
+    """Random numbers as a data set: ten numeric attributes, two classes."""
+
+    def __init__(self, rows: int) -> None:
+        random = np.random.default_rng(1)
+        self._x = random.normal(size=(rows, FEATURES))
+        self._y = (self._x.sum(axis=1) > 0).astype(np.int32)
+        self.names = tuple(f"f{j}" for j in range(FEATURES))
+        self.kinds = ("numeric",) * FEATURES
+        self.values = ((),) * FEATURES
+        self.open = (False,) * FEATURES
+        self.classes = ("0", "1")
+        self.classes_open = False
+        self.rows = rows
+
+    def batches(self, size: int = CHUNK_ROWS, start: int = 0) -> Iterator[Batch]:
+        return rebatched([(self._x, self._y)], size, start)
+
+
+def prepared(dataset: Numbers, plan: ReplayPlan) -> list[Outgoing]:
+    """Return the records of a whole replay."""
+    emitter = (BlockEmitter if plan.format == "arrow" else RowEmitter)(
+        plan, dataset, KeyRing(plan, PARTITIONS)
+    )
+    timeline, owed, made, first = Timeline(plan), OwedLabels(), [], 0
+    for x, y in dataset.batches(8 * CHUNK_ROWS if plan.format == "arrow" else CHUNK_ROWS):
+        numbers = np.arange(first, first + len(y))
+        first += len(y)
+        apart = plan.labels == "apart"
+        if apart:
+            owed.add(timeline.labels(numbers, y, 0.0))
+        codes = np.full_like(y, -1) if apart else y
+        rows = Rows(numbers, x, codes, timeline.places(numbers, 0.0), timeline.timestamps(numbers))
+        made.append(emitter.emit(rows, owed.take(rows.place[-1])))
+    made.append(emitter.emit(Rows.none(FEATURES), owed.take(np.inf)))
+    made.append(emitter.rest())
+    return made
+
+
+def bare_seconds(kafka: dict[str, str], records: list[Outgoing]) -> float:
+    producer = Producer({**DEFAULTS, **kafka, "delivery.report.only.error": True})
+    produce = producer.produce
+    started = time.perf_counter()
+    for some in records:
+        for topic, value, key, partition in zip(
+            some.topics, some.values, some.keys, some.partitions, strict=True
+        ):
+            while True:
+                try:
+                    produce(topic, value, key, partition)
+                    break
+                except BufferError:
+                    producer.poll(0.05)
+        producer.poll(0)
+    while producer.flush(10):
+        pass
+    return time.perf_counter() - started
+
+
+def replay_seconds(kafka: dict[str, str], dataset: Numbers, plan: ReplayPlan) -> float:
+    replay = Replay(dataset, plan, kafka)
+    started = time.perf_counter()
+    replay.run()
+    return time.perf_counter() - started
+
+
+@contextmanager
+def broker() -> Iterator[dict[str, str]]:
+    """Yield the properties of the broker that the environment names, or of an embedded one."""
+    address = os.environ.get("GROVE_KAFKA_BOOTSTRAP_SERVERS")
+    if address:
+        yield {"bootstrap.servers": address}
+    else:
+        with EmbeddedBroker() as embedded:
+            yield {"bootstrap.servers": embedded.bootstrap_servers}
+
+
+def measure(kafka: dict[str, str], form: str, rows: int, labels: str, repeats: int) -> dict[str, object]:
+    names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
+    create(kafka, names, PARTITIONS)
+    delay = Delay(100) if labels == "apart" else Delay()
+    plan = ReplayPlan(
+        names=names, keys=KEYS, spread="round-robin", labels=labels, label_delay=delay, format=form
+    )
+    dataset = Numbers(rows)
+    records = prepared(dataset, plan)
+    bare, ours = [], []
+    for _ in range(repeats):
+        bare.append(bare_seconds(kafka, records))
+        ours.append(replay_seconds(kafka, dataset, plan))
+    client = Cluster(kafka).client
+    for future in client.delete_topics(list(names.all())).values():
+        future.result(30)
+    bare_rate, rate = rows / statistics.median(bare), rows / statistics.median(ours)
+    return {
+        "system": "replay",
+        "format": form,
+        "labels": labels,
+        "rows": rows,
+        "records": sum(map(len, records)),
+        "bytes": sum(len(value) for some in records for value in some.values),
+        "replay_rows_per_second": round(rate),
+        "bare_rows_per_second": round(bare_rate),
+        "ratio": round(rate / bare_rate, 3),
+        "goal": GOAL,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__.splitlines()[0])
+    parser.add_argument("--format", choices=tuple(ROWS), action="append", help="default: all")
+    parser.add_argument("--rows", type=int, help="default: half a million, with arrow two")
+    parser.add_argument("--labels", choices=("with", "apart"), default="with")
+    parser.add_argument("--repeats", type=int, default=5)
+    given = parser.parse_args()
+    with broker() as kafka:
+        for form in given.format or tuple(ROWS):
+            rows = given.rows or ROWS[form]
+            print(json.dumps(measure(kafka, form, rows, given.labels, given.repeats)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
