@@ -102,7 +102,7 @@ def live_nodes(plan: Plan, ints: Ints, t: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A tree of a new buffer: where it lies in the old one (NEW: a tree that has seen nothing), and its room."""
+    """A tree of a new buffer: where it lies in the old one (NEW: it has seen nothing), and its room."""
 
     source: int
     nodes: int
@@ -172,7 +172,7 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
 
 
 def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -> None:
-    """Copy a tree into an empty one with as much room or more, perhaps for more classes, values, attributes."""
+    """Copy a tree into an empty one with as much room or more, for more classes, values, attributes too."""
     target.header[at.TREE_NODES] = source.header[at.TREE_NODES]
     for word in (at.TREE_SLOTS, at.TREE_FREE, at.TREE_LEAVES, at.TREE_DEPTH, at.TREE_SPLITS):
         target.header[word] = source.header[word]
@@ -189,7 +189,7 @@ def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -
 
 
 def _copy_statistics(axes: tuple[str | int, ...], source: Floats, target: Floats, values: Ints) -> None:
-    """Copy observer statistics: other axes grow at their end, the value axis wherever an attribute's room ends."""
+    """Copy observer statistics: axes grow at their end, but values where their attribute's room ends."""
     corner = (slice(None), *(slice(size) for size in source.shape[1:]))
     if "value" not in axes:
         target[corner] = source

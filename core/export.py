@@ -16,7 +16,8 @@ from core.tree.layout import TreeView
 def to_text(model: Model) -> str:
     """Return the tree that answers: tests indented by depth, leaves with their class masses.
 
-    One leaf reads ``petal length <= 2.45: setosa (50, 0, 1)``: the class with the largest mass, and the masses.
+    One leaf reads ``petal length <= 2.45: setosa (50, 0, 1)``: the class with the largest mass, and the
+    masses.
     """
     tree = arena.tree_view(model.plan, model.ints, model.main)
     return "\n".join(_lines(model.schema, tree, 0, "")) + "\n"

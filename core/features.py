@@ -5,9 +5,9 @@ schema to its next (one class, one value, one attribute more) are remembered, so
 that grow alike share a handful of objects.
 
 What a schema *declares* and what it has *taken in* since are kept apart: the range of information gain,
-Laplace shares and branches of a test depend on the number of classes and values a model knows, and a batch must
-not make a class known before its first record was learned. So kernels count from what is declared, and raise
-that count when a model learns something new.
+Laplace shares and branches of a test depend on the number of classes and values a model knows, and a batch
+must not make a class known before its first record was learned. So kernels count from what is declared, and
+raise that count when a model learns something new.
 """
 
 from __future__ import annotations

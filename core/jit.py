@@ -5,9 +5,9 @@
   where it is used and has no cache file of its own.
 - numba's cache does not notice an edit in a callee's file. Hence the cache directory carries the hash of all
   sources that a kernel can reach, of numba, numpy and the processor's name.
-- ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no owner
-  and no negative indices, so that passing them costs nothing and loops over them vectorise; arrays cost a
-  count of references at every call. ``bits`` and ``from_bits`` reinterpret a float.
+- ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no
+  owner and no negative indices, so that passing them costs nothing and loops over them vectorise; arrays
+  cost a count of references at every call. ``bits`` and ``from_bits`` reinterpret a float.
 - With ``NUMBA_DISABLE_JIT=1`` all of this runs as plain Python on numpy views, for coverage and readable
   traces.
 

@@ -100,10 +100,10 @@ class ModelTable:
         """Answer a run of rows in order, learning the labels that come with them.
 
         model: int64[n]; x: float64[n, D] with at least each model's columns, nominal values as codes, missing
-        NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n] > 0. In LABELLED mode a
-        row with a label is test-then-train, and labels are asked for only on rows without one; in ON_REQUEST
-        mode a label is used only if the strategy asks for it; in ANSWER_ONLY
-        mode models are read and never changed.
+        NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n] > 0. In LABELLED
+        mode a row with a label is test-then-train, and labels are asked for only on rows without one; in
+        ON_REQUEST mode a label is used only if the strategy asks for it; in ANSWER_ONLY mode models are
+        read and never changed.
         """
         n = len(model)
         answers = Answers(

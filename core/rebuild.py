@@ -1,8 +1,9 @@
 """What a change of the drift detector's level does to the trees (ALGORITHMS section 10).
 
-A warning starts a background tree, which learns beside the main tree while the warning lasts. A drift puts it in
-the main tree's place. Back in control it is of no use: it is dropped, so that a drift without a warning begins with
-a new tree [D24]. MOA keeps it until the next warning, and such a drift puts a stale tree in place.
+A warning starts a background tree, which learns beside the main tree while the warning lasts. A drift puts
+it in the main tree's place. Back in control it is of no use: it is dropped, so that a drift without a
+warning begins with a new tree [D24]. MOA keeps it until the next warning, and such a drift puts a stale
+tree in place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Plug-ins are files: ``core/<family>/<name>.py`` holds a class ``Plugin``; its name in a spec is the file name.
+"""Plug-ins are files: ``core/<family>/<name>.py`` holds a class ``Plugin``, a spec names the file.
 
-The registry lists a family's modules, imports what is asked for, and knows nothing else. A spec may write ``-``
-for ``_``. The position in the sorted list of names is the plug-in's *kind*: the integer that compiled code
-branches on. Kinds never leave the process: a snapshot holds names.
+The registry lists a family's modules, imports what is asked for, and knows nothing else. A spec may write
+``-`` for ``_``. The position in the sorted list of names is the plug-in's *kind*: the integer that compiled
+code branches on. Kinds never leave the process: a snapshot holds names.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def dispatch(family: str, function: str, parameters: str) -> Any:
     """Return compiled code that calls a function of the plug-in with a given kind.
 
     ``dispatch("queries", "decide", "knobs, floats")`` has the parameters ``kind, knobs, floats`` and calls
-    ``core.queries.<name>.decide(knobs, floats)``. Plug-ins without such a function are left out. Branches on an
-    integer, because a compiled function as an argument costs microseconds a call and defeats the cache.
+    ``core.queries.<name>.decide(knobs, floats)``. Plug-ins without such a function are left out. Branches
+    on an integer, because a compiled function as an argument costs microseconds a call and defeats the
+    cache.
     """
     members = [(n, m) for n, m in zip(names(family), modules(family), strict=True) if hasattr(m, function)]
     scope: dict[str, Any] = {f"{name}_{function}": getattr(m, function) for name, m in members}

@@ -8,8 +8,8 @@ One call handles a whole run, whatever the number of models: row by row, in orde
     SHADOW    during a warning: train the background tree                   → LEAF_DUE, BRANCH_MISSING
     FINISH    count the label                                               → EVALUATION_DUE
 
-and returns to Python with a reason wherever a decision is due. The cursor remembers row and phase, and the next
-call goes on exactly there: where a run is cut changes nothing.
+and returns to Python with a reason wherever a decision is due. The cursor remembers row and phase, and the
+next call goes on exactly there: where a run is cut changes nothing.
 """
 
 from __future__ import annotations
@@ -214,22 +214,23 @@ def run(
     """Process rows from the cursor on; return the reason of the return.
 
     addresses, plans: int64[table]; model: int64[n]; x: float64[n, d]; label: int32[n] (-1: none);
-    weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], version: int64[n]
-    are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read. workspace:
-    float64[3, max(d, K)], whatever it holds.
+    weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], version:
+    int64[n] are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read.
+    workspace: float64[3, max(d, K)], whatever it holds.
     """
     n = len(model)
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
     columns, scratch, opinions = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
+    nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own, and a second version of all
     reason = END
     while row < n and reason == END:
         look_ahead(addresses, model, row)
         ints, floats = words_at(addresses[model[row]])
         plan, knobs = words_at(plans[model[row]])
-        record, y, w = row_of(x, row), np.int64(label[row]), weight[row]
+        record, y, w = row_of(x, row), int(label[row]), weight[row]
         xs = gather(plan, record, columns)
-        node, memo = np.int64(-1), np.int64(-1)
+        node, memo = nothing, nothing
         if phase == START:
             if y >= plan[at.PLAN_CLASSES]:
                 reason = UNKNOWN_CLASS
@@ -280,7 +281,7 @@ def run(
             phase = FINISH
             if ints[at.MODEL_BACKGROUND] != 0 and ints[at.MODEL_LEVEL] == drift.WARNING:
                 t = ints[at.MODEL_BACKGROUND]
-                node, memo = route(plan, ints, floats, t, record, w), np.int64(-1)
+                node, memo = route(plan, ints, floats, t, record, w), nothing
                 reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
                 if reason == BRANCH_MISSING:
                     phase = SHADOW
@@ -292,11 +293,10 @@ def run(
             ints[at.MODEL_LABELS] += 1
             if asked[row]:
                 ints[at.MODEL_REPLIES] += 1
-            every = plan[at.PLAN_EVERY]
-            if every > 0 and prediction[row] >= 0:
-                if ints[plan[at.PLAN_EVALUATION] + at.EVALUATION_COUNT] % every == 0:
-                    reason = EVALUATION_DUE
-                    break
+            every, judged = plan[at.PLAN_EVERY], ints[plan[at.PLAN_EVALUATION] + at.EVALUATION_COUNT]
+            if every > 0 and prediction[row] >= 0 and judged % every == 0:
+                reason = EVALUATION_DUE
+                break
         row += 1
         phase = START
     cursor[CURSOR_ROW] = row

@@ -11,7 +11,8 @@
 
 The words are those of the buffer, with no room to spare: two models that have gone through the same have the
 same bytes, whenever and however often they were saved. Floats never go through text, nothing is pickled. The
-platform tag says where the numbers were made: there a restored model goes on to the bit, elsewhere to rounding.
+platform tag says where the numbers were made: there a restored model goes on to the bit, elsewhere to
+rounding.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def trim(plan: Plan, ints: Ints) -> Ints:
     """Return the buffer without room to spare and with its trees in order (itself, if it is so already)."""
     blocks = arena.blocks(ints)
     wanted = [
-        Block(b.source, int(ints[b.source + at.TREE_NODES]), int(ints[b.source + at.TREE_SLOTS])) for b in blocks
+        Block(t, int(ints[t + at.TREE_NODES]), int(ints[t + at.TREE_SLOTS]))
+        for t in (block.source for block in blocks)
     ]
     if blocks == wanted:
         return ints
@@ -94,7 +96,7 @@ def read(data: bytes) -> tuple[Plan, Ints]:
     header, start = _read_header(data)
     end = start + header.words * at.WORD
     if len(data) != end + _CHECKSUM.size:
-        msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off or has something appended"
+        msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off or goes on"
         raise SnapshotError(msg)
     if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(memoryview(data)[:end]):
         msg = "snapshot must match its checksum: it was altered on its way"
@@ -145,7 +147,7 @@ def _check_sizes(plan: Plan, ints: Ints) -> None:
     problem = SnapshotError("snapshot's words must fit its spec and schema: it was put together wrongly")
     if words < position + at.TREE_HEADER or ints[at.MODEL_WORDS] != words or ints[at.MODEL_MAIN] != position:
         raise problem
-    for t in [int(ints[at.MODEL_MAIN]), *([int(ints[at.MODEL_BACKGROUND])] if ints[at.MODEL_BACKGROUND] else [])]:
+    for t in (int(ints[word]) for word in (at.MODEL_MAIN, at.MODEL_BACKGROUND) if ints[word]):
         if t != position or t + at.TREE_HEADER > words:
             raise problem
         nodes, slots = arena.room(ints, t)
@@ -154,8 +156,8 @@ def _check_sizes(plan: Plan, ints: Ints) -> None:
         shape = plan.shape(nodes, slots)
         header = np.zeros(at.TREE_HEADER, dtype=np.int64)
         at.write_tree_header(header, shape)
-        sizes = [at.TREE_WORDS, at.TREE_NODE_STRIDE, at.TREE_LEAF_STRIDE, at.TREE_LEAVES_AT, at.TREE_NOMINAL_AT]
-        if any(ints[t + word] != header[word] for word in sizes):
+        sizes = [at.TREE_WORDS, at.TREE_NODE_STRIDE, at.TREE_LEAF_STRIDE, at.TREE_LEAVES_AT]
+        if any(ints[t + word] != header[word] for word in [*sizes, at.TREE_NOMINAL_AT]):
             raise problem
         position += shape.words
     if position != words:

@@ -51,11 +51,14 @@ def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | No
 
 
 def install(model: Model, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
-    """Turn leaf number ``node`` into an inner node with the decided test; return the event of the main tree."""
+    """Turn leaf number ``node`` into an inner node with the decided test; return the main tree's event."""
     is_main = t == model.main
     branches = branch_count(model, decision)
     masses = branch_masses(model, t, node, decision, branches)
-    present = (masses >= 0.0).any(axis=1) if is_moa_multiway(model, decision) else np.ones(branches, dtype=bool)
+    present = np.ones(branches, dtype=bool)
+    if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA]:
+        # MOA makes branches up to the largest value seen, later ones as they come.
+        present = (masses >= 0.0).any(axis=1)
     leaves = int(model.ints[t + at.TREE_LEAVES]) - 1 + int(present.sum())
     if exceeds_cap(model, leaves):
         model.ints[t + at.TREE_STOPPED] = 1
@@ -103,11 +106,6 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
     )
 
 
-def is_moa_multiway(model: Model, decision: Decision) -> bool:
-    """Return whether branches may be absent: MOA makes them up to the largest value seen, later ones as they come."""
-    return bool(decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA])
-
-
 def branch_count(model: Model, decision: Decision) -> int:
     """Return the number of branches: two, or the values the model knows."""
     if decision.test != at.MULTIWAY:
@@ -122,7 +120,8 @@ def branch_masses(model: Model, t: int, node: int, decision: Decision, branches:
     -1 marks a class that a branch has never had anything to do with.
     """
     masses = np.empty((branches, int(model.ints[at.MODEL_CLASSES])))
-    divide(model.plan.address, model.address, t, node, decision.attribute, decision.test, decision.value, masses)
+    test = (decision.attribute, decision.test, decision.value)
+    divide(model.plan.address, model.address, t, node, *test, masses)
     return masses
 
 
@@ -159,8 +158,8 @@ def divide(
 def divide_nominal(counts: Any, test: int, value: int, out: Any, c: int) -> None:
     """Write the masses of class c per branch from its counts (float64[value]).
 
-    MOA's vectors end at the largest value seen with the class, zeros before it are entries: so a class touches
-    every branch below that end.
+    MOA's vectors end at the largest value seen with the class, zeros before it are entries: so a class
+    touches every branch below that end.
     """
     end = 0
     for v in range(len(counts)):

@@ -26,8 +26,8 @@ def problems(model: Model) -> Iterator[str]:
     yield from _evaluation_problems(model)
     for name, block in zip(("main", "background"), arena.blocks(model.ints), strict=False):
         tree = arena.tree_view(model.plan, model.ints, block.source)
-        for problem in (*_node_problems(model, tree), *_slot_problems(model, tree), *_mass_problems(model, tree)):
-            yield f"{name} tree: {problem}"
+        for look in (_node_problems, _repeated_multiway, _slot_problems, _mass_problems):
+            yield from (f"{name} tree: {problem}" for problem in look(model, tree))
 
 
 def _header_problems(model: Model) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _node_problems(model: Model, tree: TreeView) -> Iterator[str]:
     kinds = nodes[:, at.NODE_KIND]
     if nodes[0, at.NODE_PARENT] != -1 or nodes[0, at.NODE_DEPTH] != 0:
         yield "node 0 must be the root"
-    children = []
+    children: list[int] = []
     for node in np.flatnonzero((kinds != at.LEAF) & (kinds != at.ABSENT)):
         first, count = nodes[node, at.NODE_CHILD], nodes[node, at.NODE_CHILDREN]
         children += range(first, first + count)
@@ -77,7 +77,8 @@ def _node_problems(model: Model, tree: TreeView) -> Iterator[str]:
             yield f"children of node {node} must lie behind it, inside the tree"
             continue
         below = nodes[first : first + count]
-        if (below[:, at.NODE_PARENT] != node).any() or (below[:, at.NODE_DEPTH] != nodes[node, at.NODE_DEPTH] + 1).any():
+        depth = nodes[node, at.NODE_DEPTH] + 1
+        if (below[:, at.NODE_PARENT] != node).any() or (below[:, at.NODE_DEPTH] != depth).any():
             yield f"children of node {node} must point back to it, one deeper"
         if nodes[node, at.NODE_SLOT] != -1:
             yield f"inner node {node} must have no leaf record"
@@ -93,7 +94,6 @@ def _node_problems(model: Model, tree: TreeView) -> Iterator[str]:
     unused = tree.node_ints[n:]
     if unused.size and (unused != _empty_node(tree)).any():
         yield "unused node records must be empty"
-    yield from _repeated_multiway(model, tree)
 
 
 def _empty_node(tree: TreeView) -> at.Ints:
@@ -126,7 +126,8 @@ def _slot_problems(model: Model, tree: TreeView) -> Iterator[str]:
         return
     if (tree.leaf_ints[taken, at.LEAF_NODE] != leaves).any():
         yield "leaf records must point back to their leaves"
-    free, slot = [], int(tree.header[at.TREE_FREE])
+    free: list[int] = []
+    slot = int(tree.header[at.TREE_FREE])
     while slot >= 0 and len(free) <= used:
         free.append(slot)
         slot = int(tree.leaf_ints[slot, at.LEAF_NODE])

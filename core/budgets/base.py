@@ -13,9 +13,9 @@ from core.plugin import Parameters, number
 class Budget(Parameters):
     """Says whether a label may be asked for; ``limit`` is the share of records it grants (ALGORITHMS 9.1).
 
-    The module has two kernels. ``is_open(knobs, at, floats, state, requests, t) -> bool`` gets the labels asked
-    for before record t; ``spend(knobs, at, floats, state, asked)`` is told of every record what was decided.
-    A closed budget leaves the strategy unasked and its state as it is [D20].
+    The module has two kernels. ``is_open(knobs, at, floats, state, requests, t) -> bool`` gets the labels
+    asked for before record t; ``spend(knobs, at, floats, state, asked)`` is told of every record what was
+    decided. A closed budget leaves the strategy unasked and its state as it is [D20].
     """
 
     family: ClassVar[str] = "budgets"

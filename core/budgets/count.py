@@ -11,7 +11,7 @@ from core.jit import kernel
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Budget):
-    """Open iff ``requests / t < limit``, t with the current record: ``{"name": "count", "limit": 0.1}`` [D19].
+    """Open iff ``requests / t < limit``, t with this record: ``{"name": "count", "limit": 0.1}`` [D19].
 
     Labels that never arrive count as spent. ``requests < limit·t + 1`` always holds.
     """

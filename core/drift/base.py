@@ -20,8 +20,8 @@ class Detector(Parameters):
     """Watches the errors of predictions made before training.
 
     The module's kernel ``update(knobs, at, floats, state, error) -> level`` gets the parameters at
-    ``knobs[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a drift
-    a detector forgets at its next input, so that the alarm can be read.
+    ``knobs[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a
+    drift a detector forgets at its next input, so that the alarm can be read.
     """
 
     family: ClassVar[str] = "drift"

@@ -10,7 +10,7 @@ from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
 from core.jit import kernel
 from core.plugin import count, number
 
-# State: inputs since the last reset plus one, error rate p, smallest p+s with its p and s, errors, alarm pending
+# State: inputs since the last reset plus one, error rate p, smallest p+s with its p and s, errors, alarm
 N: Final = 0
 P: Final = 1
 MIN_SUM: Final = 2
@@ -25,9 +25,9 @@ class Plugin(Detector):
     """Error rate p with deviation s against the smallest ``p + s`` so far (ALGORITHMS section 10).
 
     ``{"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}``. Warning at
-    ``p + s > p_min + warning·s_min``, drift likewise; no verdict before ``warm_up`` inputs. A stream without an
-    error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the minima are taken
-    only once e errors have been seen since the last reset.
+    ``p + s > p_min + warning·s_min``, drift likewise; no verdict before ``warm_up`` inputs. A stream without
+    an error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the minima are
+    taken only once e errors have been seen since the last reset.
     """
 
     warm_up: int = count(30, at_least=1)

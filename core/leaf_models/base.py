@@ -13,11 +13,12 @@ from core.plugin import Parameters
 class LeafModel(Parameters):
     """Predicts at a leaf.
 
-    The module has two kernels. ``votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out) -> (class, memo)``
-    writes the normalised votes to ``out`` (float64[class], zeros on entry) and returns the predicted class, -1
-    while no class is known, and a memo. ``account(plan, knobs, ints, floats, t, node, x, xs, label, weight,
-    memo, scratch, opinions)`` keeps score before the leaf learns a record; the memo is that of ``votes`` for the same
-    record if nothing was learned since, else -1. ``x`` is the record, ``xs`` its numeric attributes.
+    The module has two kernels. ``votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out) -> (class,
+    memo)`` writes the normalised votes to ``out`` (float64[class], zeros on entry) and returns the
+    predicted class, -1 while no class is known, and a memo. ``account(plan, knobs, ints, floats, t, node,
+    x, xs, label, weight, memo, scratch, opinions)`` keeps score before the leaf learns a record; the memo
+    is that of ``votes`` for the same record if nothing was learned since, else -1. ``x`` is the record,
+    ``xs`` its numeric attributes.
     """
 
     family: ClassVar[str] = "leaf_models"

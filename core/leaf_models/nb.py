@@ -22,7 +22,8 @@ log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
 class Plugin(LeafModel):
     """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8).
 
-    π are the class masses of the leaf, inherited ones too. A leaf that has observed nothing votes like ``mc``.
+    π are the class masses of the leaf, inherited ones too. A leaf that has observed nothing votes like
+    ``mc``.
     """
 
 

@@ -45,6 +45,9 @@ class HasState(Protocol):
     floats: Floats
 
 
+Reason = Literal["gap", "tie", "only"]
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A test to install, and why."""
@@ -56,7 +59,7 @@ class Decision:
     merits: tuple[float, float]
     bound: float
     n: float
-    reason: Literal["gap", "tie", "only"]
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)

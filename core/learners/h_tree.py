@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core import ranking
-from core.learners.base import FORGET, Decision, HasState, Learner
+from core.learners.base import FORGET, Decision, HasState, Learner, Reason
 from core.plugin import number
 from core.tree import layout as at
 
@@ -40,6 +40,7 @@ class Plugin(Learner):
             classes = model.ints.item(at.MODEL_CLASSES)
         n = self.weight(model, node, leaf)
         bound = self.bound.epsilon(self.criterion.merit_range(classes), n)
+        reason: Reason
         if suggestions == 1:
             reason = "only"
         elif best - second > self.bound.factor * bound:

@@ -14,8 +14,8 @@ class Query(Parameters):
     """Decides at answering time, per record; asked only while the budget is open (ALGORITHMS section 9.1).
 
     The module's kernel ``decide(knobs, at, floats, state, limit, share, key, t) -> bool`` gets its parameters
-    at ``knobs[at:]``, its state at ``floats[state:]``, the budget's limit, the largest class share at the leaf
-    (½ for an empty one), the key of its random draws and the record's number t.
+    at ``knobs[at:]``, its state at ``floats[state:]``, the budget's limit, the largest class share at the
+    leaf (½ for an empty one), the key of its random draws and the record's number t.
     """
 
     family: ClassVar[str] = "queries"

@@ -14,8 +14,8 @@ from core.queries.base import Query
 class Plugin(Query):
     """Ask with the budget's probability: ``{"name": "random"}`` (ALGORITHMS section 9.2, Rnd: ``U < B``).
 
-    The draw of record t depends on seed and t alone, so that a replay, and a run with another strategy between,
-    decides alike.
+    The draw of record t depends on seed and t alone, so that a replay, and a run with another strategy
+    between, decides alike.
     """
 
 

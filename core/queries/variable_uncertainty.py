@@ -15,7 +15,8 @@ class Plugin(Query):
     """Ask iff the largest class share is below θ; θ shrinks by s after a yes and grows by s after a no.
 
     ``{"name": "variable_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, VarUn; Žliobaitė et al. 2014).
-    θ moves only while the budget is open [D20]; the share is the leaf's, whatever the leaf model predicts [D22].
+    θ moves only while the budget is open [D20]; the share is the leaf's, whatever the leaf model predicts
+    [D22].
     """
 
     step: float = number(0.01, above=0.0, below=1.0)

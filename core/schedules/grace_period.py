@@ -10,7 +10,7 @@ from core.schedules.base import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Schedule):
-    """Due whenever the leaf has seen ``grace_period`` more than at its last attempt (ALGORITHMS section 5)."""
+    """Due whenever the leaf has seen ``grace_period`` more than at its last attempt (section 5)."""
 
     grace_period: float = number(200.0, above=0.0)
 

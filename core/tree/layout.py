@@ -194,6 +194,7 @@ class TreeView:
     __slots__ = ("floats", "header", "ints", "leaf_floats", "leaf_ints", "node_floats", "node_ints", "shape")
 
     def __init__(self, ints: Ints, floats: Floats, t: int, shape: TreeShape) -> None:
+        """Look at the block at word t."""
         self.shape = shape
         self.ints = ints[t : t + shape.words]
         self.floats = floats[t : t + shape.words]

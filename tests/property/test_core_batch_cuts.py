@@ -143,7 +143,7 @@ def batches(run, cuts, rows=ROWS):
 
 
 def play(run, cuts):
-    """Answer the rows in batches; return answers, events with rows counted from the start, and final models."""
+    """Answer the rows in batches; return answers, events (rows from the start on), and final models."""
     columns, events, table = [], [], None
     for table, part, batch in batches(run, cuts):
         answers = table.answer(*batch, run.mode)
