@@ -5,10 +5,10 @@
     python -m benchmarks.core --stream path/to/file.arff --systems streamgrove,moa
 
 Test-then-train over all rows, repeated; the median counts. Times are CPU seconds of the one thread that
-works, so that other load does not count; the compiler and collector of Java run in others, for free.
-All systems predict, evaluate prequentially and train, MOA with the evaluator of its EvaluatePrequential task;
-`moa-bare` leaves that out (ours is always in). MOA is fetched from Maven Central once; River comes with the
-dependency group `bench`.
+works (and of Java's collector, which stops it), so that other load on the machine does not count. All systems
+predict, evaluate prequentially and train, MOA with the evaluator of its EvaluatePrequential task; `moa-bare`
+leaves that out (ours is always in). MOA's Java has been warmed up; it is fetched from Maven Central once.
+River comes with the dependency group `bench`.
 """
 
 from __future__ import annotations
