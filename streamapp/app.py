@@ -14,6 +14,7 @@ from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments
 from streamapp.task_manager import TaskManager
 from streamapp.transport.application import App, Wiring
+from streamapp.transport.quiet import quieten
 from streamapp.transport.schema import DeliverySchema
 from topics.definitions import TopicNames
 
@@ -31,6 +32,7 @@ def create_app(
 ) -> App:
     """Return the app of worker `instance`: driver, agent and pages around its task manager."""
     transport.register()
+    quieten()
     names = TopicNames(settings.topics_prefix)
     sources = (names.controls, names.instances, names.labels)  # causal order
     app = App(

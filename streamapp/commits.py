@@ -11,9 +11,9 @@ prolong it. What is held is bounded.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from streamapp.runs import Run
@@ -43,7 +43,6 @@ class Commits:
         self._outputs = outputs
         self._interval = interval
         self._clock = clock
-        self._executor = ThreadPoolExecutor(1, "outbox")
         self._held: list[tuple[Run, Any]] | None = None  # a list while a flush is under way
         self._held_records = 0
         self._flushed = asyncio.Event()
@@ -85,7 +84,7 @@ class Commits:
         self._held = []
         self._flushed.clear()
         try:
-            await asyncio.get_running_loop().run_in_executor(self._executor, self._outputs.flush)
+            await _in_daemon(self._outputs.flush)
         finally:
             held, self._held, self._held_records = self._held, None, 0
             self._flushed.set()
@@ -93,3 +92,29 @@ class Commits:
             self._outputs.send(run, effects)
         await commit_offsets()
         self.seconds = self._clock() - started
+
+
+async def _in_daemon(work: Callable[[], None]) -> None:
+    """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if done.done():
+            return  # nobody waits any more
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            work()
+        except BaseException as caught:  # whatever it is, it belongs to the one who waits
+            error = caught
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, error)
+
+    threading.Thread(target=run, name="flush", daemon=True).start()
+    await done

@@ -172,14 +172,23 @@ class TaskManager:
         due = self._commits.due
         return float("inf") if due is None or self._is_committing else max(0.0, due - now)
 
-    async def commit(self, why: str) -> None:
-        """Commit all that is processed, after the run and the commit at hand."""
-        async with self._lock:
-            if self._committing is not None:
-                await asyncio.wait([self._committing])
-            if not self._failed:
-                await self._commit()
-                logger.info("committed: %s", why)
+    async def commit(self, why: str, patience: float | None = None) -> None:
+        """Commit all that is processed, after the run and the commit at hand; give up after `patience` s."""
+        try:
+            async with asyncio.timeout(patience), self._lock:
+                if self._committing is not None:
+                    await asyncio.wait([self._committing])
+                if not self._failed:
+                    await self._commit()
+                    logger.info("committed: %s", why)
+        except TimeoutError:
+            self._failed = True
+            logger.error(  # noqa: TRY400 - where we waited says nothing
+                "%s: not everything could be committed within %.0f s, does the broker answer? What is "
+                "uncommitted will be processed again",
+                why,
+                patience,
+            )
 
     @property
     def _is_committing(self) -> bool:

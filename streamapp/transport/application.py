@@ -38,8 +38,8 @@ class Manager(Protocol):
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
 
-    async def commit(self, why: str) -> None:
-        """Commit what is processed, after the run at hand."""
+    async def commit(self, why: str, patience: float | None = None) -> None:
+        """Commit what is processed, after the run at hand; give up after `patience` s."""
 
     def lag(self, log_ends: Mapping[TP, int]) -> None:
         """Note where the logs of the live partitions end."""

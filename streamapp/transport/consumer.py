@@ -26,6 +26,7 @@ from streamapp.transport.application import App
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
+STOP_PATIENCE = 15.0  # seconds a worker that stops waits for its last commit
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 
 
@@ -240,7 +241,10 @@ class Consumer(driver.Consumer):
 
     async def commit_and_end_transactions(self) -> None:
         """Commit what is processed; Faust calls this when partitions are revoked and when it stops."""
-        await self.manager.commit("revoked" if not self.app.should_stop else "stopping")
+        if self.app.should_stop:
+            await self.manager.commit("stopping", patience=STOP_PATIENCE)
+        else:
+            await self.manager.commit("partitions revoked")
 
     async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
         """Do nothing: Faust's commit timer knows only acks."""

@@ -42,6 +42,8 @@ FLOW_MIN_BYTES = 1 << 16
 
 _T = TypeVar("_T")
 
+logger = logging.getLogger(__name__)
+
 
 class CommitRefusedError(Exception):
     """The group has moved on: what was to be committed will be processed again by the partition's next
@@ -90,6 +92,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         self._adapt_waits(fetcher)
+
+    async def on_thread_stop(self) -> None:
+        try:
+            await super().on_thread_stop()
+        except asyncio.CancelledError:
+            # aiokafka's fetcher passes on the cancellation of a request of its own that waits out an outage;
+            # mode would then never say that this thread has ended. It cancels what is left in our loop.
+            logger.warning("the consumer was stopped while the broker did not answer")
 
     def _adapt_waits(self, fetcher: Any) -> None:
         idle = fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes

@@ -148,6 +148,21 @@ def test_a_broker_that_is_gone_for_20_seconds(private_broker: EmbeddedBroker, tm
     check(place, load.sent, once=False)
 
 
+def test_a_worker_can_be_stopped_while_the_broker_is_gone(
+    private_broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    place = Installation(private_broker.bootstrap_servers, "stop.", 2, tmp_path)
+    producer = place.producer()
+    with place.worker("w", GROVE_COMMIT_INTERVAL_MS="60000") as worker:
+        worker.wait_until_ready()
+        producer.produce(place.names.instances, b"1", b"key", 0)
+        assert producer.flush(10) == 0
+        wait_until(lambda: len(place.read(place.names.predictions)) == 1, 10, lambda: worker.log)
+        private_broker.stop()
+        assert worker.terminate(60) == 0
+    assert "not everything could be committed within 15 s" in worker.log
+
+
 def test_after_an_outage_of_the_worker_both_topics_come_in_time_order(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "behind.", 2, tmp_path)
     producer = place.producer()

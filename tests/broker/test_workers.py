@@ -1,4 +1,4 @@
-"""`grove worker --workers N`: names, ports, readiness of all, a dead one started anew, an end in good order."""
+"""`grove worker --workers N`: names, ports, readiness of all, a dead one started anew, a good end."""
 
 import os
 import re

@@ -63,7 +63,7 @@ class Installation:
         return WorkerProcess(self.module, environment, self.directory / f"{name}.log")
 
     def producer(self, **properties: Any) -> Producer:
-        return Producer({"bootstrap.servers": self.servers, "linger.ms": 5, **properties})
+        return Producer({"bootstrap.servers": self.servers, "linger.ms": 5, "log_level": 0, **properties})
 
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
