@@ -7,8 +7,9 @@ was produced and not reported is delivered once `flush` returns.
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import length_hint
 from typing import Any
@@ -39,13 +40,20 @@ _REMEDIES = {
 }
 
 FLUSH_STEP_S = 0.5
+STOP_S = 10.0
 
 
 class Sender:
     """An idempotent producer that counts what was not delivered."""
 
-    def __init__(self, kafka: Mapping[str, Any]) -> None:
-        """Open the producer; `kafka` holds client properties under Kafka's names."""
+    def __init__(self, kafka: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> None:
+        """Open the producer; `kafka` holds client properties under Kafka's names.
+
+        A broker that is away is waited for as long as `delivery.timeout.ms` allows, but only STOP_S seconds
+        once `stopped` says that the caller wants to end.
+        """
+        self._stopped = stopped
+        self._give_up_at = float("inf")
         self.failed = 0
         self._reason = ""
         self._reason_is_another = False
@@ -124,7 +132,7 @@ class Sender:
             except BufferError:  # the record that found no room is the last one taken out of the iterator
                 start = len(values) - length_hint(rest) - 1
                 self._producer.poll(0.05)
-                self.check()
+                self._check_waiting()
             except KafkaException as failure:
                 value = values[len(values) - length_hint(rest) - 1] or b""
                 message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
@@ -139,7 +147,7 @@ class Sender:
         produce = self._producer.produce
         while True:
             self._producer.poll(0.05)
-            self.check()
+            self._check_waiting()
             try:
                 produce(topic, value, key, partition, None, None, timestamp)
             except BufferError:
@@ -158,8 +166,23 @@ class Sender:
     def flush(self) -> None:
         """Return when everything is delivered; raise if something cannot be."""
         while self._producer.flush(FLUSH_STEP_S):
-            self.check()
+            self._check_waiting()
         self.check()
+
+    def _check_waiting(self) -> None:
+        """Raise if waiting for the broker has no point any more."""
+        self.check()
+        if not self._stopped():
+            return
+        now = time.monotonic()
+        self._give_up_at = min(self._give_up_at, now + STOP_S)
+        if now >= self._give_up_at:
+            waiting = len(self._producer)
+            self._producer.purge()
+            message = (
+                f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"
+            )
+            raise DeliveryError(message)
 
 
 def _blames_another(error: KafkaError) -> bool:

@@ -222,3 +222,27 @@ def test_two_oracles_of_a_group_share_the_work(kafka, names):
 def test_missing_topics_are_said_first(kafka):
     with pytest.raises(CatalogueError, match=r"topic 'absent.label-requests' does not exist"):
         Oracle(counting(1), OraclePlan(names=TopicNames("absent.")), kafka)
+
+
+@pytest.mark.slow
+def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
+    kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
+    names = TopicNames()
+    admin.create(kafka, names, PARTITIONS)
+    ask(kafka, names, [str(n) for n in range(300)])
+    plan = OraclePlan(names=names, delay=Delay(8.0, "seconds", True), idle_seconds=1.0)
+    oracle = Oracle(counting(1000, CLASSES), plan, kafka)
+    some = threading.Event()
+    done = {}
+    thread = threading.Thread(
+        target=lambda: done.update(report=oracle.run(lambda p: p.answered > 20 and some.set()))
+    )
+    thread.start()
+    assert some.wait(30)
+    private_broker.stop()
+    private_broker.start()
+    thread.join(120)
+    assert not thread.is_alive()
+    given = Counter(i for i, *_ in labels(kafka, names))
+    assert set(given) == {str(n) for n in range(300)}
+    assert sum(given.values()) == done["report"].answered

@@ -256,3 +256,27 @@ def test_a_broker_that_goes_and_comes_back_gets_every_row_once(private_broker):
     thread.join(60)
     assert not thread.is_alive()
     assert rows_of(read_topic(kafka, names.instances)) == list(range(6000))
+
+
+@pytest.mark.slow
+def test_stopped_while_the_broker_is_away_ends_with_the_reason(private_broker):
+    kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
+    names = TopicNames()
+    admin.create(kafka, names, 2)
+    replay = Replay(counting(100_000), ReplayPlan(names=names, rate=1000), kafka)
+    midway = threading.Event()
+    raised = []
+
+    def run_replay():
+        with pytest.raises(DeliveryError) as caught:
+            replay.run(lambda p: p.rows > 500 and midway.set())
+        raised.append(str(caught.value))
+
+    thread = threading.Thread(target=run_replay)
+    thread.start()
+    assert midway.wait(20)
+    private_broker.stop()
+    replay.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert "not delivered within 10 s of the stop: the broker is away" in raised[0]

@@ -20,6 +20,7 @@ from topics.cluster import Cluster
 from topics.codecs import decode_label_requests, encode_labels
 from topics.errors import BrokerError, CatalogueError
 from topics.oracle.answers import Answerer, Outcome
+from topics.oracle.assignment import Assignment
 from topics.oracle.label_index import LabelIndex
 from topics.oracle.offsets import OffsetTracker
 from topics.oracle.plan import OraclePlan
@@ -34,8 +35,10 @@ BATCH_REQUESTS = 1000
 POLL_S = 0.02  # `consume` takes that long unless a whole batch is there
 COMMIT_S = 0.5
 PROGRESS_S = 0.1
+SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a session timeout to rejoin
 NOW = 0  # as a timestamp: the time of sending
 
+_HOPELESS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 _ANSWERED = (Outcome.LABEL, Outcome.WRONG_LABEL, Outcome.DECLINED)
 
 
@@ -57,7 +60,7 @@ class Oracle:
         self._first_unknown: str | None = None
         self._newest_ms = -np.inf  # highest timestamp of a request
         self._started = time.monotonic()
-        self._unread: set[int] | None = None  # partitions not read to their end; None: none assigned yet
+        self._assignment = Assignment()
         self._heard = np.inf  # when the last request came
 
     def stop(self) -> None:
@@ -73,7 +76,7 @@ class Oracle:
         index = LabelIndex.read(self._dataset, self._stop.is_set)
         self._classes = index.classes
         answerer = Answerer(self.plan, index)
-        self._sender = Sender(self._kafka)
+        self._sender = Sender(self._kafka, self._stop.is_set)
         consumer = self._consumer()
         try:
             self._answer_until_done(consumer, answerer, progress)
@@ -90,6 +93,7 @@ class Oracle:
         properties = {key: value for key, value in self._kafka.items() if key != "group.instance.id"}
         consumer = Consumer(
             {
+                "session.timeout.ms": SESSION_MS,
                 **properties,
                 "group.id": self.plan.group_id,
                 "enable.auto.commit": False,
@@ -132,8 +136,7 @@ class Oracle:
         plan = self.plan
         if plan.limit is not None and self._answered >= plan.limit:
             return True
-        # All partitions read to their end: a slow first fetch is not silence.
-        silent = self._unread == set() and not len(self._waiting)
+        silent = self._assignment.read and not len(self._waiting)
         return silent and plan.idle_seconds is not None and now - self._heard >= plan.idle_seconds
 
     def _poll_seconds(self) -> float:
@@ -150,11 +153,9 @@ class Oracle:
             partition, _ = _place(message)
             if error is None:
                 good.append(message)
-                if self._unread is not None:
-                    self._unread.add(partition)
+                self._assignment.came(partition)
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
-                if self._unread is not None:
-                    self._unread.discard(partition)
+                self._assignment.ended(partition)
             else:
                 _raise_or_log(error)
         return good
@@ -206,7 +207,7 @@ class Oracle:
         """Send the answers whose time has come, in order."""
         horizon = time.time() * 1000
         if self.plan.event_time:
-            horizon = np.inf if self._unread == set() else self._newest_ms
+            horizon = np.inf if self._assignment.read else self._newest_ms
         most = np.inf if self.plan.limit is None else self.plan.limit - self._answered
         due = self._waiting.take(horizon, most)
         if not due:
@@ -249,9 +250,10 @@ class Oracle:
             self._trackers[partition].committed(offset)
 
     def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._unread = {each.partition for each in partitions}
+        numbers = sorted(each.partition for each in partitions)
+        self._assignment.add(numbers)
         self._heard = time.monotonic()
-        logger.info("label requests of partitions %s", sorted(self._unread))
+        logger.info("label requests of partitions %s", numbers)
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if not self._sender.failed:  # else `run` is on its way out with the reason
@@ -268,8 +270,7 @@ class Oracle:
         self._sent = [each for each in self._sent if each[0] not in gone]
         for partition in gone:
             self._trackers.pop(partition, None)
-        if self._unread is not None:
-            self._unread -= gone
+        self._assignment.drop(gone)
 
     def _state(self) -> OracleProgress:
         outcomes = self._outcomes
@@ -313,7 +314,8 @@ def _log_error(error: KafkaError) -> None:
 
 
 def _raise_or_log(error: KafkaError) -> None:
-    if error.fatal() or not error.retriable():
+    """Raise what no waiting will cure; a broker that is away comes back."""
+    if error.fatal() or error.code() in _HOPELESS:
         message = f"label requests cannot be consumed: {error.str()}"
         raise BrokerError(message)
     _log_error(error)

@@ -60,7 +60,7 @@ class Replay:
         ring = KeyRing(plan, _partitions(kafka, plan))
         blocks = plan.format == "arrow"
         self._emitter: Emitter = (BlockEmitter if blocks else RowEmitter)(plan, dataset, ring)
-        self._sender = Sender(kafka)
+        self._sender = Sender(kafka, self._stop.is_set)
         self._rows = self._instances = self._labels = self._lost = 0
         self._started = 0.0
 

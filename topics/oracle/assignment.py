@@ -1,0 +1,43 @@
+"""Which partitions an oracle has, and whether it has read them to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Assignment:
+    """Partitions come and go with rebalances; a slow first fetch, or none assigned yet, is not silence."""
+
+    def __init__(self) -> None:
+        """No word from the group yet."""
+        self._partitions: set[int] = set()
+        self._unread: set[int] = set()
+        self._known = False
+
+    def add(self, partitions: Iterable[int]) -> None:
+        """Note partitions that are ours from now on; none may be an answer too."""
+        new = set(partitions)
+        self._partitions |= new
+        self._unread |= new
+        self._known = True
+
+    def drop(self, partitions: Iterable[int]) -> None:
+        """Note partitions that are ours no longer; when all are gone the group will say how it goes on."""
+        gone = set(partitions)
+        self._partitions -= gone
+        self._unread -= gone
+        self._known = bool(self._partitions)
+
+    def came(self, partition: int) -> None:
+        """Note a request: the end is further away."""
+        if partition in self._partitions:
+            self._unread.add(partition)
+
+    def ended(self, partition: int) -> None:
+        """Note that a partition is read to its end."""
+        self._unread.discard(partition)
+
+    @property
+    def read(self) -> bool:
+        """Return whether everything that is ours is read."""
+        return self._known and not self._unread
