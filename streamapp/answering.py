@@ -59,7 +59,7 @@ class InstancesRun:
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)
         self.happenings = Happenings(state.store, raw, batch.record, batch.ids)
-        self.late_letters: list[DeadLetter] = []  # held labels that could not be learned
+        self.held_letters: list[tuple[int, DeadLetter]] = []  # record, held label that cannot be learned
 
     def process(self) -> None:
         """Answer every row that can be answered."""
@@ -72,7 +72,7 @@ class InstancesRun:
             self.effects.answers += self.replies.groups(self.batch, self.model, self.store)
             self.happenings.write(self.effects)
         self._write_counts()
-        self.effects.dead_letters += self.refusals.dead_letters() + self.late_letters
+        self.effects.dead_letters += self.refusals.dead_letters(self.held_letters)
 
     @cached_property
     def names(self) -> list[Name]:
@@ -111,7 +111,9 @@ class InstancesRun:
 
     def _create(self, key: int, row: int) -> int:
         try:
-            return make_model(self.state, self.batch.keys[key], self.batch.features, row, self.effects)
+            offset = self.raw.offsets[self.batch.record[row]]
+            name, groups = self.batch.keys[key], self.batch.features
+            return make_model(self.state, name, groups, row, offset, self.effects)
         except RefusedModelError as error:
             for refused in np.flatnonzero(self.batch.key == key).tolist():
                 self.refusals.add(refused, error.reason, error.detail)
@@ -226,7 +228,7 @@ class InstancesRun:
                 code[at] = self.classes.admit(int(self.model[row]), self.classes.names[label[at]])
             except RefusedClassError as error:
                 if row in held:
-                    self._refuse_held(held[row], error)
+                    self._refuse_held(row, held[row], error)
                 else:
                     self.refusals.add(row, error.reason, error.detail)
         return code
@@ -261,10 +263,11 @@ class InstancesRun:
         self.effects.count(counters.LEARNED, len(held))
         self.effects.count(counters.EARLY_LEARNED, len(held))
 
-    def _refuse_held(self, held: HeldLabel, error: RefusedClassError) -> None:
+    def _refuse_held(self, row: int, held: HeldLabel, error: RefusedClassError) -> None:
         """Make a dead letter of a held label; its instance is answered without."""
         rows = () if held.block_row is None else ((held.block_row, error.reason),)
-        self.late_letters.append(DeadLetter(held.origin, error.reason, error.detail, rows))
+        letter = DeadLetter(held.origin, error.reason, error.detail, rows)
+        self.held_letters.append((int(self.batch.record[row]), letter))
         for name, step in ((counters.LABELS_DEAD, 1), (counters.LEARNED, -1), (counters.EARLY_LEARNED, -1)):
             self.effects.counts[name] += step
 

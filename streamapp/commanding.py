@@ -104,7 +104,7 @@ class ControlsRun:
             store.await_instance(key, spec)
             return "created; its first instance will give the schema"
         if store.create(key, spec, _schema(control, spec)) == NO_MODEL:
-            raise RefusedCommandError(no_room(self.state, key, self.effects), Reason.TOO_MANY_MODELS)
+            raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
         self.effects.count(counters.MODELS_CREATED)
         return "created"
 
@@ -143,9 +143,7 @@ class ControlsRun:
         elif slot == NO_MODEL:
             self.store.await_instance(control.key, None)
             if self.store.create(control.key, spec, schema) == NO_MODEL:
-                raise RefusedCommandError(
-                    no_room(self.state, control.key, self.effects), Reason.TOO_MANY_MODELS
-                )
+                raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
         else:
             self.store.replace(slot, Model.create(spec, schema))
             self.state.pending.forget_model(slot)
@@ -170,6 +168,9 @@ class ControlsRun:
             message = f"model {control.key!r} is unknown; create it"
             raise RefusedCommandError(message)
         return slot
+
+    def _no_room(self, control: Control) -> str:
+        return no_room(self.state, control.key, self.raw.offsets[control.record], self.effects)
 
     def _spec(self, control: Control, default: Spec) -> Spec:
         return self.state.config.spec(control.body["spec"]) if "spec" in control.body else default

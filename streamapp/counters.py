@@ -30,7 +30,6 @@ APPLIED: Final = "controls.applied"
 CONTROLS_DEAD: Final = "controls.dead-letter"
 
 EARLY_LEARNED: Final = "early.learned"
-EARLY_DECLINED: Final = "early.declined"
 MODELS_CREATED: Final = "models.created"
 MODELS_DELETED: Final = "models.deleted"
 SPLITS: Final = "models.splits"
@@ -59,7 +58,6 @@ MEANING: Final[dict[str, str]] = {
     APPLIED: "commands carried out",
     CONTROLS_DEAD: "commands that became dead letters",
     EARLY_LEARNED: "early labels learned when their instance came; also in instances.labelled",
-    EARLY_DECLINED: "early declined labels whose instance came and was not asked for",
     MODELS_CREATED: "models made, by a first record or by command",
     MODELS_DELETED: "models deleted by command",
     SPLITS: "splits installed",

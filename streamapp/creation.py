@@ -26,9 +26,9 @@ class RefusedModelError(Exception):
 
 
 def make_model(
-    state: PartitionState, key: str, groups: Sequence[Features], row: int, effects: Effects
+    state: PartitionState, key: str, groups: Sequence[Features], row: int, offset: int, effects: Effects
 ) -> int:
-    """Make the model of a key from its first record, `row` of the batch, and return its slot.
+    """Make the model of a key from its first record, `row` of the batch at `offset`, and return its slot.
 
     Raise RefusedModelError where models are not made by themselves, or no more of them.
     """
@@ -39,7 +39,7 @@ def make_model(
     spec = store.specs.get(key, state.default_spec)
     slot = store.create(key, spec, _infer(groups, row, spec.max_classes))
     if slot == NO_MODEL:
-        raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, effects))
+        raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects))
     if key in store.specs:
         store.await_instance(key, None)
     effects.count(counters.MODELS_CREATED)
@@ -51,13 +51,13 @@ def comes_into_being(state: PartitionState, key: str) -> bool:
     return state.config.models_auto_create or key in state.store.specs
 
 
-def no_room(state: PartitionState, key: str, effects: Effects) -> str:
+def no_room(state: PartitionState, key: str, offset: int, effects: Effects) -> str:
     """Return why there is no room for a model; tell the operator, once until there is room again."""
     quota = state.store.quota
     text = f"models.max.count={quota.limit} models are in this worker; raise it, or delete models by controls"
     if not quota.reported:
         quota.reported = True
-        effects.notices.append(Notice("error", f"no room for model {key!r}: {text}", key))
+        effects.notices.append(Notice("error", f"no room for model {key!r}: {text}", key, offset))
     return text
 
 

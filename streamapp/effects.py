@@ -108,8 +108,8 @@ class Notice:
 
     level: Literal["debug", "info", "warning", "error"]
     text: str
-    model: str | None = None  # model key
-    offset: int | None = None
+    model: str | None  # model key
+    offset: int
 
 
 @dataclass(slots=True, eq=False)

@@ -77,7 +77,7 @@ class LabelsRun:
 
     def _decline(self, row: int, name: Name) -> str:
         serial, state = self.state.pending.find(name, self.clocks[row])
-        if state == "settled" or name in self._learned_now:
+        if state == "settled" or self._learned_before(row, name):
             return counters.DUPLICATE
         if state == "open":
             self.state.pending.settle(serial)
@@ -95,13 +95,18 @@ class LabelsRun:
         clock = self.clocks[row]
         serial, state = self.state.pending.find(name, clock)
         early = self.state.early.find(name, clock) is not None
-        if state == "settled" or early or name in self._learned_now:
+        if state == "settled" or early or self._learned_before(row, name):
             return counters.DUPLICATE
         if slot != NO_MODEL and self.store.frozen[slot]:
             return counters.LABELS_FROZEN
         if state == "open" or own:
             return self._accept(row, name, slot, serial, state == "expired")
         return counters.LATE if state == "expired" else self._hold(row, name)
+
+    def _learned_before(self, row: int, name: Name) -> bool:
+        """Return whether an earlier label of this run was learned with its own features, and is remembered."""
+        earlier = self._learned_now.get(name)
+        return earlier is not None and self.clocks[row] - self.clocks[earlier] <= self.state.pending.memory_ms
 
     def _accept(self, row: int, name: Name, slot: int, serial: int, late: bool) -> str:
         """Learn a label, if its class is admitted."""
@@ -148,17 +153,12 @@ class LabelsRun:
         rows = list(self._learned_now.values())
         if not rows:
             return
-        n, pending = len(rows), self.state.pending
-        columns = (np.zeros(n, dtype=np.int32), np.zeros((n, 0)), np.zeros(n, dtype=np.int32))
-        answered = (np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.bool_))
+        n, names = len(rows), list(self._learned_now)
+        slots = np.array([self.store.slot(key) for key, _ in names], dtype=np.int32)
+        width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
         born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
-        names = list(self._learned_now)
-        slots = [self.store.slot(key) for key, _ in names]
-        pending.keep(Kept(names, np.array(slots, dtype=np.int32), *columns[1:], *answered, born))
-        for name, clock in zip(names, born.tolist(), strict=True):
-            serial, state = pending.find(name, clock)
-            if state == "open":
-                pending.settle(serial)
+        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, np.zeros(n, dtype=np.bool_), born)
+        self.state.pending.keep(kept, settled=True)
         self._learned_now.clear()
 
     def _learn(self) -> None:

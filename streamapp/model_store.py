@@ -28,6 +28,7 @@ Ints64 = npt.NDArray[np.int64]
 
 NO_MODEL: Final = -1
 _FIRST_CAPACITY: Final = 16
+_TEMPLATES_KEPT: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class ModelStore:
         self._slots: dict[str, int] = {}
         self._schemas: list[Schema] = []
         self.grown: set[int] = set()  # slots whose models do not know their schema yet
+        self._fresh: set[int] = set()  # slots of models that have seen nothing yet
+        self._templates: dict[tuple[Spec, int], Model] = {}  # by spec and uid of the schema
         self._preserved: dict[int, _Preserved] = {}
         self._created: list[int] = []
         self._deleted: list[int] = []  # gone for everybody, but the table holds them until the run is final
@@ -92,8 +95,9 @@ class ModelStore:
         """Make a model and return its slot, or NO_MODEL if the worker holds as many as it may."""
         if not self.quota.take():
             return NO_MODEL
-        slot = self.table.add(Model.create(spec, schema))
+        slot = self.table.add(self._new(spec, schema))
         self._reserve(slot, schema)
+        self._fresh.add(slot)
         self._slots[key], self.keys[slot] = slot, key
         self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False, False))
         self._created.append(slot)
@@ -139,9 +143,14 @@ class ModelStore:
     def adopt_grown(self) -> None:
         """Lay out the models anew whose schemas have grown."""
         for slot in sorted(self.grown):
-            self.table.model(slot).adopt(self._schemas[slot])
-            self.table.refresh(slot)
+            model = self.table.model(slot)
+            if slot in self._fresh:
+                self._put(slot, self._new(model.spec, self._schemas[slot]))
+            else:
+                model.adopt(self._schemas[slot])
+                self.table.refresh(slot)
         self.grown.clear()
+        self._fresh.clear()
 
     # -- one run as a unit ----------------------------------------------------------------------------------
 
@@ -173,6 +182,7 @@ class ModelStore:
         for slot in self.grown:
             self._set_schema(slot, self.table.model(slot).schema)
         self.grown.clear()
+        self._fresh.clear()
         for slot in reversed(self._created):
             if slot in self.keys:
                 self._unlist(slot)
@@ -192,6 +202,17 @@ class ModelStore:
         self._specs_before = None
 
     # -- inside ---------------------------------------------------------------------------------------------
+
+    def _new(self, spec: Spec, schema: Schema) -> Model:
+        """Return a new model; models that begin alike are copies of one (2 instead of 40 µs)."""
+        key = (spec, schema.uid)
+        template = self._templates.get(key)
+        if template is None:
+            if len(self._templates) >= _TEMPLATES_KEPT:
+                self._templates.clear()
+            # It keeps its schema alive, whose uid is therefore not given to another one.
+            template = self._templates[key] = Model.create(spec, schema)
+        return Model(template.plan, template.ints.copy())
 
     def _put(self, slot: int, model: Model) -> None:
         placed = self.table.model(slot)

@@ -42,7 +42,7 @@ class OwnFeatures:
             return
         placement, store, batch = self._state.placement, self._state.store, self._batch
         for row in self._labelled.tolist():
-            self._model[row] = self._slot(row, effects)
+            self._model[row] = self._slot(raw, row, effects)
         parts, wrong = placement.parts(batch.features, self._model)
         width = int(store.width[self._model[self._model >= 0]].max(initial=0))
         self._placed = placement.place(parts, len(batch), width)
@@ -55,13 +55,14 @@ class OwnFeatures:
         placed.new_values = [each for each in placed.new_values if each[0] in rows]
         return self._state.placement.grow_values(placed, self._model)
 
-    def _slot(self, row: int, effects: Effects) -> int:
+    def _slot(self, raw: RawRecords, row: int, effects: Effects) -> int:
         key = self._batch.keys[self._batch.key[row]]
         slot = self._state.store.slot(key)
         if slot != NO_MODEL:
             return slot
         try:
-            return make_model(self._state, key, self._batch.features, row, effects)
+            offset = raw.offsets[self._batch.record[row]]
+            return make_model(self._state, key, self._batch.features, row, offset, effects)
         except RefusedModelError as error:
             self.flaws[row] = (error.reason, error.detail)
             return NO_MODEL

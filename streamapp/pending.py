@@ -133,7 +133,7 @@ class Pending:
             return -1, "unknown"
         row = serial - self._base
         age = clock - self._rows["born"].item(row)
-        if age > 2 * self._ttl_ms:
+        if age > self.memory_ms:
             return -1, "unknown"
         if self._rows["settled"].item(row):
             return serial, "settled"
@@ -154,19 +154,27 @@ class Pending:
             x[of_width[:, np.newaxis], np.arange(width)] = self._words[words]
         return x
 
+    @property
+    def memory_ms(self) -> int:
+        """How long an id is remembered."""
+        return 2 * self._ttl_ms
+
     def has_room(self, n: int) -> bool:
         """Return whether n entries without features fit without forgetting others."""
         return self.bytes + n * ENTRY_BYTES <= self._max_bytes
 
     # -- changing -------------------------------------------------------------------------------------------
 
-    def keep(self, kept: Kept) -> None:
-        """Remember instances; their names are unknown, or those of expired entries."""
+    def keep(self, kept: Kept, *, settled: bool = False) -> None:
+        """Remember instances; their names are unknown, or those of expired entries.
+
+        `settled`: they have their labels already, and no features to keep.
+        """
         sizes = ENTRY_BYTES + 8 * kept.width.astype(np.int64)
         at, n = 0, len(kept.names)
         while at < n:
             fit = int(np.searchsorted(np.cumsum(sizes[at:]), self._max_bytes - self.bytes, side="right"))
-            self._append(kept.slice(at, at + fit), int(sizes[at : at + fit].sum()))
+            self._append(kept.slice(at, at + fit), int(sizes[at : at + fit].sum()), settled)
             at += fit
             if at < n and not self._make_room(int(sizes[at]), int(kept.born[at])):
                 self.dropped += 1
@@ -198,7 +206,7 @@ class Pending:
             self.expired += len(open_width)
             self.bytes -= 8 * int(open_width.sum())
             self._live = live
-        self._forget(self._first_born_from(clock - 2 * self._ttl_ms))
+        self._forget(self._first_born_from(clock - self.memory_ms))
 
     # -- one run as a unit ----------------------------------------------------------------------------------
 
@@ -243,7 +251,7 @@ class Pending:
             return self._first
         return self._first + int(np.searchsorted(born, limit))
 
-    def _append(self, kept: Kept, size: int) -> None:
+    def _append(self, kept: Kept, size: int, settled: bool) -> None:
         m = len(kept.names)
         if m == 0:
             return
@@ -251,7 +259,7 @@ class Pending:
         width = kept.width.astype(np.int64)
         ends = np.cumsum(width)
         rows["born"], rows["model"], rows["width"] = kept.born, kept.model, kept.width
-        rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, False
+        rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x[used]

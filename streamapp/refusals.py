@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamapp.effects import DeadLetter, Origin
@@ -43,16 +44,17 @@ class Refusals:
         """Return the refused rows, ascending."""
         return sorted(self._by_row)
 
-    def dead_letters(self) -> list[DeadLetter]:
-        """Return one dead letter for each record with refusals, in input order."""
+    def dead_letters(self, others: Sequence[tuple[int, DeadLetter]] = ()) -> list[DeadLetter]:
+        """Return a dead letter for each record with refusals, and others (record, letter), in input order."""
         by_record: dict[int, list[int]] = {}
         for row in self.rows():
             by_record.setdefault(int(self._batch.record[row]), []).append(row)
         malformed = {each.record: each for each in self._batch.malformed}
-        return [
-            self._dead_letter(record, by_record.get(record, []), malformed.get(record))
-            for record in sorted(by_record.keys() | malformed.keys())
+        letters = [
+            (record, self._dead_letter(record, by_record.get(record, []), malformed.get(record)))
+            for record in by_record.keys() | malformed.keys()
         ]
+        return [letter for _, letter in sorted([*letters, *others], key=lambda each: each[0])]
 
     def _dead_letter(self, record: int, rows: list[int], malformed: Malformed | None) -> DeadLetter:
         if malformed is not None and not rows:

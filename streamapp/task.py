@@ -93,6 +93,7 @@ class Task:
                 assert isinstance(batch, Controls)
                 ControlsRun(self._state, raw, batch, time.clocks().tolist(), effects).process()
             self._state.forget_due(time.last)
+        effects.notices.sort(key=lambda notice: notice.offset)
         self._state.count_changes(effects)
         self.counters.update(effects.counts)
         position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position

@@ -1,0 +1,191 @@
+"""What a task does is a function of the sequence of its records: not of the runs they come in, nor of the hour."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.topology.partition import Partition, Record, config
+
+TTL = 400
+SPECS: dict[str, dict[str, Any]] = {
+    "asks-all": {"query": "always", "budget": {"name": "count", "limit": 1.0}},
+    "asks-some": {"query": "variable_uncertainty", "budget": {"name": "count", "limit": 0.5}, "drift": "ddm"},
+    "asks-none": {"query": "never", "drift": "ddm", "evaluation": {"window": 20, "every": 7}},
+}
+
+
+def story(seed: int, n: int) -> list[Record]:
+    """Return a sequence of records with everything that can happen to a partition, in an order by chance."""
+    draw = random.Random(seed)
+    records: list[Record] = []
+    clock = 0
+    known: list[tuple[str, str]] = []
+    style = draw.choice(["plain", "growing", "nominal", "mixed"])
+    while len(records) < n:
+        clock += draw.choice([0, 0, 1, 5, 40])
+        at = clock - draw.choice([0, 0, 0, 30]) + (draw.random() < 0.01) * 10**10
+        source = draw.choices(("instances", "labels", "controls"), (12, 6, 0.4))[0]
+        for _ in range(draw.randrange(1, 12) if source != "controls" else 1):
+            key = draw.choice("abcd")
+            record = {"instances": _instance, "labels": _label, "controls": _control}[source]
+            value = record(draw, style, key, known, len(records))
+            if draw.random() < 0.02:
+                value = draw.choice([b"{not json", None, b'{"id": 5}', b"[]"])
+            records.append(Record(source, key.encode(), value, at))  # type: ignore[arg-type]
+    return records
+
+
+def _features(draw: random.Random, style: str, n: int) -> tuple[Any, bool]:
+    x = [round(draw.uniform(0, 10), 2) for _ in range(3)]
+    positive = (x[0] > 5) ^ (n > 250)
+    named: dict[str, Any] = {"x": x[0], "y": x[1]}
+    if style in ("nominal", "mixed"):
+        named["colour"] = draw.choice(["red", "green", "blue", 3, None]) if positive else draw.choice(["red", "x", 2.5])
+    if style in ("growing", "mixed") and draw.random() < 0.3:
+        named[draw.choice(["late", "later", "latest"])] = draw.choice([x[2], "word", None])
+    if draw.random() < 0.1:
+        named = dict(reversed(named.items()))
+    if draw.random() < 0.02:
+        named["x"] = "not a number"
+    if draw.random() < 0.03:
+        return x[: draw.randrange(1, 4)], positive
+    return named, positive
+
+
+def _instance(draw: random.Random, style: str, key: str, known: list[tuple[str, str]], n: int) -> bytes:
+    features, positive = _features(draw, style, n)
+    document: dict[str, Any] = {"features": features}
+    if draw.random() < 0.8:
+        name = f"i{draw.randrange(60)}" if draw.random() < 0.2 else f"n{n}"
+        document["id"] = name
+        known.append((key, name))
+    if draw.random() < 0.35:
+        document["label"] = draw.choice(["yes", "no"]) if draw.random() < 0.1 else ("yes" if positive else "no")
+        if draw.random() < 0.05:
+            document["label"] = f"class {draw.randrange(9)}"
+    if draw.random() < 0.2:
+        document["weight"] = draw.choice([0.5, 2])
+    return orjson.dumps(document)
+
+
+def _label(draw: random.Random, style: str, key: str, known: list[tuple[str, str]], n: int) -> bytes:
+    pick = draw.random()
+    if known and pick < 0.7:
+        name = draw.choice(known[-40:])[1]
+    elif pick < 0.85:
+        name = f"n{n + draw.randrange(40)}"  # an instance that may yet come
+    else:
+        name = f"i{draw.randrange(60)}"
+    document: dict[str, Any] = {"id": name}
+    if draw.random() < 0.1:
+        document["declined"] = True
+    else:
+        document["label"] = draw.choice(["yes", "no", "yes", "no", f"class {draw.randrange(9)}"])
+    if draw.random() < 0.15:
+        document["features"] = _features(draw, style, n)[0]
+    return orjson.dumps(document)
+
+
+def _control(draw: random.Random, style: str, key: str, known: list[tuple[str, str]], n: int) -> bytes:
+    command = draw.choice(["freeze", "thaw", "reset", "delete", "create", "configure", "import", "nonsense"])
+    body: dict[str, Any] = {"command": "freeze" if command == "thaw" else command}
+    if command == "thaw":
+        body["frozen"] = False
+    if command == "create" and draw.random() < 0.5:
+        body["schema"] = {"attributes": [{"name": "x"}, {"name": "y"}], "classes": ["no", "yes"]}
+    if command == "configure":
+        body["spec"] = {"budget": {"limit": draw.choice([0.2, 0.9])}}
+    return orjson.dumps(body)
+
+
+def played(records: list[Record], cuts: set[int], **settings_: Any) -> Partition:
+    """Return a partition after the story, cut into runs where the source changes and at `cuts`."""
+    partition = Partition(config(**settings_))
+    run: list[Record] = []
+    for number, record in enumerate(records):
+        if run and (run[0].source != record.source or number in cuts):
+            partition.feed(*run)
+            run = []
+        run.append(record)
+    partition.feed(*run)
+    return partition
+
+
+def outcome(partition: Partition) -> dict[str, Any]:
+    """Return everything that must not depend on the cuts."""
+    store, task = partition.task.models, partition.task
+    return {
+        "sent": dict(partition.sent),
+        "notices": [notice for notice in partition.notices],
+        "counts": partition.counts,
+        "models": {store.keys[slot]: store.model(slot).snapshot() for slot in sorted(store.keys)},
+        "frozen": {store.keys[slot] for slot in store.keys if store.frozen[slot]},
+        "awaited": store.specs,
+        "pending": (task.pending.bytes, task.pending.waiting, len(task.pending)),
+        "early": task.early_labels,
+        "clock": task.clock,
+        "next": task.next,
+    }
+
+
+def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    for part, value in expected.items():
+        if part == "sent":
+            assert found["sent"].keys() == value.keys()
+            for topic, records in value.items():
+                for number, (a, b) in enumerate(zip(found["sent"][topic], records, strict=False)):
+                    assert a == b, f"{topic} record {number}"
+                assert len(found["sent"][topic]) == len(records), topic
+        else:
+            assert found[part] == value, part
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(sorted(SPECS)),
+    keep=st.sampled_from(["requested", "all"]),
+    max_bytes=st.sampled_from([4096, 16_384, 1 << 20]),
+    every=st.sampled_from([1, 2, 7, 50]),
+)
+def test_cutting_the_records_into_other_runs_changes_nothing(
+    seed: int, kind: str, keep: str, max_bytes: int, every: int
+) -> None:
+    records = story(seed, 400)
+    limits = {
+        "pending_keep": keep,
+        "pending_max_bytes": max_bytes,
+        "pending_ttl_ms": TTL,
+        "models_max_classes": 6,
+        "models_max_count": 3 + seed % 2,
+    }
+    whole = played(records, set(), spec=SPECS[kind], **limits)
+    cut = played(records, set(range(0, len(records), every)), spec=SPECS[kind], **limits)
+    assert_same(outcome(cut), outcome(whole))
+
+
+@pytest.mark.parametrize("kind", sorted(SPECS))
+def test_the_same_records_lead_to_the_same_effects_again(kind: str) -> None:
+    records = story(7, 600)
+    first = played(records, {100, 300}, spec=SPECS[kind], pending_ttl_ms=TTL)
+    again = played(records, {100, 300}, spec=SPECS[kind], pending_ttl_ms=TTL)
+    assert_same(outcome(again), outcome(first))
+
+
+def test_the_stories_tell_of_everything() -> None:
+    """The property would be worth little if half of what can happen never did."""
+    seen: dict[str, int] = {}
+    for seed in range(40):
+        for spec in SPECS.values():
+            partition = played(story(seed, 400), set(), spec=spec, pending_ttl_ms=TTL, models_max_classes=6)
+            for name, n in partition.counts.items():
+                seen[name] = seen.get(name, 0) + n
+    from streamapp.counters import MEANING
+
+    assert set(MEANING) - set(seen) <= {"features.unknown-values"}

@@ -1,0 +1,145 @@
+"""One partition without a broker: records in, through decode, task and encode, records out in lists."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from streamapp.careful import process_carefully
+from streamapp.effects import Effects, Notice
+from streamapp.outgoing import Encoder
+from streamapp.task import Run, Source, Task
+from streamapp.task_config import TaskConfig
+from topics.definitions import TopicNames
+from topics.records import Headers, RawRecords
+
+NOW = 1_700_000_000_000
+NAMES = TopicNames("t.")
+PARTITION = 3
+
+QUICK = {"name": "h-tree", "grace_period": 20, "delta": 0.1, "tau": 0.3}
+
+
+class Record(NamedTuple):
+    """A record that goes in."""
+
+    source: Source
+    key: bytes | None
+    value: bytes | None
+    at: int = 0  # ms after NOW
+    headers: Headers = ()
+
+
+class Sent(NamedTuple):
+    """A record that came out."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: tuple[tuple[str, bytes], ...]
+
+    @property
+    def json(self) -> Any:
+        assert self.value is not None
+        return orjson.loads(self.value)
+
+    @property
+    def reason(self) -> str:
+        return dict(self.headers)["grove-dlq-reason"].decode()
+
+    @property
+    def message(self) -> str:
+        return dict(self.headers)["__streams.errors.message"].decode()
+
+
+def config(spec: dict[str, Any] | None = None, **settings: Any) -> TaskConfig:
+    """Return a task's configuration; `spec`: parts beside a learner that splits early."""
+    return TaskConfig(model_spec=json.dumps({"learner": QUICK} | (spec or {})), **settings)
+
+
+ALWAYS: dict[str, Any] = {"query": "always", "budget": {"name": "count", "limit": 1.0}}
+NEVER: dict[str, Any] = {"query": "never"}
+
+
+class Partition:
+    """A task with its codecs and a list as outbox."""
+
+    def __init__(self, given: TaskConfig | None = None, *, encoder: Encoder | None = None) -> None:
+        self.task = Task(PARTITION, given or config())
+        self.encoder = encoder or Encoder(NAMES)
+        self.sent: dict[str, list[Sent]] = defaultdict(list)
+        self.notices: list[Notice] = []
+        self._offsets: dict[Source, int] = defaultdict(int)
+
+    def feed(self, *records: Record) -> Effects:
+        """Process records of one source as one run."""
+        source = records[0].source
+        assert all(record.source == source for record in records)
+        raw = self._raw(source, records)
+        effects = process_carefully(self.task, Run(source, raw))
+        for each in self.encoder.encode(raw, effects):
+            headers = each.headers or [[] for _ in each.values]
+            self.sent[each.topic.removeprefix("t.")] += [
+                Sent(key, value, timestamp, tuple(given))
+                for key, value, timestamp, given in zip(
+                    each.keys, each.values, each.timestamps, headers, strict=True
+                )
+            ]
+        self.notices += effects.notices
+        return effects
+
+    def _raw(self, source: Source, records: Sequence[Record]) -> RawRecords:
+        start = self._offsets[source]
+        self._offsets[source] += len(records)
+        return RawRecords(
+            f"t.{source}",
+            PARTITION,
+            list(range(start, start + len(records))),
+            [NOW + record.at for record in records],
+            [record.key for record in records],
+            [record.value for record in records],
+            [record.headers for record in records],
+        )
+
+    def instances(self, *documents: dict[str, Any], key: str = "m", at: int = 0) -> Effects:
+        """Process instances of one model as one run."""
+        return self.feed(*(instance(document, key=key, at=at) for document in documents))
+
+    def labels(self, *documents: dict[str, Any], key: str = "m", at: int = 0) -> Effects:
+        """Process labels for one model as one run."""
+        return self.feed(*(label(document, key=key, at=at) for document in documents))
+
+    def control(self, command: str, *, key: str = "m", at: int = 0, **body: Any) -> Effects:
+        """Process one command."""
+        return self.feed(Record("controls", key.encode(), orjson.dumps({"command": command} | body), at))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name: n for name, n in self.task.counters.items() if n}
+
+    def model(self, key: str = "m") -> Any:
+        return self.task.models.model(self.task.models.slot(key))
+
+    @property
+    def predictions(self) -> list[Any]:
+        return [sent.json for sent in self.sent["predictions"]]
+
+    @property
+    def requests(self) -> list[Any]:
+        return [sent.json for sent in self.sent["label-requests"]]
+
+    @property
+    def dead_letters(self) -> list[Sent]:
+        return self.sent["dead-letters"]
+
+
+def instance(document: dict[str, Any], *, key: str = "m", at: int = 0) -> Record:
+    return Record("instances", key.encode(), orjson.dumps(document), at)
+
+
+def label(document: dict[str, Any], *, key: str = "m", at: int = 0) -> Record:
+    return Record("labels", key.encode(), orjson.dumps(document), at)
