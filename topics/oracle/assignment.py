@@ -28,10 +28,13 @@ class Assignment:
         self._unread -= gone
         self._known = bool(self._partitions)
 
+    def has(self, partition: int) -> bool:
+        """Return whether a partition is ours."""
+        return partition in self._partitions
+
     def came(self, partition: int) -> None:
-        """Note a request: the end is further away."""
-        if partition in self._partitions:
-            self._unread.add(partition)
+        """Note a request in one of ours: its end is further away."""
+        self._unread.add(partition)
 
     def ended(self, partition: int) -> None:
         """Note that a partition is read to its end."""

@@ -14,31 +14,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Message
 
 from topics.cluster import Cluster
 from topics.codecs import decode_label_requests, encode_labels
-from topics.errors import BrokerError, CatalogueError
+from topics.errors import CatalogueError
 from topics.oracle.answers import Answerer, Outcome
-from topics.oracle.assignment import Assignment
 from topics.oracle.label_index import LabelIndex
-from topics.oracle.offsets import OffsetTracker
 from topics.oracle.plan import OraclePlan
 from topics.oracle.progress import OracleProgress
+from topics.oracle.requests import RequestTopic, place
 from topics.oracle.waiting import WaitingAnswer, WaitingAnswers
 from topics.readers.dataset import Dataset
 from topics.sender import Sender
 
 logger = logging.getLogger(__name__)
 
-BATCH_REQUESTS = 1000
 POLL_S = 0.02  # `consume` takes that long unless a whole batch is there
 COMMIT_S = 0.5
 PROGRESS_S = 0.1
-SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a session timeout to rejoin
 NOW = 0  # as a timestamp: the time of sending
 
-_HOPELESS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 _ANSWERED = (Outcome.LABEL, Outcome.WRONG_LABEL, Outcome.DECLINED)
 
 
@@ -53,15 +49,12 @@ class Oracle:
         self._kafka = kafka
         self._stop = threading.Event()
         self._waiting = WaitingAnswers()
-        self._trackers: dict[int, OffsetTracker] = {}
         self._sent: list[tuple[int, int]] = []  # partition and offset of answers that are not flushed yet
         self._outcomes: Counter[Outcome] = Counter()
         self._requests = self._malformed = 0
         self._first_unknown: str | None = None
         self._newest_ms = -np.inf  # highest timestamp of a request
         self._started = time.monotonic()
-        self._assignment = Assignment()
-        self._heard = np.inf  # when the last request came
 
     def stop(self) -> None:
         """End `run` soon: what was sent is flushed and committed."""
@@ -75,90 +68,50 @@ class Oracle:
         self._started = time.monotonic()
         index = LabelIndex.read(self._dataset, self._stop.is_set)
         self._classes = index.classes
-        answerer = Answerer(self.plan, index)
         self._sender = Sender(self._kafka, self._stop.is_set)
-        consumer = self._consumer()
+        self._topic = RequestTopic(
+            self._kafka, self.plan.names.label_requests, self.plan.group_id, self._part, self._forget
+        )
         try:
-            self._answer_until_done(consumer, answerer, progress)
-            self._settle(consumer)
+            self._answer_until_done(Answerer(self.plan, index), progress)
+            self._settle()
             report = self._state()
         finally:
-            consumer.close()
+            self._topic.close()
         if progress:
             progress(report)
         return report
 
-    def _consumer(self) -> Consumer:
-        # Ours alone: an identity of the worker's would throw the worker out of its group.
-        properties = {key: value for key, value in self._kafka.items() if key != "group.instance.id"}
-        consumer = Consumer(
-            {
-                "session.timeout.ms": SESSION_MS,
-                **properties,
-                "group.id": self.plan.group_id,
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "error_cb": _log_error,
-            },
-            logger=logger,
-        )
-        consumer.subscribe(
-            [self.plan.names.label_requests],
-            on_assign=self._assigned,
-            on_revoke=self._revoked,
-            on_lost=self._lost_partitions,
-        )
-        return consumer
-
     def _answer_until_done(
-        self, consumer: Consumer, answerer: Answerer, progress: Callable[[OracleProgress], None] | None
+        self, answerer: Answerer, progress: Callable[[OracleProgress], None] | None
     ) -> None:
         committed = reported = time.monotonic()
-        while not self._stop.is_set():
-            messages = self._good(consumer.consume(BATCH_REQUESTS, self._poll_seconds()))
-            now = time.monotonic()
+        while not (self._stop.is_set() or self._over()):
+            messages = self._topic.consume(self._poll_seconds())
             if messages:
-                self._heard = now
                 self._take(messages, answerer)
             self._send_due()
+            now = time.monotonic()
             if now - committed >= COMMIT_S:
                 committed = now
-                self._settle(consumer)
+                self._settle()
             if progress and now - reported >= PROGRESS_S:
                 reported = now
                 progress(self._state())
-            if self._over(now):
-                return
 
-    def _over(self, now: float) -> bool:
+    def _over(self) -> bool:
         plan = self.plan
         if plan.limit is not None and self._answered >= plan.limit:
             return True
-        silent = self._assignment.read and not len(self._waiting)
-        return silent and plan.idle_seconds is not None and now - self._heard >= plan.idle_seconds
+        if plan.idle_seconds is None or len(self._waiting):
+            return False
+        return self._topic.silent_seconds >= plan.idle_seconds
 
     def _poll_seconds(self) -> float:
         """Return how long to wait for requests: until the next answer is due, but stay responsive."""
         if not len(self._waiting) or self.plan.event_time:
             return POLL_S
         return float(np.clip(self._waiting.next_due_ms / 1000 - time.time(), 0.0, POLL_S))
-
-    def _good(self, messages: list[Message]) -> list[Message]:
-        """Return the requests among what was consumed, and note which partitions are read to their end."""
-        good = []
-        for message in messages:
-            error = message.error()
-            partition, _ = _place(message)
-            if error is None:
-                good.append(message)
-                self._assignment.came(partition)
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
-                self._assignment.ended(partition)
-            else:
-                _raise_or_log(error)
-        return good
 
     def _take(self, messages: list[Message], answerer: Answerer) -> None:
         """Decide about requests; what is to be answered waits until it is due."""
@@ -168,20 +121,18 @@ class Oracle:
         record = np.arange(len(requests)) if requests.record is None else requests.record
         row_of = {number: row for row, number in enumerate(record.tolist())}
         for number, message in enumerate(messages):
-            partition, offset = _place(message)
-            tracker = self._trackers.setdefault(partition, OffsetTracker())
-            tracker.begin(offset)
+            partition, offset = place(message)
             row = row_of.get(number)
             key = message.key()
             if row is None or key is None:
                 self._malformed += 1
-                tracker.finish(offset)
+                self._topic.finish(partition, offset)
                 continue
             outcome = Outcome(int(answers.outcome[row]))
             instance_id = requests.instance_ids[row]
             if outcome not in _ANSWERED:
                 self._leave(outcome, instance_id)
-                tracker.finish(offset)
+                self._topic.finish(partition, offset)
                 continue
             asked_ms = message.timestamp()[1]
             self._newest_ms = max(self._newest_ms, asked_ms)
@@ -207,7 +158,7 @@ class Oracle:
         """Send the answers whose time has come, in order."""
         horizon = time.time() * 1000
         if self.plan.event_time:
-            horizon = np.inf if self._assignment.read else self._newest_ms
+            horizon = np.inf if self._topic.read else self._newest_ms
         most = np.inf if self.plan.limit is None else self.plan.limit - self._answered
         due = self._waiting.take(horizon, most)
         if not due:
@@ -225,52 +176,23 @@ class Oracle:
         self._outcomes.update(each.outcome for each in due)
         self._sent += [(each.partition, each.offset) for each in due]
 
-    def _settle(self, consumer: Consumer) -> None:
+    def _settle(self) -> None:
         """Wait until all answers are delivered, then commit the requests that are dealt with."""
         self._sender.flush()
         for partition, offset in self._sent:
-            if partition in self._trackers:
-                self._trackers[partition].finish(offset)
+            self._topic.finish(partition, offset)
         self._sent.clear()
-        topic = self.plan.names.label_requests
-        committable = {partition: tracker.committable() for partition, tracker in self._trackers.items()}
-        offsets = {partition: offset for partition, offset in committable.items() if offset is not None}
-        if not offsets:
-            return
-        try:
-            consumer.commit(
-                offsets=[TopicPartition(topic, partition, offset) for partition, offset in offsets.items()],
-                asynchronous=False,
-            )
-        except KafkaException as failure:
-            # A rebalance in between: the new owner answers again what is not committed.
-            logger.warning("commit of %s: %s", topic, failure.args[0].str())
-            return
-        for partition, offset in offsets.items():
-            self._trackers[partition].committed(offset)
+        self._topic.commit()
 
-    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        numbers = sorted(each.partition for each in partitions)
-        self._assignment.add(numbers)
-        self._heard = time.monotonic()
-        logger.info("label requests of partitions %s", numbers)
-
-    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    def _part(self) -> None:
+        """Settle before partitions go to another oracle."""
         if not self._sender.failed:  # else `run` is on its way out with the reason
-            self._settle(consumer)
-        self._forget(partitions)
+            self._settle()
 
-    def _lost_partitions(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._forget(partitions)
-
-    def _forget(self, partitions: list[TopicPartition]) -> None:
+    def _forget(self, partitions: set[int]) -> None:
         """Leave the answers of partitions that are no longer ours to their new owner."""
-        gone = {each.partition for each in partitions}
-        self._waiting.forget(gone)
-        self._sent = [each for each in self._sent if each[0] not in gone]
-        for partition in gone:
-            self._trackers.pop(partition, None)
-        self._assignment.drop(gone)
+        self._waiting.forget(partitions)
+        self._sent = [each for each in self._sent if each[0] not in partitions]
 
     def _state(self) -> OracleProgress:
         outcomes = self._outcomes
@@ -300,22 +222,3 @@ def _check_topics(kafka: Mapping[str, Any], plan: OraclePlan) -> None:
             f"they must be equal: see 'grove topics check'"
         )
         raise CatalogueError(message)
-
-
-def _place(message: Message) -> tuple[int, int]:
-    """Return partition and offset of a consumed message."""
-    partition, offset = message.partition(), message.offset()
-    assert partition is not None and offset is not None  # noqa: S101 - only produced messages lack them
-    return partition, offset
-
-
-def _log_error(error: KafkaError) -> None:
-    logger.warning("consumer: %s", error.str())
-
-
-def _raise_or_log(error: KafkaError) -> None:
-    """Raise what no waiting will cure; a broker that is away comes back."""
-    if error.fatal() or error.code() in _HOPELESS:
-        message = f"label requests cannot be consumed: {error.str()}"
-        raise BrokerError(message)
-    _log_error(error)

@@ -45,5 +45,4 @@ def test_one_of_two_goes():
     assignment.ended(0)
     assignment.drop([1])
     assert assignment.read
-    assignment.came(1)  # a last message of a partition that is gone
-    assert assignment.read
+    assert assignment.has(0) and not assignment.has(1)

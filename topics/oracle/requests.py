@@ -1,0 +1,158 @@
+"""Label requests as they come from their topic, and the commits that say which are dealt with."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from topics.errors import BrokerError
+from topics.oracle.assignment import Assignment
+from topics.oracle.offsets import OffsetTracker
+
+logger = logging.getLogger(__name__)
+
+BATCH_REQUESTS = 1000
+SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a session timeout to rejoin
+
+_HOPELESS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
+class RequestTopic:
+    """A consumer of label requests in a group of its own.
+
+    `settle` is called before partitions go to somebody else (a last chance to finish and commit), `forget`
+    when they are gone.
+    """
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        topic: str,
+        group_id: str,
+        settle: Callable[[], None],
+        forget: Callable[[set[int]], None],
+    ) -> None:
+        """Join the group."""
+        self._topic = topic
+        self._settle = settle
+        self._forget = forget
+        self._assignment = Assignment()
+        self._trackers: dict[int, OffsetTracker] = {}
+        self._heard = np.inf
+        # The oracle's own: an identity of the worker's would throw the worker out of its group.
+        properties = {key: value for key, value in kafka.items() if key != "group.instance.id"}
+        self._consumer = Consumer(
+            {
+                "session.timeout.ms": SESSION_MS,
+                **properties,
+                "group.id": group_id,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "error_cb": _log_error,
+            },
+            logger=logger,
+        )
+        self._consumer.subscribe(
+            [topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+        )
+
+    @property
+    def read(self) -> bool:
+        """Return whether all requests in our partitions are read."""
+        return self._assignment.read
+
+    @property
+    def silent_seconds(self) -> float:
+        """Return for how long everything has been read and nothing has come."""
+        return time.monotonic() - self._heard if self.read else 0.0
+
+    def consume(self, seconds: float) -> list[Message]:
+        """Return the requests that come within a time; each has to be finished before it is committed."""
+        requests = []
+        for message in self._consumer.consume(BATCH_REQUESTS, seconds):
+            error = message.error()
+            partition, offset = place(message)
+            if error is None:
+                # A rebalance within `consume` may have taken the partition away.
+                if self._assignment.has(partition):
+                    self._assignment.came(partition)
+                    self._trackers.setdefault(partition, OffsetTracker()).begin(offset)
+                    requests.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
+                self._assignment.ended(partition)
+            else:
+                _raise_or_log(error)
+        if requests:
+            self._heard = time.monotonic()
+        return requests
+
+    def finish(self, partition: int, offset: int) -> None:
+        """Note that nothing more is to be done about a request."""
+        if partition in self._trackers:
+            self._trackers[partition].finish(offset)
+
+    def commit(self) -> None:
+        """Commit what is finished, in each partition up to the first request that is not."""
+        committable = {partition: tracker.committable() for partition, tracker in self._trackers.items()}
+        offsets = {partition: offset for partition, offset in committable.items() if offset is not None}
+        if not offsets:
+            return
+        places = [TopicPartition(self._topic, partition, offset) for partition, offset in offsets.items()]
+        try:
+            self._consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException as failure:
+            # A rebalance or an outage in between: what is not committed is answered again.
+            logger.warning("commit of %s: %s", self._topic, failure.args[0].str())
+            return
+        for partition, offset in offsets.items():
+            self._trackers[partition].committed(offset)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        numbers = sorted(each.partition for each in partitions)
+        self._assignment.add(numbers)
+        self._heard = time.monotonic()
+        logger.info("label requests of partitions %s", numbers)
+
+    def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._settle()
+        self._drop(partitions)
+
+    def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._drop(partitions)
+
+    def _drop(self, partitions: list[TopicPartition]) -> None:
+        gone = {each.partition for each in partitions}
+        self._forget(gone)
+        for partition in gone:
+            self._trackers.pop(partition, None)
+        self._assignment.drop(gone)
+
+
+def place(message: Message) -> tuple[int, int]:
+    """Return partition and offset of a consumed message."""
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None and offset is not None  # noqa: S101 - only produced messages lack them
+    return partition, offset
+
+
+def _log_error(error: KafkaError) -> None:
+    logger.warning("consumer: %s", error.str())
+
+
+def _raise_or_log(error: KafkaError) -> None:
+    """Raise what no waiting will cure; a broker that is away comes back."""
+    if error.fatal() or error.code() in _HOPELESS:
+        message = f"label requests cannot be consumed: {error.str()}"
+        raise BrokerError(message)
+    _log_error(error)
