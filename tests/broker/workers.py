@@ -18,6 +18,7 @@ from typing import Any, Self
 import orjson
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
+from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.embedded.broker import free_port
 from topics import admin
@@ -110,6 +111,8 @@ class Installation:
                 "group.id": "reader",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "log_level": 0,
             }
         )
         with contextlib.closing(consumer):
@@ -191,6 +194,20 @@ class WorkerProcess:
             if line.startswith((name + " ", name + "{"))
         ]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def metric_of(self, name: str, **labels: str) -> float:
+        """Value of the one metric with these labels; 0 if there is none."""
+        for family in text_string_to_metric_families(self.page("/metrics")[1]):
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    return float(sample.value)
+        return 0.0
+
+    def seconds_until(self, done: Callable[[], bool]) -> float:
+        """How long something takes from now on."""
+        started = time.monotonic()
+        wait_until(done, READY_SECONDS, lambda: self.log)
+        return time.monotonic() - started
 
     def wait_until_ready(self) -> None:
         def ready() -> bool:

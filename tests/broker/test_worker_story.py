@@ -1,0 +1,70 @@
+"""The real worker on a real broker: an outage of the worker while instances and labels pile up."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.broker.workers import Installation
+from tests.conftest import Broker
+from topics.partitioner import partition_of
+
+pytestmark = pytest.mark.broker
+
+MINUTES = 10
+EVERY_MS = 50
+DELAY_MS = 400
+SPEC = {"learner": {"name": "h-tree"}, "query": {"name": "always"}}
+
+
+def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "piled.", 2, tmp_path, module="streamapp worker")
+    settings = {"GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode(), "GROVE_PENDING_TTL_MS": "5000"}
+    producer = place.producer()
+    keys = [b"model-%d" % i for i in range(3)]
+    n = MINUTES * 60_000 // EVERY_MS
+    start = 1_700_000_000_000
+    for i in range(n):
+        key, at = keys[i % 3], start + i * EVERY_MS
+        partition = partition_of(key, 2)
+        instance = orjson.dumps({"id": f"i{i}", "features": {"a": i % 10, "b": i % 7}})
+        label = orjson.dumps({"id": f"i{i}", "label": "high" if i % 10 > 5 else "low"})
+        producer.produce(place.names.instances, instance, key, partition, timestamp=at)
+        producer.produce(place.names.labels, label, key, partition, timestamp=at + DELAY_MS)
+    assert producer.flush(60) == 0
+    with place.worker("w", **settings) as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(seconds=120, alive=[worker])
+        outcomes = {
+            (topic, outcome): worker.metric_of("grove_records_total", topic=topic, outcome=outcome)
+            for topic, outcome in (
+                ("instances", "answered"),
+                ("labels", "learned"),
+                ("labels", "late"),
+                ("labels", "early"),
+            )
+        }
+        assert worker.terminate() == 0
+    assert outcomes == {
+        ("instances", "answered"): n,
+        ("labels", "learned"): n,
+        ("labels", "late"): 0,
+        ("labels", "early"): 0,
+    }
+    predictions = place.read(place.names.predictions)
+    assert {p["id"] for p in predictions} == {f"i{i}" for i in range(n)}
+    newest = [p for p in predictions if int(p["id"][1:]) > n - 1000]
+    right = [p for p in newest if p["label"] == ("high" if int(p["id"][1:]) % 10 > 5 else "low")]
+    assert len(right) > 0.95 * len(newest), "what was learned in between shows"
+
+
+def test_a_worker_is_at_work_five_seconds_after_its_start(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "warm.", 2, tmp_path, module="streamapp worker")
+    producer = place.producer()
+    for start in (1, 2):  # the first may have to compile the kernels
+        producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key", 0)
+        assert producer.flush(10) == 0
+        with place.worker("w") as worker:
+            seconds = worker.seconds_until(lambda n=start: len(place.read(place.names.predictions)) == n)  # type: ignore[misc]
+            assert worker.terminate() == 0
+    assert seconds < 10, "the goal is 5 s; the machine of the tests may be busy with other things"
