@@ -1,0 +1,108 @@
+"""The topics of the catalogue as they are on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from topics.cluster import TIMEOUT_S, Cluster
+from topics.definitions import TopicNames
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription:
+    """One partition of an existing topic."""
+
+    partition: int
+    leader: int | None  # broker id; None: no leader, the partition cannot be used
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    start: int | None  # first offset kept; None without leader
+    end: int | None  # next offset to be written
+    lag: int | None = None  # records the group has not committed; None: no group given, or no commit
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic of the catalogue as it is on the cluster."""
+
+    name: str
+    direction: str
+    value: str
+    exists: bool
+    partitions: tuple[PartitionDescription, ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)  # the settings the catalogue has an opinion on
+
+    @property
+    def records(self) -> int:
+        """Return the number of offsets kept: an upper bound of the records kept."""
+        return sum(p.end - p.start for p in self.partitions if p.end is not None and p.start is not None)
+
+
+def describe(
+    kafka: Mapping[str, Any], names: TopicNames, group: str | None = None, timeout: float = TIMEOUT_S
+) -> list[TopicDescription]:
+    """Return every topic of the catalogue with partitions, offsets, settings and the lag of `group`."""
+    cluster = Cluster(kafka, timeout)
+    metadata = cluster.topics()
+    existing = {name: metadata[name] for name in names.all() if name in metadata}
+    configs = cluster.configs(existing)
+    led = [
+        TopicPartition(name, number)
+        for name, topic in existing.items()
+        for number, p in topic.partitions.items()
+        if p.leader >= 0
+    ]
+    starts = _offsets(cluster, led, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    ends = _offsets(cluster, led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    committed = _committed(kafka, cluster, group, led) if group is not None else {}
+    described = []
+    for name, topic in names.all().items():
+        if name not in existing:
+            described.append(TopicDescription(name, topic.direction, topic.value, exists=False))
+            continue
+        partitions = []
+        for number, p in sorted(existing[name].partitions.items()):
+            at = (name, number)
+            lag = ends[at] - committed[at] if at in committed and at in ends else None
+            leader = p.leader if p.leader >= 0 else None
+            partitions.append(
+                PartitionDescription(
+                    number, leader, tuple(p.replicas), tuple(p.isrs), starts.get(at), ends.get(at), lag
+                )
+            )
+        config = {key: configs[name].get(key, "") for key in topic.config}
+        described.append(
+            TopicDescription(name, topic.direction, topic.value, True, tuple(partitions), config)
+        )
+    return described
+
+
+def _offsets(
+    cluster: Cluster, partitions: list[TopicPartition], spec: OffsetSpec
+) -> dict[tuple[str, int], int]:
+    """Return the first or the next offset of each partition."""
+    if not partitions:
+        return {}
+    futures = cluster.client.list_offsets(dict.fromkeys(partitions, spec), request_timeout=cluster.timeout)
+    return {(tp.topic, tp.partition): cluster.result(future).offset for tp, future in futures.items()}
+
+
+def _committed(
+    kafka: Mapping[str, Any], cluster: Cluster, group: str, partitions: list[TopicPartition]
+) -> dict[tuple[str, int], int]:
+    """Return the offsets a consumer group has committed, without joining it."""
+    if not partitions:
+        return {}
+    consumer = Consumer(cluster.properties(kafka) | {"group.id": group})
+    try:
+        answer = consumer.committed(partitions, timeout=cluster.timeout)
+    except KafkaException as failure:
+        raise cluster.error(failure) from None
+    finally:
+        consumer.close()
+    return {(tp.topic, tp.partition): tp.offset for tp in answer if tp.offset >= 0}
