@@ -49,7 +49,9 @@ class Plan:
         nominal_table = numeric_table + len(numeric)
         first_parameter = nominal_table + at.NOMINAL_FIELDS * len(nominal)
         constants = [plugin.constants() for _, plugin in parameters]
-        words = first_parameter + sum(map(len, constants))
+        screen = spec.learner.screen() or ()
+        screen_at = first_parameter + sum(map(len, constants))
+        words = screen_at + len(screen)
         self.ints = ints = at.aligned_words(words)
         self.floats = floats = ints.view(np.float64)
         jit.register(ints)
@@ -82,6 +84,8 @@ class Plan:
             ints[word + 1] = position
             floats[position : position + len(values)] = values
             position += len(values)
+        ints[at.PLAN_SCREEN] = screen_at if screen else 0
+        floats[screen_at:words] = screen
 
     def _write_sections(self) -> None:
         """Write where a model's sections begin: fixed for a plan, whatever its trees do."""

@@ -41,6 +41,12 @@ def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
     """Write the ranking of the leaf whose record is at word ``leaf`` of the tree at word t."""
     plan, knobs = words_at(plan_address)
     ints, floats = words_at(address)
+    rank_leaf(plan, knobs, ints, floats, t, leaf, out)
+
+
+@kernel
+def rank_leaf(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, out: Any) -> None:
+    """Write the ranking of a leaf, out: float64[RANKING_WORDS]."""
     node = node_at(ints, t, ints[leaf + at.LEAF_NODE])
     k = ints[at.MODEL_CLASSES]
     out[CLASSES] = classes_with_weight(plan, floats, node, leaf, k)

@@ -25,6 +25,7 @@ from core.jit import kernel, part, prefetch, row_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
 from core.queries import base as queries
+from core.screening import conclude_here as conclude
 from core.tree import layout as at
 from core.tree.routing import leaf_at, route
 from core.tree.statistics import count_label, largest_share
@@ -274,6 +275,8 @@ def run(
             reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
             if reason != BRANCH_MISSING:
                 phase = SHADOW
+            if reason == LEAF_DUE and conclude(plans[model[row]], addresses[model[row]], t, node):
+                reason = END
             if reason != END:
                 cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node
                 break
@@ -285,6 +288,8 @@ def run(
                 reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
                 if reason == BRANCH_MISSING:
                     phase = SHADOW
+                if reason == LEAF_DUE and conclude(plans[model[row]], addresses[model[row]], t, node):
+                    reason = END
                 if reason != END:
                     cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node
                     break

@@ -19,6 +19,11 @@ class Bound(Parameters):
         raise NotImplementedError
 
     @property
+    def constant(self) -> float | None:
+        """Return c if ``ε² = c·R²/n``, None for any other form."""
+        return None
+
+    @property
     def factor(self) -> float:
         """How many ε a gap between two merits has to exceed."""
         return 1.0

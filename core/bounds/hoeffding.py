@@ -25,6 +25,11 @@ class Plugin(Bound):
         return math.sqrt(merit_range * merit_range * math.log(1.0 / self.delta) / (2.0 * weight))
 
     @property
+    def constant(self) -> float | None:
+        """Return ln(1/δ)/2."""
+        return math.log(1.0 / self.delta) / 2.0
+
+    @property
     def factor(self) -> float:
         """Return 1 or 2."""
         return self.bound_factor

@@ -35,3 +35,8 @@ class Criterion(Parameters):
 def dispatcher() -> Any:
     """Return ``impurity(kind, …)`` over all criteria."""
     return registry.dispatch("criteria", "impurity", "masses, k, n, out, total")
+
+
+def range_dispatcher() -> Any:
+    """Return ``reach(kind, k)`` over all criteria: the range of the merit with k classes, compiled."""
+    return registry.dispatch("criteria", "reach", "k")

@@ -19,6 +19,12 @@ class Plugin(Criterion):
 
 
 @kernel
+def reach(k: int) -> float:
+    """Return 1."""
+    return 1.0
+
+
+@kernel
 def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
     """Write ``W·G = W - Σ w_c² / W`` and W for each of n columns."""
     for j in range(n):

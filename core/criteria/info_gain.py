@@ -29,6 +29,12 @@ class Plugin(Criterion):
 
 
 @kernel
+def reach(k: int) -> float:
+    """Return lg max(K, 2)."""
+    return math.log2(max(k, 2))
+
+
+@kernel
 def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
     """Write ``W·H = W lg W - Σ w_c lg w_c`` and W for each of n columns."""
     for j in range(n):

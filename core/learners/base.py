@@ -103,6 +103,14 @@ class Learner(Parameters):
         """
         raise NotImplementedError
 
+    def screen(self) -> tuple[float, float, float, float] | None:
+        """Return what an attempt needs at the least to become a split, None if only ``decide`` can tell.
+
+        (gap, tie, gain, step): the gap of merits squared times the weight reaches ``gap``·R², or the weight
+        reaches ``tie``·R²; the best gain is at least ``gain``. ``step`` is the weight until the next attempt.
+        """
+        return None
+
     # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:

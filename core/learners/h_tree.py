@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,14 @@ class Plugin(Learner):
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
+
+    def screen(self) -> tuple[float, float, float, float] | None:
+        """Solve ε for the weight; a bound or schedule without a closed form leaves it to ``decide``."""
+        constant, step = self.bound.constant, self.schedule.step
+        if self.compat is not None or constant is None or step is None:
+            return None
+        tie = constant / self.tau**2 if self.tau > 0.0 else math.inf
+        return constant * self.bound.factor**2, tie, MIN_GAIN, step
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Compare the gap between best and second best with the bound."""

@@ -14,6 +14,11 @@ class Schedule(Parameters):
 
     family: ClassVar[str] = "schedules"
 
+    @property
+    def step(self) -> float | None:
+        """Return the weight between two attempts if it is always the same."""
+        return None
+
     def first(self) -> float:
         """Return the observed weight at which a new leaf is due."""
         raise NotImplementedError

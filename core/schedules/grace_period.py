@@ -14,6 +14,11 @@ class Plugin(Schedule):
 
     grace_period: float = number(200.0, above=0.0)
 
+    @property
+    def step(self) -> float | None:
+        """Return the grace period."""
+        return self.grace_period
+
     def first(self) -> float:
         """Return the grace period."""
         return self.grace_period

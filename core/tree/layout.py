@@ -134,7 +134,10 @@ PLAN_DRIFT: Final = 28
 PLAN_STRATEGY: Final = 30
 PLAN_BUDGETING: Final = 32
 PLAN_NULL_MERIT: Final = 34  # for MOA, "do not split" has a merit like any other (else minus infinity)
-PLAN_HEADER: Final = 35
+PLAN_SCREEN: Final = (
+    35  # at: what an attempt needs to succeed (core/screening.py); 0: only the learner can tell
+)
+PLAN_HEADER: Final = 36
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

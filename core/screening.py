@@ -1,0 +1,70 @@
+"""Attempts that cannot succeed, concluded without leaving compiled code.
+
+Most attempts at a due leaf find no split. A learner whose decision is a comparison of the gap between two merits
+with a known function of the weight says so (``Learner.screen``); then the ranking is compared right here, and
+Python hears only of attempts that may succeed, which it judges anew: this changes the time, never the tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from core import ranking
+from core.criteria import base as criteria
+from core.jit import DISABLED, kernel, words_at
+from core.tree import layout as at
+from core.tree.routing import leaf_at
+
+GAP: Final = 0
+TIE: Final = 1
+GAIN: Final = 2
+STEP: Final = 3
+
+# Both sides of a comparison are rounded: what comes this near is left to the learner.
+_SURE: Final = 1.0 - 1e-6
+
+reach = criteria.range_dispatcher()
+
+
+@kernel("boolean(int64, int64, int64, int64)")
+def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
+    """Count and reschedule an attempt that cannot succeed; return False, having changed nothing, if it may."""
+    plan, knobs = words_at(plan_address)
+    ints, floats = words_at(address)
+    screen = plan[at.PLAN_SCREEN]
+    if screen == 0 or ints[t + at.TREE_STOPPED] != 0:
+        return False
+    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+    n = floats[leaf + at.LEAF_OBSERVED]
+    if not is_hopeless(plan, knobs, ints, floats, t, leaf, n, screen):
+        return False
+    ints[t + at.TREE_ATTEMPTS] += 1
+    ints[leaf + at.LEAF_ATTEMPTS] += 1
+    floats[leaf + at.LEAF_EVALUATED] = n
+    floats[leaf + at.LEAF_NEXT] = n + knobs[screen + STEP]
+    return True
+
+
+@kernel
+def is_hopeless(
+    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, n: float, screen: int
+) -> bool:
+    """Return whether the learner would certainly not split."""
+    out = np.empty(ranking.RANKING_WORDS)
+    ranking.rank_leaf(plan, knobs, ints, floats, t, leaf, out)
+    if out[ranking.CLASSES] < 2:
+        return True
+    if out[ranking.SUGGESTIONS] < 2:
+        return False
+    if out[ranking.BEST_ATTRIBUTE] == ranking.NOBODY or out[ranking.BEST_MERIT] < knobs[screen + GAIN]:
+        return True
+    gap = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]
+    merit_range = reach(plan[at.PLAN_CRITERION], ints[at.MODEL_CLASSES])
+    square = merit_range * merit_range * _SURE
+    return gap * gap * n < knobs[screen + GAP] * square and n < knobs[screen + TIE] * square
+
+
+conclude_here: Any = conclude if DISABLED else conclude.dispatcher  # type: ignore[attr-defined]
+"""``conclude`` for other kernels: a call, not inlined."""
