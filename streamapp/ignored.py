@@ -25,7 +25,7 @@ def note_ignored(
     for feature, rows, slots in placement.ignored(parts):
         effects.count(counters.FEATURES_IGNORED, len(rows))
         for slot in sorted(set(np.unique(slots).tolist()) - store.warned):
-            store.warned.add(slot)
+            store.warn(slot)
             offset = raw.offsets[record[rows[slots == slot][0]]]
             text = f"feature {feature!r} is not in the model's schema; it and later unknown ones are ignored"
             effects.notices.append(Notice("warning", text, store.keys[slot], offset))

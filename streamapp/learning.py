@@ -104,7 +104,7 @@ class LabelsRun:
         return counters.LATE if state == "expired" else self._hold(row, name)
 
     def _learned_before(self, row: int, name: Name) -> bool:
-        """Return whether an earlier label of this run was learned with its own features, and is remembered."""
+        """Return whether an earlier label of this run brought its features, and is still remembered."""
         earlier = self._learned_now.get(name)
         return earlier is not None and self.clocks[row] - self.clocks[earlier] <= self.state.pending.memory_ms
 

@@ -38,7 +38,7 @@ class _Preserved:
     key: str
     plan: Plan
     ints: Ints64
-    facts: tuple[int, bool, bool, bool]  # known classes, open, frozen, warned
+    facts: tuple[int, bool, bool]  # known classes, open, frozen
 
 
 class ModelStore:
@@ -65,6 +65,8 @@ class ModelStore:
         self._created: list[int] = []
         self._deleted: list[int] = []  # gone for everybody, but the table holds them until the run is final
         self._specs_before: dict[str, Spec] | None = None
+        self._warned_before: set[int] | None = None
+        self._reported_before = False
 
     def __len__(self) -> int:
         """Return the number of models."""
@@ -99,7 +101,7 @@ class ModelStore:
         self._reserve(slot, schema)
         self._fresh.add(slot)
         self._slots[key], self.keys[slot] = slot, key
-        self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False, False))
+        self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False))
         self._created.append(slot)
         return slot
 
@@ -107,8 +109,9 @@ class ModelStore:
         """Put a new model in the place of one, under the same key."""
         self.preserve([slot])
         self._put(slot, model)
+        self._set_warned(self.warned - {slot})
         schema = model.schema
-        self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False, False))
+        self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False))
 
     def delete(self, slot: int) -> None:
         """Forget a model."""
@@ -126,6 +129,10 @@ class ModelStore:
         self.preserve([slot])
         self.table.model(slot).configure(spec)
         self.table.refresh(slot)
+
+    def warn(self, slot: int) -> None:
+        """Note that the unknown features of a model were warned of."""
+        self._set_warned(self.warned | {slot})
 
     def await_instance(self, key: str, spec: Spec | None) -> None:
         """Note the spec for the model that the first instance of a key will make (None: none is awaited)."""
@@ -156,13 +163,14 @@ class ModelStore:
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""
+        self._reported_before = self.quota.reported
         for slot in self._deleted:
             if slot not in self.keys:
                 self.table.remove(slot)
         self._preserved.clear()
         self._created.clear()
         self._deleted.clear()
-        self._specs_before = None
+        self._specs_before = self._warned_before = None
 
     def preserve(self, slots: Iterable[int]) -> None:
         """Copy models before they change, so that `rollback` can bring them back."""
@@ -173,7 +181,6 @@ class ModelStore:
                     int(self.known_classes[slot]),
                     bool(self.open[slot]),
                     bool(self.frozen[slot]),
-                    slot in self.warned,
                 )
                 self._preserved[slot] = _Preserved(self.keys[slot], model.plan, model.ints.copy(), facts)
 
@@ -194,12 +201,15 @@ class ModelStore:
                 self.quota.taken += 1
             self._put(slot, Model(before.plan, before.ints))
             self._describe(slot, before.plan.schema, before.facts)
+        self.quota.reported = self._reported_before
         if self._specs_before is not None:
             self.specs = self._specs_before
+        if self._warned_before is not None:
+            self.warned = self._warned_before
         self._preserved.clear()
         self._created.clear()
         self._deleted.clear()
-        self._specs_before = None
+        self._specs_before = self._warned_before = None
 
     # -- inside ---------------------------------------------------------------------------------------------
 
@@ -226,16 +236,18 @@ class ModelStore:
         self.width[slot] = schema.n_attributes
         self.n_classes[slot] = schema.n_classes
 
-    def _describe(self, slot: int, schema: Schema, facts: tuple[int, bool, bool, bool]) -> None:
+    def _describe(self, slot: int, schema: Schema, facts: tuple[int, bool, bool]) -> None:
         self._set_schema(slot, schema)
-        self.known_classes[slot], self.open[slot], self.frozen[slot], warned = facts
-        self.warned.discard(slot)
-        if warned:
-            self.warned.add(slot)
+        self.known_classes[slot], self.open[slot], self.frozen[slot] = facts
+
+    def _set_warned(self, warned: set[int]) -> None:
+        if self._warned_before is None:
+            self._warned_before = self.warned
+        self.warned = warned
 
     def _unlist(self, slot: int) -> None:
         del self._slots[self.keys.pop(slot)]
-        self.warned.discard(slot)
+        self._set_warned(self.warned - {slot})
         self.quota.give_back()
 
     def _reserve(self, slot: int, schema: Schema) -> None:

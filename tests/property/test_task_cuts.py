@@ -1,16 +1,20 @@
-"""What a task does is a function of the sequence of its records: not of the runs they come in, nor of the hour."""
+"""What a task does is a function of the sequence of its records, not of the runs they come in."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamapp.counters import MEANING
 from tests.topology.partition import Partition, Record, config
+from topics.codecs import encode_instances
+from topics.records import Features
 
 TTL = 400
 SPECS: dict[str, dict[str, Any]] = {
@@ -35,6 +39,8 @@ def story(seed: int, n: int) -> list[Record]:
             key = draw.choice("abcd")
             record = {"instances": _instance, "labels": _label, "controls": _control}[source]
             value = record(draw, style, key, known, len(records))
+            if source == "instances" and draw.random() < 0.05:
+                value = _block(draw, key, known, len(records))
             if draw.random() < 0.02:
                 value = draw.choice([b"{not json", None, b'{"id": 5}', b"[]"])
             records.append(Record(source, key.encode(), value, at))  # type: ignore[arg-type]
@@ -46,7 +52,9 @@ def _features(draw: random.Random, style: str, n: int) -> tuple[Any, bool]:
     positive = (x[0] > 5) ^ (n > 250)
     named: dict[str, Any] = {"x": x[0], "y": x[1]}
     if style in ("nominal", "mixed"):
-        named["colour"] = draw.choice(["red", "green", "blue", 3, None]) if positive else draw.choice(["red", "x", 2.5])
+        named["colour"] = (
+            draw.choice(["red", "green", "blue", 3, None]) if positive else draw.choice(["red", "x", 2.5])
+        )
     if style in ("growing", "mixed") and draw.random() < 0.3:
         named[draw.choice(["late", "later", "latest"])] = draw.choice([x[2], "word", None])
     if draw.random() < 0.1:
@@ -66,7 +74,9 @@ def _instance(draw: random.Random, style: str, key: str, known: list[tuple[str, 
         document["id"] = name
         known.append((key, name))
     if draw.random() < 0.35:
-        document["label"] = draw.choice(["yes", "no"]) if draw.random() < 0.1 else ("yes" if positive else "no")
+        document["label"] = (
+            draw.choice(["yes", "no"]) if draw.random() < 0.1 else ("yes" if positive else "no")
+        )
         if draw.random() < 0.05:
             document["label"] = f"class {draw.randrange(9)}"
     if draw.random() < 0.2:
@@ -74,10 +84,25 @@ def _instance(draw: random.Random, style: str, key: str, known: list[tuple[str, 
     return orjson.dumps(document)
 
 
+def _block(draw: random.Random, key: str, known: list[tuple[str, str]], n: int) -> bytes:
+    """Return an Arrow block of a few rows, or their packed first row."""
+    rows = draw.randrange(1, 6)
+    x = np.array([[draw.uniform(0, 10), draw.uniform(0, 10)] for _ in range(rows)])
+    if draw.random() < 0.2:
+        return encode_instances(Features.of(None, x[:1]), format="packed")[0]
+    labels = [draw.choice(["yes", "no", None, f"class {draw.randrange(9)}"]) for _ in range(rows)]
+    ids = [f"b{n}-{row}" for row in range(rows)]
+    known += [(key, name) for name in ids]
+    weights = np.array([draw.choice([1.0, 1.0, 2.0]) for _ in range(rows)])
+    names = draw.choice([("x", "y"), ("y", "x"), ("x", "late")])
+    features = Features.of(names, x)
+    return encode_instances(features, format="arrow", ids=ids, labels=labels, weights=weights)[0]
+
+
 def _label(draw: random.Random, style: str, key: str, known: list[tuple[str, str]], n: int) -> bytes:
     pick = draw.random()
     if known and pick < 0.7:
-        name = draw.choice(known[-40:])[1]
+        name = draw.choice(known[-draw.choice([10, 40, 200]) :])[1]
     elif pick < 0.85:
         name = f"n{n + draw.randrange(40)}"  # an instance that may yet come
     else:
@@ -122,15 +147,15 @@ def outcome(partition: Partition) -> dict[str, Any]:
     store, task = partition.task.models, partition.task
     return {
         "sent": dict(partition.sent),
-        "notices": [notice for notice in partition.notices],
+        "notices": list(partition.notices),
         "counts": partition.counts,
         "models": {store.keys[slot]: store.model(slot).snapshot() for slot in sorted(store.keys)},
         "frozen": {store.keys[slot] for slot in store.keys if store.frozen[slot]},
-        "awaited": store.specs,
+        "awaited": dict(store.specs),
         "pending": (task.pending.bytes, task.pending.waiting, len(task.pending)),
         "early": task.early_labels,
         "clock": task.clock,
-        "next": task.next,
+        "next": dict(task.next),
     }
 
 
@@ -186,6 +211,4 @@ def test_the_stories_tell_of_everything() -> None:
             partition = played(story(seed, 400), set(), spec=spec, pending_ttl_ms=TTL, models_max_classes=6)
             for name, n in partition.counts.items():
                 seen[name] = seen.get(name, 0) + n
-    from streamapp.counters import MEANING
-
     assert set(MEANING) - set(seen) <= {"features.unknown-values"}
