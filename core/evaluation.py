@@ -81,9 +81,10 @@ def judge(plan: Any, ints: Any, label: int, prediction: int) -> None:
     rows = section + at.EVALUATION_FIELDS
     position = ints[section + at.EVALUATION_NEXT]
     bits = plan[at.PLAN_CODE_BITS]
-    per_word = 32 // bits
-    word = rows + at.EVALUATION_ROWS * classes + position // per_word
-    shift = 2 * bits * (position % per_word)
+    # All sizes are powers of two: 32 // bits records a word, 2·bits each, without a division.
+    log = plan[at.PLAN_CODE_SHIFT]
+    word = rows + at.EVALUATION_ROWS * classes + (position >> (5 - log))
+    shift = (position & ((1 << (5 - log)) - 1)) << (log + 1)
     mask = (1 << bits) - 1
     window = rows + at.EVALUATION_WINDOW * classes
     old = ints[word] >> shift

@@ -76,6 +76,7 @@ class Plan:
         self._write_sections()
         ints[at.PLAN_WINDOW] = spec.evaluation.window
         ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)
+        ints[at.PLAN_CODE_SHIFT] = at.code_bits(schema.n_classes).bit_length() - 1
         ints[at.PLAN_EVERY] = spec.evaluation.every
         ints[at.PLAN_QUERY_KEY] = np.uint64(rng.stream_key(spec.seed, rng.QUERY_DECISION)).view(np.int64)
         position = first_parameter

@@ -1,8 +1,9 @@
 """Attempts that cannot succeed, concluded without leaving compiled code.
 
-Most attempts at a due leaf find no split. A learner whose decision is a comparison of the gap between two merits
-with a known function of the weight says so (``Learner.screen``); then the ranking is compared right here, and
-Python hears only of attempts that may succeed, which it judges anew: this changes the time, never the tree.
+Most attempts at a due leaf find no split. A learner whose decision is a comparison of the gap between two
+merits with a known function of the weight says so (``Learner.screen``); then the ranking is compared right
+here, and Python hears only of attempts that may succeed, which it judges anew: this changes the time, never
+the tree.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ reach = criteria.range_dispatcher()
 
 @kernel("boolean(int64, int64, int64, int64)")
 def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
-    """Count and reschedule an attempt that cannot succeed; return False, having changed nothing, if it may."""
+    """Count and reschedule an attempt that cannot succeed; return False, and change nothing, if it may."""
     plan, knobs = words_at(plan_address)
     ints, floats = words_at(address)
     screen = plan[at.PLAN_SCREEN]

@@ -137,7 +137,8 @@ PLAN_NULL_MERIT: Final = 34  # for MOA, "do not split" has a merit like any othe
 PLAN_SCREEN: Final = (
     35  # at: what an attempt needs to succeed (core/screening.py); 0: only the learner can tell
 )
-PLAN_HEADER: Final = 36
+PLAN_CODE_SHIFT: Final = 36  # lg of the bits of a class code
+PLAN_HEADER: Final = 37
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
