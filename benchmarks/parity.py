@@ -73,11 +73,11 @@ def compare(rows: Rows, task: Task) -> Parity:
         moa_leaves=theirs.leaves,
         our_leaves=summary.leaves,
         different_predictions=int(np.count_nonzero(ours.predictions != theirs.predictions)),
-        parted=_parting([_words(record, split) for record, split in ours.splits], theirs.installed),
+        parted=first_difference([in_words(record, split) for record, split in ours.splits], theirs.installed),
     )
 
 
-def _words(record: int, split: Split) -> tuple[int, int, str, float]:
+def in_words(record: int, split: Split) -> tuple[int, int, str, float]:
     """Return a split as the Java driver writes it."""
     test = {
         "numeric": f"<= {split.value!r}",
@@ -87,7 +87,10 @@ def _words(record: int, split: Split) -> tuple[int, int, str, float]:
     return record, split.attribute, test, split.n
 
 
-def _parting(ours: list[tuple[int, int, str, float]], theirs: list[tuple[int, int, str, float]]) -> str:
+def first_difference(
+    ours: list[tuple[int, int, str, float]], theirs: list[tuple[int, int, str, float]]
+) -> str:
+    """Return in words where two lists of splits part, nothing if they do not."""
     for one, other in zip(ours, theirs, strict=False):
         if not _same(one, other):
             return f"ours {_short(one)}, MOA {_short(other)}"
