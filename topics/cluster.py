@@ -80,14 +80,22 @@ class Cluster:
             raise self.error(failure) from None
 
     def wait_for(self, names: Iterable[str]) -> None:
-        """Return when the cluster's metadata shows all of `names`: creation is not instantly visible."""
-        wanted = list(names)
+        """Return when all of `names` are visible and have leaders: creation takes effect a moment later."""
+        wanted = set(names)
         deadline = time.monotonic() + self.timeout
-        while missing := set(wanted) - self.partition_counts().keys():
+        while missing := wanted - self._usable():
             if time.monotonic() > deadline:
-                message = f"topic {min(missing)!r} was created but is not visible after {self.timeout:g} s"
+                message = f"topic {min(missing)!r} was created but cannot be used after {self.timeout:g} s"
                 raise BrokerError(message)
             self._client.poll(0.05)
+
+    def _usable(self) -> set[str]:
+        """Return the topics whose partitions all have a leader."""
+        return {
+            name
+            for name, topic in self.topics().items()
+            if topic.partitions and all(p.leader >= 0 for p in topic.partitions.values())
+        }
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its configuration, defaults included, under Kafka's names."""

@@ -1,8 +1,11 @@
 """What is in topics, read back for assertions."""
 
-from confluent_kafka import Consumer, TopicPartition
+import time
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 TIMEOUT_S = 20
+UNSETTLED = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def read_topic(kafka, topic):
@@ -19,7 +22,7 @@ def read_topic(kafka, topic):
             TopicPartition(topic, p, 0)
             for p in consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
         ]
-        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=TIMEOUT_S)[1] for p in here}
+        ends = {p.partition: _end(consumer, p) for p in here}
         consumer.assign([p for p in here if ends[p.partition]])
         messages = []
         while any(p.offset < ends[p.partition] for p in consumer.position(consumer.assignment())):
@@ -29,3 +32,15 @@ def read_topic(kafka, topic):
         return sorted(messages, key=lambda m: (m.partition(), m.offset()))
     finally:
         consumer.close()
+
+
+def _end(consumer, partition):
+    """Return the next offset; a partition that was just created may not know its leader yet."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)[1]
+        except KafkaException as failure:
+            if failure.args[0].code() not in UNSETTLED or time.monotonic() > deadline:
+                raise
+            consumer.list_topics(partition.topic, timeout=TIMEOUT_S)  # asks the broker for the leader again
