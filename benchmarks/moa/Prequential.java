@@ -21,6 +21,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import moa.AbstractMOAObject;
 import moa.classifiers.core.conditionaltests.InstanceConditionalTest;
 import moa.classifiers.core.conditionaltests.NumericAttributeBinaryTest;
 import moa.classifiers.core.conditionaltests.NominalAttributeMultiwayTest;
@@ -30,13 +31,15 @@ import moa.core.InstanceExample;
 import moa.core.Measurement;
 import moa.core.Utils;
 import moa.evaluation.WindowClassificationPerformanceEvaluator;
+import moa.streams.InstanceStream;
+import moa.tasks.EvaluatePrequential;
 
 /**
  * Test-then-train of MOA's HoeffdingTree over instances that are already in memory.
  *
  * The one argument names a properties file: columns (little-endian float64, attributes then class, then weight),
- * records, attributes ("n" or the number of values, separated by commas), classes, options, repeats, evaluated
- * (whether MOA's evaluator is part of the job); and, for a trace, predictions (int32 a record) and splits (a line a split: record, attribute, test).
+ * records, attributes ("n" or the number of values, separated by commas), classes, options, repeats, how (bare:
+ * the learner alone; evaluated: with MOA's evaluator; task: MOA's EvaluatePrequential); and, for a trace, predictions (int32 a record) and splits (a line a split: record, attribute, test).
  * Prints one JSON object.
  */
 public final class Prequential {
@@ -66,6 +69,54 @@ public final class Prequential {
         protected SplitNode newSplitNode(InstanceConditionalTest test, double[] weights, int size) {
             note(test, weights);
             return super.newSplitNode(test, weights, size);
+        }
+    }
+
+    /** The rows as one of MOA's streams. */
+    static final class Memory extends AbstractMOAObject implements InstanceStream {
+        private static final long serialVersionUID = 1L;
+        private final transient Example<Instance>[] examples;
+        private final transient InstancesHeader header;
+        private transient int next;
+
+        Memory(Example<Instance>[] examples, InstancesHeader header) {
+            this.examples = examples;
+            this.header = header;
+        }
+
+        @Override
+        public InstancesHeader getHeader() {
+            return header;
+        }
+
+        @Override
+        public long estimatedRemainingInstances() {
+            return examples.length - next;
+        }
+
+        @Override
+        public boolean hasMoreInstances() {
+            return next < examples.length;
+        }
+
+        @Override
+        public Example<Instance> nextInstance() {
+            return examples[next++];
+        }
+
+        @Override
+        public boolean isRestartable() {
+            return true;
+        }
+
+        @Override
+        public void restart() {
+            next = 0;
+        }
+
+        @Override
+        public void getDescription(StringBuilder text, int indent) {
+            text.append("rows in memory");
         }
     }
 
@@ -173,6 +224,15 @@ public final class Prequential {
         return correct;
     }
 
+    /** Run MOA's own task over the rows, with its defaults. */
+    private static void task(String options, Example<Instance>[] examples, InstancesHeader header) {
+        EvaluatePrequential task = new EvaluatePrequential();
+        task.learnerOption.setValueViaCLIString("trees.HoeffdingTree " + options);
+        task.streamOption.setCurrentObject(new Memory(examples, header));
+        task.prepareForUse();
+        task.doTask();
+    }
+
     public static void main(String[] arguments) throws IOException {
         Properties job = new Properties();
         try (InputStream in = new FileInputStream(arguments[0])) {
@@ -184,7 +244,7 @@ public final class Prequential {
         Instance[] rows = read(job.getProperty("columns"), records, header.numAttributes(), header);
         String options = job.getProperty("options");
         int repeats = Integer.parseInt(job.getProperty("repeats", "1"));
-        boolean evaluated = Boolean.parseBoolean(job.getProperty("evaluated", "false"));
+        String how = job.getProperty("how", "bare");
         @SuppressWarnings("unchecked")
         Example<Instance>[] examples = new Example[records];
         for (int i = 0; i < records; i++) {
@@ -196,7 +256,11 @@ public final class Prequential {
         for (int repeat = 0; repeat < repeats; repeat++) {
             tree = prepared(new HoeffdingTree(), options, header);
             long start = spent();
-            correct = evaluated ? evaluate(tree, examples, header) : count(tree, rows);
+            if (how.equals("task")) {
+                task(options, examples, header);
+            } else {
+                correct = how.equals("evaluated") ? evaluate(tree, examples, header) : count(tree, rows);
+            }
             seconds.append(repeat == 0 ? "" : ", ").append((spent() - start) / 1e9);
         }
         if (job.containsKey("predictions")) {
@@ -218,6 +282,10 @@ public final class Prequential {
             try (PrintWriter out = new PrintWriter(job.getProperty("splits"), "UTF-8")) {
                 traced.installed.forEach(out::println);
             }
+        }
+        if (job.getProperty("how", "bare").equals("task")) {
+            tree = prepared(new HoeffdingTree(), options, header);
+            correct = count(tree, rows);
         }
         double leaves = measurement(tree, "tree size (leaves)");
         double nodes = measurement(tree, "tree size (nodes)");

@@ -83,20 +83,25 @@ def options(task: Task) -> str:
 
 
 def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
-    """Test-then-train over all rows as MOA's EvaluatePrequential does it, evaluator included.
+    """Run MOA's own task EvaluatePrequential over the rows, with its defaults.
 
     All in one Java process; two passes warm its compiler up and do not count.
     """
-    return _timed("moa", rows, task, repeats, evaluated=True)
+    return _timed("moa", rows, task, repeats, "task")
+
+
+def run_loop(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
+    """Run the heart of that task and nothing else: predict, evaluate, train."""
+    return _timed("moa-loop", rows, task, repeats, "evaluated")
 
 
 def run_bare(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
-    """Run the same without MOA's evaluator: hits are counted, nothing else is kept."""
-    return _timed("moa-bare", rows, task, repeats, evaluated=False)
+    """Run the learner alone: hits are counted, nothing is evaluated."""
+    return _timed("moa-bare", rows, task, repeats, "bare")
 
 
-def _timed(system: str, rows: Rows, task: Task, repeats: int, *, evaluated: bool) -> Result:
-    done = drive(rows, options(task), repeats=repeats + WARM_UP, evaluated=evaluated)
+def _timed(system: str, rows: Rows, task: Task, repeats: int, how: str) -> Result:
+    done = drive(rows, options(task), repeats=repeats + WARM_UP, how=how)
     return Result(
         system, done.seconds[WARM_UP:], done.records, done.accuracy, done.leaves, done.splits, done.depth
     )
@@ -108,7 +113,7 @@ def drive(
     *,
     repeats: int = 0,
     trace: bool = False,
-    evaluated: bool = False,
+    how: str = "bare",
     weight: Any = None,
 ) -> MoaRun:
     """Run MOA over the rows: ``repeats`` times for the clock, and once more for the trace."""
@@ -125,7 +130,7 @@ def drive(
             "classes": rows.classes,
             "options": settings,
             "repeats": repeats,
-            "evaluated": str(evaluated).lower(),
+            "how": how,
         }
         if trace:
             job |= {"predictions": place / "predictions", "splits": place / "splits"}
