@@ -22,10 +22,13 @@ def note_ignored(
     effects: Effects,
 ) -> None:
     """Count the values of unknown features, and warn of them once per model; record: int32[n] of each row."""
+    first: dict[int, tuple[int, str]] = {}  # slot -> its first row with an unknown feature
     for feature, rows, slots in placement.ignored(parts):
         effects.count(counters.FEATURES_IGNORED, len(rows))
-        for slot in sorted(set(np.unique(slots).tolist()) - store.warned):
-            store.warn(slot)
-            offset = raw.offsets[record[rows[slots == slot][0]]]
-            text = f"feature {feature!r} is not in the model's schema; it and later unknown ones are ignored"
-            effects.notices.append(Notice("warning", text, store.keys[slot], offset))
+        for slot in set(np.unique(slots).tolist()) - store.warned:
+            row = int(rows[slots == slot][0])
+            first[slot] = min(first.get(slot, (row, feature)), (row, feature))
+    for slot, (row, feature) in sorted(first.items(), key=lambda each: each[1]):
+        store.warn(slot)
+        text = f"feature {feature!r} is not in the model's schema; it and later unknown ones are ignored"
+        effects.notices.append(Notice("warning", text, store.keys[slot], raw.offsets[record[row]]))

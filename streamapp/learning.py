@@ -124,6 +124,8 @@ class LabelsRun:
         if serial >= 0:
             pending.settle(serial)
         else:
+            if name in self._learned_now:  # so long ago that it was forgotten
+                self._remember_learned()
             self._learned_now[name] = row
             if not pending.has_room(len(self._learned_now)):
                 self._remember_learned()
