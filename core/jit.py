@@ -189,6 +189,10 @@ def _plain_row_of(array: Any, row: int) -> Any:
     return array[row]
 
 
+def _plain_start_of(array: Any) -> Any:
+    return array
+
+
 def _plain_part(array: Any, start: int, n: int) -> Any:
     return array[start : start + n]
 
@@ -239,6 +243,14 @@ def _first_word(context: Any, builder: Any, signature: Any, arguments: Any) -> A
     return builder.gep(array.data, [builder.mul(arguments[1], columns)])
 
 
+def _start_of(_typing: Any, array: Any) -> Any:
+    return types.CPointer(array.dtype)(array), _first_element
+
+
+def _first_element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+
 def _bits(_typing: Any, _value: Any) -> Any:
     return types.int64(types.float64), _bitcast
 
@@ -280,6 +292,9 @@ words_at: Callable[[Any], tuple[Any, Any]] = _plain_words_at if DISABLED else _c
 
 row_of: Callable[[Any, int], Any] = _plain_row_of if DISABLED else intrinsic(_row_of)
 """Return the words of a row of a C-ordered array, which must outlive them."""
+
+start_of: Callable[[Any], Any] = _plain_start_of if DISABLED else intrinsic(_start_of)
+"""Return the elements of a contiguous array, which must outlive them, without its owner and length."""
 
 part: Callable[[Any, int, int], Any] = _plain_part if DISABLED else intrinsic(_part)
 """Return the n words from ``start`` on."""

@@ -21,7 +21,7 @@ import numpy as np
 from core.budgets import base as budgets
 from core.drift import base as drift
 from core.evaluation import judge
-from core.jit import kernel, part, prefetch, row_of, words_at
+from core.jit import kernel, part, prefetch, row_of, start_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
 from core.queries import base as queries
@@ -170,13 +170,13 @@ def learn(
 
 
 @kernel
-def look_ahead(addresses: Any, model: Any, row: int) -> None:
+def look_ahead(addresses: Any, model: Any, row: int, n: int) -> None:
     """Ask for the first cache lines of the model that comes a few rows later, if it is another one.
 
     Ten thousand models do not fit a core's cache; a small model lies in these lines altogether.
     """
     later = row + AHEAD
-    if later < len(model) and model[later] != model[row]:
+    if later < n and model[later] != model[row]:
         address = addresses[model[later]]
         for line in range(LINES):
             prefetch(address + 64 * line)
@@ -220,15 +220,17 @@ def run(
     workspace: float64[3, max(d, K)], whatever it holds.
     """
     n = len(model)
+    # Arrays with an owner have their references counted, atomically, whenever an inner function takes them.
+    addresses_of, plans_of, models = start_of(addresses), start_of(plans), start_of(model)
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
     columns, scratch, opinions = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
     nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own, and a second version of all
     reason = END
     while row < n and reason == END:
-        look_ahead(addresses, model, row)
-        ints, floats = words_at(addresses[model[row]])
-        plan, knobs = words_at(plans[model[row]])
+        look_ahead(addresses_of, models, row, n)
+        ints, floats = words_at(addresses_of[models[row]])
+        plan, knobs = words_at(plans_of[models[row]])
         record, y, w = row_of(x, row), int(label[row]), weight[row]
         xs = gather(plan, record, columns)
         node, memo = nothing, nothing
@@ -275,7 +277,7 @@ def run(
             reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
             if reason != BRANCH_MISSING:
                 phase = SHADOW
-            if reason == LEAF_DUE and conclude(plans[model[row]], addresses[model[row]], t, node):
+            if reason == LEAF_DUE and conclude(plans_of[models[row]], addresses_of[models[row]], t, node):
                 reason = END
             if reason != END:
                 cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node
@@ -288,7 +290,7 @@ def run(
                 reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
                 if reason == BRANCH_MISSING:
                     phase = SHADOW
-                if reason == LEAF_DUE and conclude(plans[model[row]], addresses[model[row]], t, node):
+                if reason == LEAF_DUE and conclude(plans_of[models[row]], addresses_of[models[row]], t, node):
                     reason = END
                 if reason != END:
                     cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node

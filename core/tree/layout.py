@@ -80,11 +80,11 @@ NODE_KIND: Final = 0
 NODE_ATTRIBUTE: Final = 1
 NODE_VALUE: Final = 2  # threshold or category (float64); equality goes to child 0
 NODE_CHILD: Final = 3  # first child; children are contiguous
-NODE_CHILDREN: Final = 4
-NODE_PARENT: Final = 5  # -1: root
-NODE_SLOT: Final = 6  # leaf record, -1: none
-NODE_DEPTH: Final = 7
-NODE_ROUTED: Final = 8  # weight routed through (float64), labelled or not
+NODE_ROUTED: Final = 4  # weight routed through (float64), labelled or not
+NODE_CHILDREN: Final = 5
+NODE_PARENT: Final = 6  # -1: root
+NODE_SLOT: Final = 7  # leaf record, -1: none
+NODE_DEPTH: Final = 8
 NODE_REACH: Final = 9  # highest class its distribution ever touched, plus one (MOA's range)
 NODE_FIELDS: Final = 10
 
