@@ -6,7 +6,8 @@ GroveError
 │   └── ParameterError      a parameter that is unknown or out of range
 ├── SchemaError             records and schema do not fit together
 │   └── TooManyClassesError a class beyond ``max_classes``
-└── SnapshotError           bytes that are no snapshot of this build
+├── SnapshotError           bytes that are no snapshot of this build
+└── RowError                a decision failed in the middle of a run; the cause is whatever was raised
 """
 
 from __future__ import annotations
@@ -34,6 +35,16 @@ class SchemaError(GroveError):
 
 class TooManyClassesError(SchemaError):
     """A class label beyond the schema's ``max_classes``."""
+
+
+class RowError(GroveError):
+    """What was raised while a decision was taken at ``row`` of a run, for the model at an index."""
+
+    def __init__(self, row: int, model: int) -> None:
+        """Say where; what it was is the cause."""
+        super().__init__(f"row {row} of the run, model {model}: a decision failed")
+        self.row = row
+        self.model = model
 
 
 class SnapshotError(GroveError):

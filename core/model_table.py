@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import rebuild, run, splitting
-from core.errors import SchemaError
+from core.errors import RowError, SchemaError
 from core.events import EvaluationDue, Event
 from core.model import Model
 from core.run import ANSWER_ONLY as ANSWER_ONLY
@@ -197,12 +197,15 @@ class ModelTable:
         assert model is not None
         event: Event | None = None
         t, node = cursor.item(run.CURSOR_TREE), cursor.item(run.CURSOR_NODE)
-        if reason == run.LEAF_DUE:
-            event = splitting.attempt(model, t, node, row, index)
-        elif reason == run.BRANCH_MISSING:
-            splitting.grow_branch(model, t, node)
-        else:
-            event = rebuild.react(model, row, index)
+        try:
+            if reason == run.LEAF_DUE:
+                event = splitting.attempt(model, t, node, row, index)
+            elif reason == run.BRANCH_MISSING:
+                splitting.grow_branch(model, t, node)
+            else:
+                event = rebuild.react(model, row, index)
+        except Exception as error:
+            raise RowError(row, index) from error
         self._addresses[index] = model.address
         if event is not None:
             events.append(event)

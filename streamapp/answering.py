@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from core.errors import RowError
 from core.features import Attribute
 from core.model_table import ANSWER_ONLY, LABELLED
 from streamapp import counters
@@ -30,6 +31,7 @@ from streamapp.model_store import NO_MODEL
 from streamapp.partition_state import PartitionState
 from streamapp.pending import Name
 from streamapp.placement import Part, Placed
+from streamapp.record_error import RecordError
 from streamapp.refusals import Refusals
 from streamapp.replies import Replies
 from streamapp.requests import label_requests
@@ -190,7 +192,10 @@ class InstancesRun:
         model = self.model if whole else self.model[rows]
         x, weight = (placed.x, self.weight) if whole else (placed.x[rows], self.weight[rows])
         known = self._known_classes(model, code)
-        answers = store.table.answer(model, x, code, weight, mode)
+        try:
+            answers = store.table.answer(model, x, code, weight, mode)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[rows[error.row]])) from error.__cause__
         learned = code >= 0
         if learned.any():
             np.maximum.at(store.known_classes, model[learned], code[learned] + 1)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from streamapp.effects import DeadLetter, Effects, Notice, Origin, join
 from streamapp.errors import StreamappError
+from streamapp.record_error import RecordError
 from streamapp.task import Run, Task
 from topics.errors import Reason
 from topics.records import RawRecords
@@ -21,7 +22,7 @@ from topics.records import RawRecords
 class ProcessingError(StreamappError):
     """Our own code (or a plug-in) failed on a record; its partition must not go on."""
 
-    def __init__(self, raw: RawRecords, record: int, cause: Exception, hint: str = "") -> None:
+    def __init__(self, raw: RawRecords, record: int, cause: BaseException, hint: str = "") -> None:
         """`record`: index of the culprit in `raw`."""
         key = raw.keys[record]
         self.topic, self.partition, self.offset = raw.topic, raw.partition, raw.offsets[record]
@@ -45,7 +46,7 @@ def process_carefully(task: Task, run: Run) -> Effects:
         task.rollback()
         if task.config.processing_exception_handler == "dead-letter":
             return _one_by_one(task, run)
-        raise _named(task, run, error) from error
+        raise _named(task, run, error) from _cause(error)
 
 
 def _one_by_one(task: Task, run: Run) -> Effects:
@@ -66,13 +67,13 @@ def _one_by_one(task: Task, run: Run) -> Effects:
 def _put_aside(task: Task, single: Run, error: Exception) -> Effects:
     """Return the dead letter of a record that cannot be processed, and go on behind it."""
     task.skip(single)
-    origin = Origin.of(single.raw, 0)
+    origin, cause = Origin.of(single.raw, 0), _cause(error)
     trace = "".join(traceback.format_exception(error)) if task.config.dead_letter_stacktrace else None
     letter = DeadLetter(
         origin,
         Reason.PROCESSING_ERROR,
-        f"{type(error).__name__}: {error}",
-        exception=f"{type(error).__module__}.{type(error).__qualname__}",
+        f"{type(cause).__name__}: {cause}",
+        exception=f"{type(cause).__module__}.{type(cause).__qualname__}",
         stacktrace=trace,
         attempts=2,
     )
@@ -85,18 +86,25 @@ def _put_aside(task: Task, single: Run, error: Exception) -> Effects:
 
 
 def _named(task: Task, run: Run, error: Exception) -> ProcessingError:
-    """Return the error with the record that caused it: the first that fails when each is tried by itself.
+    """Return the error with the record that caused it: the one it names, or the first that fails by itself.
 
-    The models are not as they were before the run. That does not hide a record that cannot be processed;
+    The models may not be as they were before the run. That does not hide a record that cannot be processed;
     should no single one fail, the whole run is named by its first record.
     """
+    if isinstance(error, RecordError):
+        return ProcessingError(run.raw, error.record, _cause(error))
     for record, single in enumerate(_singles(run)):
         try:
             task.process(single)
         except Exception as again:
-            return ProcessingError(run.raw, record, again)
+            return ProcessingError(run.raw, record, _cause(again))
     hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"
     return ProcessingError(run.raw, 0, error, hint)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what failed, without what only says where."""
+    return error.__cause__ if isinstance(error, RecordError) and error.__cause__ else error
 
 
 def _singles(run: Run) -> list[Run]:

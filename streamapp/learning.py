@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.errors import RowError
 from streamapp import counters
 from streamapp.class_codes import ClassCodes, RefusedClassError
 from streamapp.creation import comes_into_being
@@ -24,6 +25,7 @@ from streamapp.model_store import NO_MODEL
 from streamapp.own_features import OwnFeatures
 from streamapp.partition_state import PartitionState
 from streamapp.pending import Kept, Name
+from streamapp.record_error import RecordError
 from streamapp.refusals import Refusals
 from topics.errors import Reason
 from topics.records import Floats, Ints64, Labels, RawRecords
@@ -175,14 +177,11 @@ class LabelsRun:
             store.preserve({*slots, *store.grown})
         store.adopt_grown()
         x = self._features(row, np.array(serials, dtype=np.int64), int(store.width[model].max()))
-        events = store.table.learn(
-            model,
-            x,
-            code,
-            self.batch.weight[row],
-            np.array(predicted, dtype=np.int32),
-            np.array(requested, dtype=np.bool_),
-        )
+        judged = (np.array(predicted, dtype=np.int32), np.array(requested, dtype=np.bool_))
+        try:
+            events = store.table.learn(model, x, code, self.batch.weight[row], *judged)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
         np.maximum.at(store.known_classes, model, code + 1)
 
         def version(at: int) -> int:

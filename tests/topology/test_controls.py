@@ -1,0 +1,210 @@
+"""Commands to the model of a key; what cannot be carried out is a dead letter that says what is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.topology.partition import ALWAYS, NEVER, Partition, Record, config
+
+SCHEMA = {
+    "attributes": [{"name": "x"}, {"name": "colour", "kind": "nominal", "values": ["red", "blue"]}],
+    "classes": ["no", "yes"],
+}
+
+
+def refused(partition: Partition) -> list[tuple[str, str]]:
+    return [(letter.reason, letter.message) for letter in partition.dead_letters]
+
+
+def test_create_with_spec_and_schema_makes_the_model() -> None:
+    partition = Partition(config(NEVER, models_auto_create=False))
+    partition.control("create", spec={"query": "always", "budget": {"limit": 0.5}}, schema=SCHEMA)
+    assert partition.counts == {"controls.applied": 1, "models.created": 1}
+    partition.instances({"features": {"colour": "blue", "x": 1}}, {"features": {"colour": "green", "x": 1}})
+    assert partition.model().schema.classes == ("no", "yes")
+    assert set(partition.predictions[0]["probabilities"]) == {"no", "yes"}
+    assert len(partition.requests) == 1  # half of two
+    assert partition.counts["features.unknown-values"] == 1  # green: the values are declared, and closed
+
+
+def test_create_without_schema_waits_for_the_first_instance() -> None:
+    partition = Partition(config(NEVER, models_auto_create=False))
+    partition.control("create", spec={"query": "always", "budget": {"limit": 1.0}})
+    assert len(partition.task.models) == 0
+    partition.instances({"features": {"a": 1}}, key="other")
+    partition.instances({"features": {"a": 1}})
+    assert refused(partition) == [
+        ("unknown-model", "model 'other' is unknown; create it by a control, or set models.auto.create=true")
+    ]
+    assert partition.model().spec.query.name == "always"
+    assert len(partition.requests) == 1
+
+
+def test_create_of_a_model_that_exists_is_refused() -> None:
+    partition = Partition(config(NEVER))
+    partition.instances({"features": [1]})
+    partition.control("create", schema=SCHEMA)
+    partition.control("create", key="new")
+    partition.control("create", key="new")
+    assert [reason for reason, _ in refused(partition)] == ["bad-control", "bad-control"]
+    assert "model 'm' exists; configure, reset or delete it" in refused(partition)[0][1]
+
+
+def test_configure_changes_the_living_model() -> None:
+    partition = Partition(config(NEVER))
+    partition.instances({"features": [1], "label": "a"}, {"features": [1]})
+    assert partition.requests == []
+    partition.control("configure", spec={"query": "always", "budget": {"limit": 1.0}})
+    partition.instances({"features": [1]})
+    assert len(partition.requests) == 1
+    assert partition.model().summary().labels == 1
+    partition.control("configure", spec={"budget": {"limit": 0.01}})
+    partition.instances({"features": [1]})
+    assert len(partition.requests) == 1
+    assert partition.model().spec.query.name == "always"
+
+
+def test_configure_of_what_the_tree_depends_on_is_refused() -> None:
+    partition = Partition(config(NEVER))
+    partition.instances({"features": [1], "label": "a"})
+    before = partition.model().snapshot()
+    partition.control("configure", spec={"learner": {"grace_period": 999}})
+    ((reason, message),) = refused(partition)
+    assert reason == "bad-control"
+    assert "learner must stay as it is" in message
+    assert partition.model().snapshot() == before
+
+
+def test_configure_before_the_first_instance_changes_the_awaited_spec() -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", spec={"seed": 5})
+    partition.control("configure", spec={"learner": {"grace_period": 77}})
+    partition.instances({"features": [1]})
+    assert partition.model().spec.learner.to_dict()["grace_period"] == 77
+    assert partition.model().spec.seed == 5
+
+
+def test_reset_begins_anew_and_forgets_what_was_pending() -> None:
+    partition = Partition(config(ALWAYS))
+    partition.instances({"features": {"x": 1}, "label": "a"}, {"features": {"x": 1}, "id": "p"})
+    partition.control("reset")
+    assert partition.model().summary().records == 0
+    assert partition.model().schema.names == ("x",)
+    partition.labels({"id": "p", "label": "a"})
+    assert partition.counts["labels.early"] == 1
+    assert partition.counts["pending.dropped"] == 1
+    partition.instances({"features": {"x": 1, "y": 2}})
+    assert partition.predictions[-1]["probabilities"] == {}
+    assert partition.model().schema.names == ("x", "y")
+
+
+def test_reset_with_spec_and_schema_takes_them() -> None:
+    partition = Partition(config(NEVER))
+    partition.instances({"features": [1], "label": "a"})
+    partition.control("reset", spec={"learner": {"name": "h-tree", "grace_period": 55}}, schema=SCHEMA)
+    assert partition.model().schema.names == ("x", "colour")
+    assert partition.model().spec.learner.to_dict()["grace_period"] == 55
+    partition.instances({"features": [1]})
+    assert refused(partition)[0][0] == "wrong-schema"
+
+
+def test_delete_forgets_the_model_and_a_new_one_may_come() -> None:
+    partition = Partition(config(ALWAYS))
+    partition.instances({"features": [1], "id": "p"})
+    partition.control("delete")
+    assert len(partition.task.models) == 0
+    assert partition.task.models.quota.taken == 0
+    partition.labels({"id": "p", "label": "a"})
+    partition.instances({"features": {"other": 1}})
+    assert partition.model().schema.names == ("other",)
+    assert partition.counts["labels.early"] == 1
+    assert partition.counts["models.deleted"] == 1
+
+
+def test_commands_of_one_run_are_carried_out_in_their_order() -> None:
+    partition = Partition(config(NEVER))
+    commands: list[dict[str, Any]] = [
+        {"command": "create", "schema": SCHEMA},
+        {"command": "freeze"},
+        {"command": "delete"},
+        {"command": "create", "schema": {"attributes": [{"name": "only"}]}},
+    ]
+    partition.feed(*(Record("controls", b"m", orjson.dumps(command)) for command in commands))
+    assert partition.counts["controls.applied"] == 4
+    assert partition.model().schema.names == ("only",)
+    assert not partition.task.models.frozen[partition.task.models.slot("m")]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            {"command": "import", "url": "s3://x"},
+            "import is not supported in this release; supported: create, conf",
+        ),
+        ({"command": "explode"}, "known: create, configure, freeze, reset, delete"),
+        ({"command": "create", "shema": {}}, "member 'shema' is unknown; known: spec, schema"),
+        ({"command": "create", "spec": {"learner": "h-treee"}}, "unknown learner 'h-treee'; known: "),
+        ({"command": "create", "spec": {"query": {"name": "oracle"}}}, "known: always, never, random"),
+        ({"command": "create", "spec": {"learner": {"grace_periode": 1}}}, "known: "),
+        ({"command": "create", "spec": [1]}, "spec=[1] must be an object or the name of a preset"),
+        ({"command": "create", "schema": {"classes": ["a"]}}, "schema must be an object with 'attributes'"),
+        (
+            {"command": "create", "schema": {"attributes": [{"name": "x", "kind": "text"}]}},
+            "'numeric' or 'nominal'",
+        ),
+        ({"command": "configure", "spec": {"query": "never"}}, "model 'm' is unknown; create it"),
+        ({"command": "delete"}, "model 'm' is unknown; create it"),
+        ({"command": "reset"}, "model 'm' is unknown; create it"),
+        ({"command": "freeze"}, "model 'm' is unknown; create it"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_says_what_is_possible(body: dict[str, Any], says: str) -> None:
+    partition = Partition(config(NEVER))
+    partition.feed(Record("controls", b"m", orjson.dumps(body)))
+    ((reason, message),) = refused(partition)
+    assert reason in ("bad-control", "unknown-command")
+    assert says in message
+    assert partition.counts == {"controls.dead-letter": 1}
+    assert partition.task.models.specs == {}
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_frozen_must_be_true_or_false(value: Any) -> None:
+    partition = Partition(config(NEVER))
+    partition.instances({"features": [1]})
+    partition.control("freeze", frozen=value)
+    assert "must be true or false" in refused(partition)[0][1]
+
+
+def test_a_null_control_is_a_dead_letter() -> None:
+    partition = Partition(config(NEVER))
+    partition.feed(Record("controls", b"m", None))
+    assert refused(partition)[0][0] == "null-value"
+
+
+def test_settings_fill_what_a_spec_leaves_open() -> None:
+    partition = Partition(config(NEVER, evaluation_every=3, models_max_classes=7))
+    partition.control("create", spec={"learner": "h-tree"}, schema=SCHEMA)
+    assert partition.model().spec.evaluation.every == 3
+    assert partition.model().schema.max_classes == 7
+    partition.control("create", key="k", spec={"max_classes": 3, "evaluation": {"every": 0}}, schema=SCHEMA)
+    assert (partition.model("k").spec.evaluation.every, partition.model("k").schema.max_classes) == (0, 3)
+
+
+def test_what_was_done_is_said_with_key_and_offset() -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", schema=SCHEMA)
+    partition.control("freeze")
+    partition.control("freeze", frozen=False)
+    partition.control("delete")
+    assert [(notice.offset, notice.model) for notice in partition.notices] == [(i, "m") for i in range(4)]
+    assert [notice.text.split(":")[0] for notice in partition.notices] == [
+        "created",
+        "frozen",
+        "no longer frozen",
+        "deleted",
+    ]

@@ -1,0 +1,142 @@
+"""Records that cannot be processed are dead letters with their reason, and all others go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamapp.model_quota import ModelQuota
+from streamapp.task import Run, Task
+from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, Record, config
+
+GOOD = b'{"features":{"x":1},"label":"a"}'
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "headers", "reason"),
+    [
+        (b"m", b"{not json", (), "not-json"),
+        (b"m", None, (), "null-value"),
+        (None, GOOD, (), "missing-key"),
+        (b"\xff\xfe", GOOD, (), "bad-key"),
+        (b"m", b'{"features":{"x":[1]}}', (), "wrong-type"),
+        (b"m", b'{"label":"a"}', (), "missing-field"),
+        (b"m", b'{"features":{"x":1},"weight":-1}', (), "bad-weight"),
+        (b"m", GOOD, [("content-type", b"text/xml")], "unknown-content-type"),
+        (b"m", b'{"features":{"x":"one"}}', (), "wrong-schema"),
+        (b"m", b'{"features":[1,2,3]}', (), "wrong-schema"),
+        (b"m", b'{"features":{"x":1},"label":"c"}', (), "too-many-classes"),
+    ],
+)
+def test_a_bad_record_among_good_ones(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes]], reason: str
+) -> None:
+    partition = Partition(config(NEVER, models_max_classes=2))
+    records = [
+        Record("instances", b"m", b'{"features":{"x":1},"label":"%s"}' % name) for name in (b"a", b"b", b"a")
+    ]
+    records.insert(2, Record("instances", key, value, 7, headers))
+    partition.feed(*records)
+    (letter,) = partition.dead_letters
+    assert (letter.key, letter.value, letter.timestamp, letter.reason) == (key, value, NOW + 7, reason)
+    assert letter.headers[: len(headers)] == tuple(headers)
+    assert dict(letter.headers)["__streams.errors.offset"] == b"2"
+    assert dict(letter.headers)["grove-dlq-attempts"] == b"1"
+    assert "__streams.errors.stacktrace" not in dict(letter.headers)
+    assert letter.message
+    assert [document["id"] for document in partition.predictions] == ["3-0", "3-1", "3-3"]
+    assert partition.counts["instances.dead-letter"] == 1
+    assert partition.model().summary().labels == 3
+
+
+def test_a_malformed_record_makes_no_model() -> None:
+    partition = Partition(config(NEVER))
+    partition.feed(
+        Record("instances", b"ghost", b'{"features":{"x":[1]}}'),
+        Record("instances", b"m", b'{"features":[1]}'),
+    )
+    assert len(partition.task.models) == 1
+    assert partition.task.models.slot("ghost") == -1
+
+
+def test_models_beyond_the_limit_are_dead_letters_with_one_alert_until_there_is_room() -> None:
+    partition = Partition(config(NEVER, models_max_count=2))
+    for key in ("a", "b", "c", "d", "c"):
+        partition.instances({"features": [1]}, {"features": [1]}, key=key)
+    assert [letter.reason for letter in partition.dead_letters] == ["too-many-models"] * 6
+    assert "models.max.count=2" in partition.dead_letters[0].message
+    errors = [notice for notice in partition.notices if notice.level == "error"]
+    assert [(notice.model, notice.offset) for notice in errors] == [("c", 4)]
+    partition.control("delete", key="a")
+    partition.instances({"features": [1]}, key="c")
+    partition.instances({"features": [1]}, key="d")
+    assert len(partition.predictions) == 5
+    assert [notice.model for notice in partition.notices if notice.level == "error"] == ["c", "d"]
+
+
+def test_the_limit_holds_for_all_tasks_of_a_worker() -> None:
+    quota = ModelQuota(1)
+    one, other = Partition(config(NEVER)), Partition(config(NEVER))
+    one.task, other.task = (Task(number, config(NEVER), quota) for number in (0, 1))
+    one.instances({"features": [1]}, key="a")
+    other.instances({"features": [1]}, key="b")
+    assert other.dead_letters[0].reason == "too-many-models"
+    one.task.close()
+    other.instances({"features": [1]}, key="b")
+    assert len(other.predictions) == 1
+
+
+def test_declared_classes_admit_no_others() -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", schema={"attributes": [{"name": "x"}], "classes": ["no", "yes"]})
+    partition.instances({"features": {"x": 1}, "label": "maybe"})
+    (letter,) = partition.dead_letters
+    assert letter.reason == "wrong-schema"
+    assert "'maybe'" in letter.message
+    assert "no, yes" in letter.message
+
+
+def test_a_refused_record_teaches_neither_values_nor_classes() -> None:
+    partition = Partition(config(NEVER, models_max_classes=1))
+    partition.instances({"features": {"x": 1, "c": "red"}, "label": "a"})
+    partition.instances(
+        {"features": {"x": "bad", "c": "green"}, "label": "a"},
+        {"features": {"x": 1, "c": "blue"}, "label": "b"},
+        {"features": {"x": 1, "c": "pink"}, "label": "a"},
+    )
+    assert partition.model().schema.attributes[1].values == ("red", "pink")
+    assert partition.model().schema.classes == ("a",)
+
+
+def test_counts_of_records_add_up() -> None:
+    partition = Partition(config(ALWAYS, models_max_classes=2, models_max_count=1))
+    values = [
+        GOOD,
+        b"",
+        b'{"features":{"x":2}}',
+        b'{"features":{"x":2},"label":"b"}',
+        b'{"features":{"x":"q"}}',
+    ]
+    records = [Record("instances", b"m" if i % 7 else b"other", values[i % 5]) for i in range(1, 71)]
+    partition.feed(*records)
+    counts = partition.counts
+    assert counts["instances.answered"] + counts["instances.dead-letter"] == 70
+    assert len(partition.predictions) == counts["instances.answered"]
+    assert len(partition.dead_letters) == counts["instances.dead-letter"]
+
+
+def test_a_timestamp_far_ahead_is_not_believed() -> None:
+    partition = Partition(config(ALWAYS, pending_ttl_ms=1000))
+    partition.instances({"features": [1], "id": "a"})
+    partition.instances({"features": [1]}, at=10**12)
+    partition.labels({"id": "a", "label": "x"}, at=500)
+    assert partition.counts["labels.learned"] == 1
+    assert partition.counts["time.jumps"] == 1
+    assert partition.task.clock == NOW + 500
+
+
+def test_an_empty_run_changes_only_the_position() -> None:
+    partition = Partition(config(NEVER))
+    raw = partition._raw("instances", [])
+    effects = partition.task.process(Run("instances", raw, position=17))
+    assert partition.task.next == {"instances": 17}
+    assert (effects.counts, effects.answers) == ({}, [])
