@@ -51,7 +51,7 @@ class Drift(Event):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationDue(Event):
-    """Another ``evaluation.every`` predictions have been judged."""
+    """Another ``evaluation.every`` labels have been learned."""
 
     evaluation: Evaluation
 

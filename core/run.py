@@ -300,8 +300,8 @@ def run(
             ints[at.MODEL_LABELS] += 1
             if asked[row]:
                 ints[at.MODEL_REPLIES] += 1
-            every, judged = plan[at.PLAN_EVERY], ints[plan[at.PLAN_EVALUATION] + at.EVALUATION_COUNT]
-            if every > 0 and prediction[row] >= 0 and judged % every == 0:
+            every = plan[at.PLAN_EVERY]
+            if every > 0 and ints[at.MODEL_LABELS] % every == 0:
                 reason = EVALUATION_DUE
                 break
         row += 1

@@ -31,7 +31,7 @@ MAX_SEED = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan(Parameters):
-    """Prequential evaluation: ``window`` judged predictions, an event every so many (0: never)."""
+    """Prequential evaluation: ``window`` judged predictions, an event ``every`` so many labels (0: never)."""
 
     window: int = count(1000, at_least=1, at_most=1_000_000)
     every: int = count(1000, at_least=0)
