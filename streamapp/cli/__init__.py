@@ -1,5 +1,5 @@
 """The command `grove`: one file per group of commands, one line per mistake of a person."""
 
-from streamapp.cli.main import main
+from streamapp.cli.entry import main
 
 __all__ = ["main"]

@@ -24,7 +24,7 @@ def demo(
     records: Annotated[int | None, typer.Option("--records", "-n", help="Only so many rows.", min=1)] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", help="Worker processes.", min=1, max=8)] = 1,
     rate: Annotated[
-        float | None, typer.Option("--rate", "-r", help="Rows per second.  [default: 1500]", min=1)
+        float | None, typer.Option("--rate", "-r", help="Rows per second.  [default: 1200]", min=1)
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -3,6 +3,7 @@
 Modules of commands import what they need inside their functions: `grove --help` must not wait for numba.
 """
 
+import logging
 import os
 import sys
 import traceback
@@ -64,6 +65,8 @@ _add(INSTALLATION, version.version)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
+    logging.basicConfig(format="grove: %(message)s", level=logging.WARNING)
+    logging.getLogger().handlers[0].addFilter(_is_news)
     try:
         status = app(args=arguments, prog_name="grove", standalone_mode=False)
     except (KeyboardInterrupt, Abort):
@@ -73,6 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _failure(error)
     return status if isinstance(status, int) else 0
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a warning says more than that librdkafka tries again: what it gives up raises an error."""
+    return not record.getMessage().endswith("retrying")
 
 
 def _usage(mistake: TyperException) -> int:
@@ -100,7 +108,7 @@ def _failure(error: Exception) -> int:
         _say(str(error))
         return error.exit_code
     if _is_ours(error) or isinstance(error, (OSError, UnicodeError)):
-        _say(str(error))
+        _say(str(error) or type(error).__name__)
         return FAILURE
     _say(f"a bug, {type(error).__name__}: {error}; please report it with what GROVE_DEBUG=1 shows")
     return FAILURE

@@ -18,7 +18,12 @@ def worker(
     ] = None,
     web_port: Annotated[
         int | None,
-        typer.Option("--web-port", help="Port of /livez, /readyz, /metrics.", min=0, max=65_535),
+        typer.Option(
+            "--web-port",
+            help="Port of /livez, /readyz, /metrics; worker n of many has it + n.",
+            min=0,
+            max=65_535,
+        ),
     ] = None,
     config: Config = None,
     servers: Servers = None,

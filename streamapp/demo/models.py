@@ -6,33 +6,35 @@ from typing import Any
 
 # A tree that grows early: a tenth of 48,842 labels is little to decide splits with.
 LEARNER = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.2}
+# Who asks where it is unsure sees hard records, now more, now fewer: an alarm needs more evidence.
+DRIFT = {"name": "ddm", "warning": 3, "drift": 5, "min_errors": 30}
 TENTH = {"name": "count", "limit": 0.1}
 
 
 @dataclass(frozen=True)
 class DemoModel:
-    """A model key, how it asks, and the spec for that."""
+    """A model key, what it asks for in words, and the spec for that."""
 
     key: str
-    title: str
+    asks: str
     spec: Mapping[str, Any]
 
 
 MODELS = (
     DemoModel(
         "all-labels",
-        "asks for every label",
-        {"learner": LEARNER, "query": "always", "drift": "ddm"},
+        "every label",
+        {"learner": LEARNER, "query": "always", "drift": DRIFT},
     ),
     DemoModel(
         "uncertainty-10",
-        "asks for 10 %, where it is unsure",
-        {"learner": LEARNER, "query": "variable_uncertainty", "budget": TENTH, "drift": "ddm"},
+        "10 %, where unsure",
+        {"learner": LEARNER, "query": "variable_uncertainty", "budget": TENTH, "drift": DRIFT},
     ),
     DemoModel(
         "random-10",
-        "asks for 10 %, at random",
-        {"learner": LEARNER, "query": "random", "budget": TENTH, "drift": "ddm"},
+        "10 %, at random",
+        {"learner": LEARNER, "query": "random", "budget": TENTH, "drift": DRIFT},
     ),
 )
 KEYS = tuple(model.key for model in MODELS)

@@ -8,9 +8,8 @@ import shutil
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,18 +20,18 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.datasets import Format, open_data
 from streamapp.demo.models import KEYS, MODELS
+from streamapp.demo.progress import DemoCluster
 from streamapp.demo.screen import Display, Summary
 from streamapp.demo.tally import Truth
 from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
-from streamapp.embedded.broker import free_port
+from streamapp.embedded.broker import free_ports
 from streamapp.errors import StreamappError
 from streamapp.guarded import GuardedProcess
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.warming import warm_kernels
-from topics.admin import create, describe
-from topics.cluster import Cluster
+from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
@@ -42,15 +41,13 @@ if TYPE_CHECKING:
     pass
 
 PARTITIONS = 8
-DEFAULT_RATE = (
-    1500.0  # rows a second: labels come back within a few hundred rows, 48,842 rows take half a minute
-)
+# Rows a second: labels come back within a few hundred rows, and the 48,842 rows take 41 s.
+DEFAULT_RATE = 1200.0
 READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.1
 READ_SECONDS = 0.2
 STALL_SECONDS = 30.0
-LOOK_SECONDS = 1.0
-STOP_SECONDS = 30.0
+REQUEST_SECONDS = 5.0
 BUNDLED = Path(__file__).parents[2] / "examples" / "data"
 
 
@@ -112,15 +109,6 @@ def read_truth(plan: DemoPlan) -> Truth:
     return Truth(np.concatenate(codes), dataset.classes)
 
 
-@dataclass(frozen=True)
-class _Progress:
-    """How far the topics are: records in them, and of the inputs what is not committed."""
-
-    sent: int = 0
-    labels: int = 0
-    lag: int = 0
-
-
 class _Demo:
     """The processes of one demo and what they did."""
 
@@ -137,7 +125,7 @@ class _Demo:
             topics_partitions=PARTITIONS,
             state_dir=directory / "state",
             web_host="127.0.0.1",
-            web_port=free_port(),
+            web_port=free_ports(plan.workers + 1),
             log_format="text",
             pending_keep="requested",
         )
@@ -146,8 +134,7 @@ class _Demo:
         self._processes: dict[str, GuardedProcess] = {}
         self._external = plan.bootstrap_servers is not None
         self._created = False
-        self._progress = _Progress()
-        self._looked = 0.0
+        self._cluster = DemoCluster(self._kafka, self._names, self._settings.application_id, PARTITIONS)
 
     @property
     def _total(self) -> int:
@@ -176,9 +163,8 @@ class _Demo:
         for process in self._processes.values():
             process.stop()
         if self._external and self._created:
-            client = Cluster(self._kafka).client
-            for deleted in client.delete_topics(list(self._names.all())).values():
-                deleted.result(STOP_SECONDS)
+            self._cluster.delete_topics()
+        self._cluster.close()
 
     def _send_controls(self) -> None:
         sender = Sender(self._kafka)
@@ -211,20 +197,30 @@ class _Demo:
         return [*keys, *rows, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
 
     def _wait_until_ready(self) -> None:
-        """Wait for the worker's word: what is sent earlier is answered before labels can come back."""
-        url = f"http://127.0.0.1:{self._settings.web_port}/readyz"
+        """Wait for worker and oracle: what is sent earlier is answered before labels can come back."""
+        self._wait_for("oracle", self._oracle_is_ready)
+        self._wait_for("worker", self._worker_is_ready)
+
+    def _wait_for(self, name: str, is_ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline:
+        while not is_ready():
+            if time.monotonic() > deadline:
+                message = f"the {name} was not ready within {READY_SECONDS:.0f} s; {self._last_words(name)}"
+                raise StreamappError(message)
+            self._processes[name].wait(READY_POLL_SECONDS)
             self._check_processes()
-            try:
-                with urllib.request.urlopen(url, timeout=5) as answer:
-                    if answer.status == 200:
-                        return
-            except (urllib.error.URLError, OSError):
-                pass  # not listening yet, or not ready yet
-            self._processes["worker"].wait(READY_POLL_SECONDS)
-        message = f"the worker was not ready within {READY_SECONDS:.0f} s; {self._last_words('worker')}"
-        raise StreamappError(message)
+
+    def _oracle_is_ready(self) -> bool:
+        """Whether it has joined its group; it has read the data set by then."""
+        return self._cluster.has_members(f"{self._settings.application_id}-oracle")
+
+    def _worker_is_ready(self) -> bool:
+        url = f"http://127.0.0.1:{self._settings.web_port}/readyz"
+        try:
+            with urllib.request.urlopen(url, timeout=REQUEST_SECONDS) as answer:
+                return bool(answer.status == 200)
+        except OSError:  # not listening yet, or 503: not ready yet
+            return False
 
     def _follow(self, watch: Watch) -> None:
         """Read what comes back until every record is answered and every label asked for is learned."""
@@ -233,8 +229,8 @@ class _Demo:
             self._check_processes()
             if watch.read(READ_SECONDS):
                 moved = time.monotonic()
-            self._look()
-            self._display.update(watch, self._progress.sent, self._progress.lag)
+            self._cluster.look()
+            self._display.update(watch, self._cluster.progress.lag)
             if self._replayed and watch.complete and self._settled(watch):
                 return
             if self._replayed and time.monotonic() - moved > STALL_SECONDS:
@@ -246,19 +242,7 @@ class _Demo:
 
     def _settled(self, watch: Watch) -> bool:
         """Whether every label asked for has come back and everything sent is committed."""
-        return self._progress.labels >= watch.asked and self._progress.lag == 0
-
-    def _look(self) -> None:
-        """Ask the cluster how far its topics are, at most once a second: each look is a few requests."""
-        if time.monotonic() - self._looked < LOOK_SECONDS:
-            return
-        found = describe(self._kafka, self._names, self._settings.application_id)
-        topics = {topic.name: topic for topic in found}
-        inputs = [topics[name] for name in (self._names.instances, self._names.labels, self._names.controls)]
-        # A partition nobody has committed has no lag: everything in it is still to be done.
-        lag = sum(p.end or 0 if p.lag is None else p.lag for topic in inputs for p in topic.partitions)
-        self._progress = _Progress(inputs[0].records, inputs[1].records, lag)
-        self._looked = time.monotonic()
+        return self._cluster.progress.labels >= watch.asked and self._cluster.progress.lag == 0
 
     def _check_processes(self) -> None:
         """Raise if a process has ended that should not have."""
@@ -275,7 +259,7 @@ class _Demo:
     def _summary(self, watch: Watch, seconds: float) -> Summary:
         judged, right = map(sum, zip(*(model.judged for model in watch.models.values()), strict=True))
         return Summary(
-            instances=self._progress.sent,
+            instances=self._cluster.progress.sent,
             predictions=watch.answered,
             labels_requested=watch.asked,
             labels_learned=self._learned(),
@@ -289,8 +273,12 @@ class _Demo:
     def _learned(self) -> int:
         """Labels learned, as the workers count them."""
         total = 0.0
-        for port in range(self._settings.web_port, self._settings.web_port + self._plan.workers):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        first, n = self._settings.web_port, self._plan.workers
+        # Several workers have a parent, which has the port; worker n has port + n.
+        for port in [first] if n == 1 else range(first + 1, first + n + 1):
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/metrics", timeout=REQUEST_SECONDS
+            ) as answer:
                 text = answer.read().decode()
             for family in text_string_to_metric_families(text):
                 total += sum(

@@ -75,18 +75,19 @@ class Display:
         self._total = total
         if not self._console.is_terminal:
             yield
-            self._console.print(self._table(watch, total, 0))
+            self._console.print(models_table(watch))
             return
         with Live(console=self._console, refresh_per_second=4) as self._live:
             yield
 
-    def update(self, watch: Watch, sent: int, lag: int) -> None:
+    def update(self, watch: Watch, lag: int) -> None:
         """Show how things are now; without a terminal one line every few seconds."""
+        speed = self._speed.now(watch.answered)
         if self._live is not None:
-            self._live.update(self._table(watch, sent, lag))
+            self._live.update(self._table(watch, speed, lag))
         elif time.monotonic() - self._told > LINE_SECONDS:
             self._told = time.monotonic()
-            self._console.print(self._line(watch, lag), soft_wrap=True, highlight=False)
+            self._console.print(self._line(watch, speed, lag), soft_wrap=True, highlight=False)
 
     def summary(self, summary: Summary) -> None:
         """The closing lines."""
@@ -98,29 +99,29 @@ class Display:
             highlight=False,
         )
 
-    def _table(self, watch: Watch, sent: int, lag: int) -> RenderableType:
+    def _table(self, watch: Watch, speed: float, lag: int) -> RenderableType:
         bar = ProgressBar(total=self._total, completed=watch.answered, width=60)
-        return Group("", models_table(watch), "", bar, Text(self._line(watch, lag), style="dim"))
+        return Group("", models_table(watch), "", bar, Text(self._line(watch, speed, lag), style="dim"))
 
-    def _line(self, watch: Watch, lag: int) -> str:
+    def _line(self, watch: Watch, speed: float, lag: int) -> str:
         return (
             f"{watch.answered:,} of {self._total:,} answered   "
-            f"{self._speed.now(watch.answered):,.0f} records/s   "
+            f"{speed:,.0f} records/s   "
             f"lag {lag:,}   dead letters {watch.dead_letters:,}"
         )
 
 
 def models_table(watch: Watch) -> Table:
     """The models side by side."""
-    table = Table("model", "", title_justify="left", box=None, pad_edge=False)
-    for title in ("answered", "labels asked", "share", "accuracy", "of the last 1,000", "drift alerts"):
+    table = Table("model", "asks for", box=None, pad_edge=False)
+    for title in ("answered", "asked", "share", "accuracy", "last 1,000", "drifts"):
         table.add_column(title, justify="right", no_wrap=True)
     for model in MODELS:
         tally = watch.models[model.key]
         share = tally.asked / tally.answered if tally.answered else 0.0
         table.add_row(
             Text(model.key, style="bold"),
-            model.title,
+            model.asks,
             f"{tally.answered:,}",
             f"{tally.asked:,}",
             f"{share:.1%}",

@@ -17,6 +17,7 @@ from streamapp.errors import BrokerError
 from streamapp.guarded import GuardedProcess
 
 HOST = "127.0.0.1"
+LAST_PORT = 65_535
 START_SECONDS = 90
 POLL_SECONDS = 0.2
 
@@ -128,7 +129,8 @@ class EmbeddedBroker:
 
     def _format(self, command: list[str], properties: Path) -> None:
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+        # One word: an id may begin with a dash.
+        arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties)]
         with self.log_file.open("ab") as log:
             formatted = subprocess.run(
                 [*command, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL
@@ -179,3 +181,22 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def free_ports(n: int) -> int:
+    """The first of `n` loopback ports in a row that nobody listens on now."""
+    while True:
+        first = free_port()
+        if all(_is_free(port) for port in range(first, first + n)):
+            return first
+
+
+def _is_free(port: int) -> bool:
+    if port > LAST_PORT:
+        return False
+    with socket.socket() as probe:
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,83 @@
+"""How far the demo's topics are: records in them, what the workers have committed, who has joined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from topics.definitions import TopicNames
+
+REQUEST_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Records in the topics, and of the inputs what is not committed."""
+
+    sent: int = 0
+    labels: int = 0
+    lag: int = 0
+
+
+class DemoCluster:
+    """The administration side of the demo's broker."""
+
+    def __init__(self, kafka: Mapping[str, Any], names: TopicNames, group: str, partitions: int) -> None:
+        self._client = AdminClient({**kafka, "log_level": 0})
+        # For committed offsets: AdminClient.list_consumer_group_offsets of confluent-kafka 2.16.1 corrupts
+        # memory (a crash, or a client that cannot be destroyed, within a few hundred calls).
+        self._consumer = Consumer({**kafka, "group.id": group, "log_level": 0})
+        self._names = names
+        self._inputs = {
+            topic: [TopicPartition(topic, p) for p in range(partitions)]
+            for topic in (names.instances, names.labels, names.controls)
+        }
+        self._looked = 0.0
+        self.progress = Progress()
+
+    def look(self) -> None:
+        """Renew `progress`, at most once a second; an answer the broker does not have yet changes nothing."""
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        everywhere = [partition for partitions in self._inputs.values() for partition in partitions]
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = dict.fromkeys(everywhere, latest)
+        ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
+        try:
+            found = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
+            committed = self._consumer.committed(everywhere, timeout=REQUEST_SECONDS)
+        except KafkaException:  # a leader or coordinator that moves; the next look has it
+            return
+        done = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there
+        counts = {
+            topic: sum(found[topic, p.partition] for p in partitions)
+            for topic, partitions in self._inputs.items()
+        }
+        lag = sum(counts.values()) - done
+        self.progress = Progress(counts[self._names.instances], counts[self._names.labels], lag)
+
+    def has_members(self, group: str) -> bool:
+        """Whether a consumer group has shared out its partitions."""
+        asked = self._client.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)[group]
+        try:
+            return bool(asked.result().state == ConsumerGroupState.STABLE)
+        except KafkaException:  # a new broker has no group coordinator at first
+            return False
+
+    def delete_topics(self) -> None:
+        """Remove the demo's topics."""
+        names = list(self._names.all())
+        for deleted in self._client.delete_topics(names, request_timeout=REQUEST_SECONDS).values():
+            deleted.result()
+
+    def close(self) -> None:
+        """Leave the broker, while it is still there: a client may wait long for one that is gone."""
+        self._consumer.close()
+        del self._client, self._consumer
