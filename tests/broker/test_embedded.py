@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,10 @@ def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     os.close(watch)
     assert ended, "the broker outlived its parent"
     assert not Path(directory).exists()
+
+
+def test_a_cluster_whose_id_begins_with_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One id in 64 does; the tool that formats the storage must not take it for an option."""
+    monkeypatch.setattr("streamapp.embedded.broker.uuid.uuid4", lambda: uuid.UUID(bytes=b"\xf8" + bytes(15)))
+    with EmbeddedBroker() as broker:
+        assert broker.running
