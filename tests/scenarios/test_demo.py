@@ -1,0 +1,150 @@
+"""`grove demo` as a person runs it: complete, and nothing is left behind however it ends."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.broker
+
+KEYS = [
+    "instances",
+    "predictions",
+    "labels_requested",
+    "labels_learned",
+    "accuracy",
+    "records_per_second",
+    "drift_alerts",
+    "dead_letters",
+    "seconds",
+]
+
+
+def start(tmp_path: Path, *arguments: str, servers: str | None = None) -> "subprocess.Popen[str]":
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GROVE_")}
+    environment |= {"TMPDIR": str(tmp_path), "COLUMNS": "120"}
+    if servers:
+        environment["GROVE_KAFKA_BOOTSTRAP_SERVERS"] = servers
+    return subprocess.Popen(
+        [sys.executable, "-m", "streamapp", "demo", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def processes_of(tmp_path: Path) -> list[int]:
+    """Processes that a demo with this temporary directory started, itself included."""
+    mark = f"TMPDIR={tmp_path}\0".encode()
+    found = []
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdecimal():
+            try:
+                ours = mark in (directory / "environ").read_bytes() + b"\0"
+                state = (directory / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue  # it has ended meanwhile, or belongs to somebody else
+            if ours and state != "Z":
+                found.append(int(directory.name))
+    return found
+
+
+def wait_until_gone(tmp_path: Path, seconds: float = 40) -> list[int]:
+    """The processes that are left when all are gone or the time is over."""
+    deadline = time.monotonic() + seconds
+    while (left := processes_of(tmp_path)) and time.monotonic() < deadline:
+        watch = os.pidfd_open(left[0])
+        os.set_blocking(watch, False)
+        import select
+
+        select.select([watch], [], [], 1.0)
+        os.close(watch)
+    return left
+
+
+def test_every_record_is_answered_and_every_label_learned(broker, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    done = start(tmp_path, "--records", "3000", "--rate", "400", "--json", servers=broker.bootstrap_servers)
+    out, err = done.communicate(timeout=180)
+    assert done.returncode == 0, err
+    summary = json.loads(out)
+    assert list(summary) == KEYS
+    assert summary["instances"] == summary["predictions"] == 9000
+    assert 3000 + 2 * 200 < summary["labels_requested"] < 3000 + 2 * 400
+    assert summary["labels_learned"] == summary["labels_requested"]
+    assert summary["dead_letters"] == 0
+    assert summary["accuracy"] > 0.5  # of the very first rows no model knows a class yet
+    assert 3 <= summary["seconds"] < 60
+    assert processes_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_ones_own_with_two_workers_and_no_broker(tmp_path: Path) -> None:
+    rows = subprocess.run(
+        [sys.executable, "-m", "streamapp", "generate", "agrawal", "--n", "1500", "--function", "2"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (tmp_path / "own.csv").write_text(rows.stdout)
+    done = start(tmp_path, "--data", str(tmp_path / "own.csv"), "--workers", "2", "--rate", "500")
+    out, err = done.communicate(timeout=240)
+    assert done.returncode == 0, err
+    assert "4,500 of 4,500 records answered" in out
+    for model in ("all-labels", "uncertainty-10", "random-10"):
+        assert re.search(rf"{model} .* 1,500 ", out)
+    assert processes_of(tmp_path) == []
+    assert [file.name for file in tmp_path.iterdir()] == ["own.csv"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+def test_nothing_is_left_running(tmp_path: Path, end: signal.Signals) -> None:
+    demo = start(tmp_path, "--rate", "200")
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if "answered" in line:
+            break
+    assert len(processes_of(tmp_path)) >= 5
+    demo.send_signal(end)
+    out, err = demo.communicate(timeout=60)
+    assert wait_until_gone(tmp_path) == []
+    assert "Traceback" not in err
+    if end != signal.SIGKILL:
+        assert demo.returncode == 130
+    assert list(tmp_path.glob("grove-broker-*")) == []
+
+
+def test_a_worker_that_dies_is_one_line(broker, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    demo = start(tmp_path, "--rate", "200", servers=broker.bootstrap_servers)
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if "answered" in line:
+            break
+    (worker,) = [
+        pid
+        for pid in processes_of(tmp_path)
+        if (command := Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))[3:4] == [b"worker"]
+        and command[1:2] == [b"-m"]
+    ]
+    os.kill(worker, signal.SIGKILL)
+    _, err = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert "grove: the worker ended with status" in err
+    assert "Traceback" not in err
+    assert wait_until_gone(tmp_path) == []
+
+
+def test_mistakes_are_found_before_anything_is_started(tmp_path: Path) -> None:
+    began = time.monotonic()
+    demo = start(tmp_path, "--data", "nothing.csv")
+    _, err = demo.communicate(timeout=30)
+    assert demo.returncode == 1
+    assert err == "grove: nothing.csv: no such file\n"
+    assert time.monotonic() - began < 15
