@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -58,3 +59,18 @@ def test_help_describes_every_target() -> None:
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"^  make (\w+) +\S", shown, re.MULTILINE)) == set(phony.split())
+
+
+def test_every_link_of_the_readme_leads_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"(?:^ *|/|`)grove ([a-z]+)(?: ([a-z]+))?((?: +--?[a-z-]+)*)", readme, re.MULTILINE)
+    assert {"demo", "prequential", "topics", "worker"} <= {command for command, _, _ in commands}
+    for command, word, _ in commands:
+        path = [command, word] if command in ("topics", "config") else [command]
+        subprocess.run([sys.executable, "-m", "streamapp", *path, "--help"], check=True, capture_output=True)
