@@ -4,8 +4,8 @@
     outputs     1  2  3 │ flush 1-3 │ 4 5   6  7     what it leads to is held until the flush is over
     offsets             └───────────┴─ 3
 
-The flush waits until the broker has acknowledged every output sent before; so what is sent meanwhile would
-prolong it. What is held is bounded.
+The flush waits until the broker has acknowledged every output; what is sent meanwhile prolongs it. A little
+may pass (else a slow stream would wait for every commit), the rest is held, and what is held is bounded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from streamapp.runs import Run
 
 # Commits that take longer than half the interval come less often, but not because one waited out an outage.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
+MAX_PASSED_RECORDS = 500
 MAX_HELD_RECORDS = 20_000
 
 
@@ -43,8 +44,9 @@ class Commits:
         self._outputs = outputs
         self._interval = interval
         self._clock = clock
-        self._held: list[tuple[Run, Any]] | None = None  # a list while a flush is under way
+        self._held: list[tuple[Run, Any]] = []
         self._held_records = 0
+        self._passed_records = 0  # sent since the flush under way began
         self._flushed = asyncio.Event()
         self._flushed.set()
         self.seconds = 0.0  # the last commit took
@@ -65,12 +67,15 @@ class Commits:
         return self.due is not None and now >= self.due
 
     def send(self, run: Run, effects: Any) -> None:
-        """Send the outputs of a run, or hold them while a flush is under way."""
-        if self._held is None:
-            self._outputs.send(run, effects)
-        else:
-            self._held.append((run, effects))
-            self._held_records += len(run.raw)
+        """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
+        n = len(run.raw)
+        if not self._flushed.is_set():
+            if self._held or self._passed_records + n > MAX_PASSED_RECORDS:
+                self._held.append((run, effects))
+                self._held_records += n
+                return
+            self._passed_records += n
+        self._outputs.send(run, effects)
 
     async def room(self) -> None:
         """Return when more may be held."""
@@ -81,12 +86,12 @@ class Commits:
         """Flush what was sent up to now, then commit."""
         started = self._clock()
         self.due = None
-        self._held = []
+        self._passed_records = 0
         self._flushed.clear()
         try:
             await _in_daemon(self._outputs.flush)
         finally:
-            held, self._held, self._held_records = self._held, None, 0
+            held, self._held, self._held_records = self._held, [], 0
             self._flushed.set()
         for run, effects in held:
             self._outputs.send(run, effects)

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 from topics.records import Headers, RawRecords
 
+MAX_AHEAD_BYTES = 4 << 20  # of a topic that are fetched ahead; a fetch may bring one more
 MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
 
 
@@ -77,6 +78,11 @@ class ReadAhead:
     def __len__(self) -> int:
         """Return the number of records that wait."""
         return len(self._offsets) - self._at
+
+    @property
+    def size(self) -> float:
+        """Bytes that wait, about."""
+        return len(self) * self._record_bytes
 
     @property
     def head(self) -> int:
@@ -159,8 +165,23 @@ class TimeOrder:
         self.topics[topic].add(columns)
 
     def wanted(self) -> list[ReadAhead]:
-        """Return the topics to fetch: those that do not hold two runs yet."""
-        return [ahead for ahead in self._order if len(ahead) < 2 * self._max_records]
+        """Return the topics to fetch: those that do not hold two runs, or some megabytes, yet."""
+        return [
+            ahead
+            for ahead in self._order
+            if len(ahead) < 2 * self._max_records and ahead.size < MAX_AHEAD_BYTES
+        ]
+
+    @property
+    def backlog(self) -> bool:
+        """Whether a full run waits already."""
+        return any(len(ahead) >= self._max_records or ahead.size >= MAX_RUN_BYTES for ahead in self._order)
+
+    def seconds_to_idle(self, now: float) -> float:
+        """Return how long it is until `max.task.idle.ms` is over for a topic that holds back the others."""
+        since = [ahead.idle_since for ahead in self._order if ahead.idle_since is not None]
+        left = [at + self._max_idle - now for at in since if at + self._max_idle > now]
+        return min(left, default=math.inf)
 
     def awaited(self, now: float) -> list[ReadAhead]:
         """Return the empty topics that hold back the others at `now` (seconds of a monotonic clock)."""

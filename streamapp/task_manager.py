@@ -125,8 +125,8 @@ class TaskManager:
             async with self._lock:
                 partition = self.partitions.get(delivery.partition)
                 current = delivery.epoch == self.source.epoch and not self._failed
-                if current and partition is not None and partition.live:
-                    if delivery.run is not None:
+                if current and partition is not None:
+                    if delivery.run is not None and partition.live:
                         self._process(delivery.partition, partition, delivery.run)
                     await self._commits.room()
                     self._commit_if_due()
@@ -165,7 +165,7 @@ class TaskManager:
         """Return a partition whose work should be committed although nothing arrives for it."""
         if not self._commits.is_due(now) or self._is_committing:
             return None
-        return next((number for number, state in self.partitions.items() if state.live and state.dirty), None)
+        return next((number for number, state in self.partitions.items() if state.dirty), None)
 
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""

@@ -64,27 +64,40 @@ class Consumer(driver.Consumer):
                 raise
 
     async def _turn(self) -> None:
-        """Deliver at most one run of each live partition; fetch meanwhile."""
-        epoch, now = self.epoch, time.monotonic()
-        runs = [(partition, run) for partition, order in self._orders.items() if (run := order.next_run(now))]
-        tick = None if runs else self.manager.tick_due(now)
-        busy = bool(runs) or tick is not None
-        patience = 0.0 if busy else min(IDLE_POLL, self.manager.seconds_to_tick(now))
+        """Fetch, and deliver what is due."""
+        epoch = self.epoch
+        if any(order.backlog for order in self._orders.values()):
+            # There is work for a while: what is fetched meanwhile is for the next turn.
+            fetching = asyncio.ensure_future(self._take(0.0))
+            await self._deliver_round(epoch)
+            await self._feed(epoch, await fetching)
+        else:
+            await self._feed(epoch, await self._take(IDLE_POLL))
+            while await self._deliver_round(epoch):
+                pass
+            tick = self.manager.tick_due(time.monotonic())
+            if tick is not None:
+                await self._deliver(epoch, tick, None)
+
+    async def _take(self, patience: float) -> Fetched:
         wanted = {
             TP(ahead.topic, partition): ahead.position
             for partition, order in self._orders.items()
             for ahead in order.wanted()
         }
-        fetching = asyncio.ensure_future(self._thread.take(wanted, patience))
-        try:
-            for partition, run in runs:
-                await self._deliver(epoch, partition, run)
-            if tick is not None:
-                await self._deliver(epoch, tick, None)
-        finally:
-            fetched = await fetching
-        if epoch == self.epoch:
-            await self._feed(fetched)
+        now = time.monotonic()
+        waits = [patience, self.manager.seconds_to_tick(now)]
+        waits += [order.seconds_to_idle(now) for order in self._orders.values()]
+        return await self._thread.take(wanted, min(waits))
+
+    async def _deliver_round(self, epoch: int) -> bool:
+        """Deliver at most one run of each live partition; tell whether there was one."""
+        now = time.monotonic()
+        orders = list(self._orders.items())
+        runs = [(partition, run) for partition, order in orders if (run := order.next_run(now))]
+        for partition, run in runs:
+            await self._deliver(epoch, partition, run)
+        return bool(runs) and epoch == self.epoch
 
     async def _deliver(self, epoch: int, partition: int, run: Run | None) -> None:
         if epoch != self.epoch or not self.flow_active:
@@ -100,7 +113,9 @@ class Consumer(driver.Consumer):
         await self.callback(message)
         await delivery.done
 
-    async def _feed(self, fetched: Fetched) -> None:
+    async def _feed(self, epoch: int, fetched: Fetched) -> None:
+        if epoch != self.epoch:
+            return  # fetched for an assignment that is over
         for tp, log_end in fetched.log_ends.items():
             if tp.partition in self._orders:
                 self._orders[tp.partition].topics[tp.topic].log_end = log_end

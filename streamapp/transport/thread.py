@@ -37,8 +37,11 @@ from streamapp.transport.columns import decode
 # While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
 # so that the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker
 # in flight).
-FLOW_WAIT_MS = 10
+FLOW_WAIT_MS = 5
 FLOW_MIN_BYTES = 1 << 16
+# aiokafka's fetcher overlooks that a request has ended when it is woken in the same moment, and then sleeps
+# for 200 ms: while records flow it looks again sooner.
+FLOW_PLAN_SECONDS = 0.005
 
 _T = TypeVar("_T")
 
@@ -102,13 +105,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             logger.warning("the consumer was stopped while the broker did not answer")
 
     def _adapt_waits(self, fetcher: Any) -> None:
-        idle = fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes
-        flow = min(FLOW_WAIT_MS, idle[0]), max(FLOW_MIN_BYTES, idle[1])
+        idle = fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes, fetcher._fetcher_timeout
+        flow = min(FLOW_WAIT_MS, idle[0]), max(FLOW_MIN_BYTES, idle[1]), FLOW_PLAN_SECONDS
         plan = fetcher._get_actions_per_node
 
         def plan_with_waits(assignment: Any) -> Any:
-            flowing = self._flowing or bool(fetcher._records)
-            fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes = flow if flowing else idle
+            waits = flow if self._flowing or fetcher._records else idle
+            fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes, fetcher._fetcher_timeout = waits
             return plan(assignment)
 
         fetcher._get_actions_per_node = plan_with_waits
@@ -185,6 +188,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         assignment = subscriptions.subscription.assignment if subscriptions.subscription else None
         if assignment is None or not assignment.active or subscriptions.reassignment_in_progress:
             return fetched  # going live after the rebalance reads again what is skipped here
+        drained = False
         for tp, ours in wanted.items():
             state = assignment.state_value(tp)
             if state is None:
@@ -199,12 +203,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             result = fetcher._records.pop(tp, None)
             if result is None:
                 continue
+            drained = True
             if type(result) is not FetchResult:
                 _raise_unless_out_of_range(result, tp, fetched)
             elif result.check_assignment(tp) and result.has_more():
                 fetched.columns[tp] = columns = decode(result._partition_records, log_end)
                 state.consumed_to(columns.position)
-        fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
+        if drained:
+            fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
         return fetched
 
     # -- offsets --------------------------------------------------------------------------------------------

@@ -177,6 +177,7 @@ def test_the_fetcher_keeps_what_was_fetched_where_we_take_it() -> None:
 def test_how_long_a_fetch_waits_is_read_when_it_is_planned() -> None:
     plan = source(fetcher.Fetcher._get_actions_per_node)
     assert "FetchRequest( self._fetch_max_wait_ms, self._fetch_min_bytes," in plan
+    assert "backoff = self._fetcher_timeout" in plan
     assert "self._get_actions_per_node(assignment)" in source(fetcher.Fetcher._fetch_requests_routine)
 
 

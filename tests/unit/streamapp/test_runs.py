@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamapp.runs import MAX_RUN_BYTES, Columns, Run, TimeOrder
+from streamapp.runs import MAX_AHEAD_BYTES, MAX_RUN_BYTES, Columns, Run, TimeOrder
 
 TOPICS = ("controls", "instances", "labels")
 
@@ -172,6 +172,13 @@ def test_a_topic_that_is_ahead_is_not_fetched() -> None:
     merged = order(max_records=2)
     merged.topics["labels"].log_end = 1
     merged.add("instances", columns([1, 2, 3, 4]))
+    assert [ahead.topic for ahead in merged.wanted()] == ["controls", "labels"]
+
+
+def test_a_topic_of_large_records_is_not_fetched_far_ahead() -> None:
+    merged = order()
+    merged.topics["labels"].log_end = 1
+    merged.add("instances", columns([1, 2, 3], size=MAX_AHEAD_BYTES))
     assert [ahead.topic for ahead in merged.wanted()] == ["controls", "labels"]
 
 

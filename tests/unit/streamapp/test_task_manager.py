@@ -169,6 +169,21 @@ def test_a_tick_is_due_for_a_partition_with_uncommitted_work() -> None:
     run(story)
 
 
+def test_what_a_stopped_partition_did_before_is_committed_too() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        await w.deliver(1, values=(b"poison",))
+        w.clock.now += 1
+        assert w.manager.tick_due(w.clock.now) == 0
+        await w.deliver()
+        await w.manager.commit("wait for it")
+        assert w.group.offsets == {TP("instances", 0): 1}
+        assert w.manager.tick_due(w.clock.now + 1) is None
+
+    run(story)
+
+
 def test_markers_behind_the_last_record_are_committed_too() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
@@ -181,7 +196,11 @@ def test_markers_behind_the_last_record_are_committed_too() -> None:
     run(story)
 
 
-def test_computing_goes_on_while_a_commit_is_under_way_and_its_outputs_wait() -> None:
+def test_computing_goes_on_while_a_commit_is_under_way_and_its_outputs_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("streamapp.commits.MAX_PASSED_RECORDS", 1)
+
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
@@ -189,12 +208,14 @@ def test_computing_goes_on_while_a_commit_is_under_way_and_its_outputs_wait() ->
         w.outputs.gate.clear()
         await w.deliver(1)  # starts the commit of 0 and 1
         await asyncio.sleep(0)
-        await w.deliver(2)  # the flush is under way: held
-        assert w.outputs.sent == [0, 1]
+        await w.deliver(2)  # the flush is under way: one record may pass
+        await w.deliver(3)
+        await w.deliver(4)
+        assert w.outputs.sent == [0, 1, 2]
         w.outputs.gate.set()
         await w.manager.commit("the rest")
-        assert w.outputs.sent == [0, 1, 2]
-        assert w.group.offsets == {TP("instances", 0): 3}
+        assert w.outputs.sent == [0, 1, 2, 3, 4]
+        assert w.group.offsets == {TP("instances", 0): 5}
 
     run(story)
 
