@@ -1,7 +1,7 @@
 """Our tree with ``compat="moa"`` does what MOA's did, split by split and prediction by prediction.
 
-The golden file holds the side of MOA, so that neither Java nor a network is needed; whole streams are compared
-with MOA itself by ``python -m benchmarks.parity``.
+The golden file holds the side of MOA, so that neither Java nor a network is needed. Whole streams are
+compared with MOA itself by ``python -m benchmarks.parity``.
 """
 
 import json
