@@ -73,3 +73,21 @@ def test_a_second_signal_ends_the_worker_at_once(broker: Broker, tmp_path: Path)
         assert worker.page("/livez")[0] == 200, "the pages have a thread of their own"
         worker.signal()
         assert worker.wait(10) == 1
+
+
+def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_committed_past_it(
+    broker: Broker, tmp_path: Path
+) -> None:
+    place = Installation(broker.bootstrap_servers, "refused.", 2, tmp_path, module=GROVE)
+    place.configure(place.names.predictions, {"max.message.bytes": "100"})
+    producer = place.producer()
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        for i in range(50):
+            producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key-%d" % i, i % 2)
+        assert producer.flush(10) == 0
+        assert worker.wait(60) == 1
+    assert "nothing can be committed any more" in worker.log
+    assert place.names.predictions in worker.log, "which topic refused it"
+    assert place.lag() == 50
+    assert place.read(place.names.predictions) == []

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from tests.broker.workers import Installation, wait_until
 from tests.conftest import Broker
@@ -106,14 +105,7 @@ def compact(place: Installation, topic: str) -> None:
         "min.compaction.lag.ms": "0",
         "delete.retention.ms": "0",
     }
-    entries = [
-        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in settings.items()
-    ]
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    client = AdminClient({"bootstrap.servers": place.servers})
-    for done in client.incremental_alter_configs([resource]).values():
-        done.result(10)
+    place.configure(topic, settings)
 
 
 def test_records_deleted_by_retention_before_they_were_read_are_reported(

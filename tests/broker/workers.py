@@ -17,7 +17,14 @@ from typing import Any, Self
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.embedded.broker import free_port
@@ -85,6 +92,16 @@ class Installation:
             return self.lag() == 0
 
         wait_until(done, seconds, lambda: f"lag {self.lag()} after {seconds} s")
+
+    def configure(self, topic: str, settings: dict[str, str]) -> None:
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        client = AdminClient({"bootstrap.servers": self.servers})
+        for done in client.incremental_alter_configs([resource]).values():
+            done.result(10)
 
     def grow(self, topic: str, partitions: int) -> None:
         client = AdminClient({"bootstrap.servers": self.servers})

@@ -1,0 +1,41 @@
+"""Names and ports of several workers, and how often a commit is due."""
+
+from pathlib import Path
+
+import pytest
+
+from streamapp.commits import MAX_STRETCHED_INTERVAL, Commits
+from streamapp.runs import Run
+from streamapp.settings import Settings
+from streamapp.workers import worker_settings
+
+
+def test_every_worker_has_its_name_and_port(tmp_path: Path) -> None:
+    settings = Settings(group_instance_id="pod", web_port=7000, state_dir=tmp_path)
+    made = [worker_settings(settings, number) for number in (1, 2, 3)]
+    assert [each.group_instance_id for each in made] == ["pod-1", "pod-2", "pod-3"]
+    assert [each.web_port for each in made] == [7001, 7002, 7003]
+    assert worker_settings(settings.model_copy(update={"web_port": 0}), 2).web_port == 0
+
+
+def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "machine")
+    assert worker_settings(Settings(), 2).group_instance_id == "machine-2"
+
+
+class Nowhere:
+    def send(self, run: Run, effects: object) -> None: ...
+    def flush(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("took", "interval"), [(0.0, 0.1), (0.04, 0.1), (0.3, 0.6), (60.0, MAX_STRETCHED_INTERVAL)]
+)
+def test_slow_commits_come_less_often_but_not_for_ever(took: float, interval: float) -> None:
+    commits = Commits(Nowhere(), interval=0.1, clock=lambda: 50.0)
+    commits.seconds = took
+    assert commits.interval == pytest.approx(interval)
+    assert not commits.is_due(1e9), "nothing is uncommitted"
+    commits.note()
+    assert not commits.is_due(50.0 + interval - 0.01)
+    assert commits.is_due(50.0 + interval + 0.01)
