@@ -163,6 +163,10 @@ class Consumer(driver.Consumer):
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
         self.manager.assigned(partitions)
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
+        missing = set(sources) - self.assignment()
+        if missing:  # the assignor moves topics of equal partition counts together
+            message = f"topics are not co-partitioned: {sorted(missing)} went to another worker"
+            raise RuntimeError(message)
         if not sources:
             return
         committed = await self._thread.committed(sources)
