@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     logging.basicConfig(format="grove: %(message)s", level=logging.WARNING)
     logging.getLogger().handlers[0].addFilter(_is_news)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it tells of every attempt
     try:
         status = app(args=arguments, prog_name="grove", standalone_mode=False)
     except (KeyboardInterrupt, Abort):

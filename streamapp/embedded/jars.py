@@ -145,7 +145,8 @@ def _reason(error: Exception) -> str:
         if not isinstance(inner, BaseException):
             break
         cause = inner
-    return f"{type(cause).__name__}: {str(cause).rpartition(': ')[2] or cause}"
+    words = str(cause).rpartition(": ")[2].rstrip(")'\"")
+    return f"{type(cause).__name__}: {words or cause}"
 
 
 @contextmanager

@@ -103,7 +103,7 @@ class TestFetching:
     def test_nobody_there(self, remote: http.server.ThreadingHTTPServer, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
         monkeypatch.setattr(jars, "ATTEMPTS", 0)
         mirror(tmp_path, "http://127.0.0.1:1")
-        with pytest.raises(DownloadError, match="Connection refused"):
+        with pytest.raises(DownloadError, match=r"Connection refused\); check the network"):
             jars.fetch_jars(tmp_path / "cache")
 
     def test_jars_of_the_local_repository_are_taken(
