@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from topics.cluster import TIMEOUT_S, Cluster
 from topics.definitions import TopicNames
+
+NOT_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,27 @@ def describe(
 def _offsets(
     cluster: Cluster, partitions: list[TopicPartition], spec: OffsetSpec
 ) -> dict[tuple[str, int], int]:
-    """Return the first or the next offset of each partition."""
-    if not partitions:
-        return {}
-    futures = cluster.client.list_offsets(dict.fromkeys(partitions, spec), request_timeout=cluster.timeout)
-    return {(tp.topic, tp.partition): cluster.result(future).offset for tp, future in futures.items()}
+    """Return the first or the next offset of each partition.
+
+    A topic made a moment ago has leaders in the metadata before the broker acts as one: such are asked again.
+    """
+    found: dict[tuple[str, int], int] = {}
+    deadline = time.monotonic() + cluster.timeout
+    left = list(partitions)
+    while left:
+        asked = dict.fromkeys(left, spec)
+        futures = cluster.client.list_offsets(asked, request_timeout=cluster.timeout)
+        left = []
+        for tp, future in futures.items():
+            try:
+                found[tp.topic, tp.partition] = future.result(timeout=cluster.timeout + 1).offset
+            except KafkaException as failure:
+                if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                    raise cluster.error(failure) from None
+                left.append(tp)
+        if left:
+            cluster.client.poll(0.05)
+    return found
 
 
 def _committed(
