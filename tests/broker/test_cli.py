@@ -26,15 +26,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_create_is_idempotent_and_check_is_satisfied(
     capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    status, out, _ = run(capsys, "topics", "create", "--partitions", "3", *options)
-    assert status == 0
+    status, out, err = run(capsys, "topics", "create", "--partitions", "3", *options)
+    assert status == 0, err
     assert out.count("created") == 8
-    status, out, _ = run(capsys, "topics", "create", "--partitions", "3", *options)
-    assert status == 0
+    status, out, err = run(capsys, "topics", "create", "--partitions", "3", *options)
+    assert status == 0, err
     assert out.count("existed") == 8
     assert run(capsys, "topics", "check", "--partitions", "3", *options)[0] == 0
-    status, out, _ = run(capsys, "topics", "describe", "--json", *options)
-    assert status == 0
+    status, out, err = run(capsys, "topics", "describe", "--json", *options)
+    assert status == 0, err
     assert {len(topic["partitions"]) for topic in json.loads(out)} == {3}
 
 

@@ -13,7 +13,14 @@ from confluent_kafka.admin import OffsetSpec
 from topics.cluster import TIMEOUT_S, Cluster
 from topics.definitions import TopicNames
 
-NOT_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+# Answers of a broker that is still getting ready: leaders of new topics, the coordinator of a first group.
+NOT_YET = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +125,15 @@ def _committed(
     if not partitions:
         return {}
     consumer = Consumer(cluster.properties(kafka) | {"group.id": group})
+    deadline = time.monotonic() + cluster.timeout
     try:
-        answer = consumer.committed(partitions, timeout=cluster.timeout)
-    except KafkaException as failure:
-        raise cluster.error(failure) from None
+        while True:
+            try:
+                answer = consumer.committed(partitions, timeout=cluster.timeout)
+                return {(tp.topic, tp.partition): tp.offset for tp in answer if tp.offset >= 0}
+            except KafkaException as failure:
+                if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                    raise cluster.error(failure) from None
+            cluster.client.poll(0.05)
     finally:
         consumer.close()
-    return {(tp.topic, tp.partition): tp.offset for tp in answer if tp.offset >= 0}
