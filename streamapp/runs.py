@@ -41,7 +41,7 @@ class Columns:
     keys: list[bytes | None]
     values: list[bytes | None]
     headers: list[Headers]
-    size: int  # bytes of the record batches
+    size: int  # bytes of the values
     position: int  # of the next fetch; past markers and holes
     log_end: int | None  # last stable offset when the broker answered; None: it has not answered yet
 

@@ -42,7 +42,8 @@ def run_worker(settings: Settings) -> int:
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     with StateDirectory(settings.state_dir, instance):
         partitions = check_topics(settings)
-        check_port(settings)
+        settings = with_port(settings)
+        logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
         # Kernels are loaded only now: what is wrong with settings or topics is said at once.
         from streamapp.pipeline import Pipeline
 
@@ -108,8 +109,8 @@ def check_topics(settings: Settings) -> int:
     return Cluster(kafka).partition_count(names.instances)
 
 
-def check_port(settings: Settings) -> None:
-    """Say in one line that the port of the pages is taken, before Faust says it in fifty."""
+def with_port(settings: Settings) -> Settings:
+    """Return the settings with the port of the pages, any free one for 0, or say that it is taken."""
     with socket.socket(socket.AF_INET6 if ":" in settings.web_host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -120,3 +121,4 @@ def check_port(settings: Settings) -> None:
                 f"{error.strerror}; choose another port"
             )
             raise SettingsError(message) from error
+        return settings.model_copy(update={"web_port": probe.getsockname()[1]})

@@ -23,7 +23,7 @@ from streamapp.pages.parent import ParentPages
 from streamapp.settings import Settings, to_environment
 from streamapp.state_directory import default_instance
 from streamapp.warming import warm_kernels
-from streamapp.worker import check_port, check_topics
+from streamapp.worker import check_topics, with_port
 
 logger = logging.getLogger(__name__)
 
@@ -37,22 +37,21 @@ SETTLED: Final = 60.0  # a worker that lived so long has earned the first pause 
 
 def run_workers(settings: Settings, n: int) -> int:
     """Run `n` workers until a signal ends them; return the exit code."""
+    any_port = settings.web_port == 0
     configure_logs(settings.log_level, settings.log_format, worker="parent")
     check_topics(settings)
-    check_port(settings)
+    settings = with_port(settings)
     logger.info("kernels are ready after %.1f s", warm_kernels())
-    return Parent(settings, n).run()
+    return Parent(settings, n, any_port).run()
 
 
-def worker_settings(settings: Settings, number: int) -> Settings:
-    """Return the settings of worker `number` (from 1 on)."""
+def worker_settings(settings: Settings, number: int, *, any_port: bool = False) -> Settings:
+    """Return the settings of worker `number` (from 1 on); `any_port`: `web.port` was 0."""
     given = settings.group_instance_id
-    return settings.model_copy(
-        update={
-            "group_instance_id": default_instance(number) if given is None else f"{given}-{number}",
-            "web_port": settings.web_port + number if settings.web_port else 0,
-        }
-    )
+    name = default_instance(number) if given is None else f"{given}-{number}"
+    port = 0 if any_port else settings.web_port + number
+    named = settings.model_copy(update={"group_instance_id": name, "web_port": port})
+    return with_port(named) if any_port else named  # the parent has to know it
 
 
 @dataclass(slots=True)
@@ -85,13 +84,17 @@ class Parent:
 
     settings: Settings
     n: int
+    any_port: bool = False
     children: list[Child] = field(init=False)
     code: int = EXIT_OK
     _stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         """Name the workers."""
-        self.children = [Child(worker_settings(self.settings, number)) for number in range(1, self.n + 1)]
+        self.children = [
+            Child(worker_settings(self.settings, number, any_port=self.any_port))
+            for number in range(1, self.n + 1)
+        ]
 
     def run(self) -> int:
         """Return the exit code when all have ended."""

@@ -15,17 +15,20 @@ from aiokafka.errors import CorruptRecordException
 
 from streamapp.runs import Columns
 
+MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
+
 
 def decode(records: Any, log_end: int | None) -> Columns:
-    """Consume an aiokafka `PartitionRecords` to its end and return its records as columns.
+    """Consume batches of an aiokafka `PartitionRecords` and return their records as columns.
 
-    `records.next_fetch_offset` has moved behind the last batch afterwards, as if it had been iterated over.
+    Compressed batches may hold a hundred times the bytes that were fetched: after `MAX_RECORDS` the rest is
+    left (`has_more`). `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated
+    over.
     """
     fetched: list[Any] = []
     memory = records._records
-    size = memory.size_in_bytes()
     position: int = records.next_fetch_offset
-    while memory.has_next():
+    while memory.has_next() and len(fetched) < MAX_RECORDS:
         batch = memory.next_batch()
         if records._check_crcs and not batch.validate_crc():
             msg = f"Invalid CRC - {records._tp}"
@@ -39,16 +42,22 @@ def decode(records: Any, log_end: int | None) -> Columns:
             fetched += some
         position = batch.next_offset
     records.next_fetch_offset = position
+    values = [record.value for record in fetched]
     return Columns(
         offsets=[record.offset for record in fetched],
         timestamps=[record.timestamp for record in fetched],
         keys=[record.key for record in fetched],
-        values=[record.value for record in fetched],
+        values=values,
         headers=[record.headers or () for record in fetched],
-        size=size,
+        size=sum(map(len, filter(None, values))),
         position=position,
         log_end=log_end,
     )
+
+
+def has_more(records: Any) -> bool:
+    """Tell whether `decode` left something."""
+    return bool(records._records.has_next())
 
 
 def _is_skipped(records: Any, batch: Any) -> bool:

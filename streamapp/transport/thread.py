@@ -32,7 +32,7 @@ from faust.types import TP
 
 from streamapp.runs import Columns
 from streamapp.transport.application import App
-from streamapp.transport.columns import decode
+from streamapp.transport.columns import decode, has_more
 
 # While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
 # so that the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker
@@ -209,6 +209,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             elif result.check_assignment(tp) and result.has_more():
                 fetched.columns[tp] = columns = decode(result._partition_records, log_end)
                 state.consumed_to(columns.position)
+                if has_more(result._partition_records):
+                    fetcher._records[tp] = result
         if drained:
             fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
         return fetched

@@ -24,7 +24,7 @@ from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.task_manager import TaskManager
-from streamapp.worker import check_port, check_topics, run_app
+from streamapp.worker import check_topics, run_app, with_port
 from topics.definitions import TopicNames
 
 
@@ -87,7 +87,7 @@ def main() -> int:
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     with StateDirectory(settings.state_dir, instance):
         check_topics(settings)
-        check_port(settings)
+        settings = with_port(settings)
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)

@@ -16,7 +16,7 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import OffsetAndMetadata
 
-from streamapp.transport.columns import decode
+from streamapp.transport.columns import decode, has_more
 
 TP = TopicPartition("topic", 3)
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -135,7 +135,18 @@ def test_our_columns_hold_what_aiokafkas_own_iterator_yields(name: str) -> None:
     assert columns.values == [record.value for record in records]
     assert [tuple(headers) for headers in columns.headers] == [record.headers for record in records]
     assert columns.position == ours.next_fetch_offset == theirs.next_fetch_offset
-    assert (columns.log_end, columns.size) == (99, len(log))
+    assert (columns.log_end, columns.size) == (99, sum(len(record.value) for record in records))
+
+
+def test_many_records_are_taken_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamapp.transport.columns.MAX_RECORDS", 4)
+    records = partition_records(
+        b"".join(batch(at, range(at, at + 3), compression=3) for at in range(0, 12, 3))
+    )
+    first = decode(records, None)
+    assert (first.offsets, first.position, has_more(records)) == ([*range(6)], 6, True)
+    second = decode(records, None)
+    assert (second.offsets, second.position, has_more(records)) == ([*range(6, 12)], 12, False)
 
 
 def test_the_compiled_decoder_is_in_use() -> None:

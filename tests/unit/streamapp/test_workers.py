@@ -1,12 +1,15 @@
 """Names and ports of several workers, and how often a commit is due."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from streamapp.commits import MAX_STRETCHED_INTERVAL, Commits
+from streamapp.errors import SettingsError
 from streamapp.runs import Run
 from streamapp.settings import Settings
+from streamapp.worker import with_port
 from streamapp.workers import worker_settings
 
 
@@ -15,7 +18,20 @@ def test_every_worker_has_its_name_and_port(tmp_path: Path) -> None:
     made = [worker_settings(settings, number) for number in (1, 2, 3)]
     assert [each.group_instance_id for each in made] == ["pod-1", "pod-2", "pod-3"]
     assert [each.web_port for each in made] == [7001, 7002, 7003]
-    assert worker_settings(settings.model_copy(update={"web_port": 0}), 2).web_port == 0
+
+
+def test_port_0_is_any_free_port_and_known_before_the_worker_starts() -> None:
+    made = [worker_settings(Settings(web_port=7000), number, any_port=True).web_port for number in (1, 2)]
+    assert len({7000, 7001, 7002, 0, *made}) == 6
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"web.port={port} must be free at web.host=127.0.0.1"):
+            with_port(Settings(web_port=port))
 
 
 def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
