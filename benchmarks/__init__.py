@@ -1,1 +1,1 @@
-"""Measurements of streamgrove beside its peers: `python -m benchmarks.core`, `python -m benchmarks.pipeline`."""
+"""Measurements beside peers: `python -m benchmarks.core`, `python -m benchmarks.pipeline`."""

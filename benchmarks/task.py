@@ -3,8 +3,9 @@
     python -m benchmarks.task
     python -m benchmarks.task --attributes 10 --runs 200 --handler dead-letter
 
-Each scenario is a backlog of JSON instances in runs of 2,000. `kernel` is the time inside core's table, `task` what
-`Task.process` takes around it (models, columns, labels, effects). Times are medians over the runs, after warm-up.
+Each scenario is a backlog of JSON instances in runs of 2,000. `kernel` is the time inside core's table, `task`
+what `Task.process` takes around it (models, columns, labels, effects). Times are medians over the runs, after
+warm-up.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def instances(given: argparse.Namespace, n_keys: int, runs: int, *, labelled: bo
 def birth(given: argparse.Namespace, n_keys: int) -> list[RawRecords]:
     """Return runs that make every model and show it both classes."""
     values = [
-        b'{"features":{%s},"label":"%s"}' % (b",".join(b'"x%d":1.5' % i for i in range(given.attributes)), label)
+        b'{"features":{%s},"label":"%s"}'
+        % (b",".join(b'"x%d":1.5' % i for i in range(given.attributes)), label)
         for label in (b"a", b"b")
     ]
     keys = [b"model-%d" % key for key in range(n_keys) for _ in values]

@@ -39,7 +39,7 @@ def names(family: str) -> tuple[str, ...]:
 
 def module(family: str, name: str) -> ModuleType:
     """Return the module of a plug-in."""
-    file_name = name.replace("-", "_")
+    file_name = str(name).replace("-", "_")
     if file_name not in names(family):
         known = ", ".join(n.replace("_", "-") if family == "learners" else n for n in names(family))
         msg = f"unknown {SINGULAR[family]} {name!r}; known: {known}"

@@ -1,5 +1,6 @@
 """One Kafka node as a child process: format, start, wait until it serves, stop, start again."""
 
+import fcntl
 import shutil
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from streamapp.embedded.configuration import logging_properties, server_properties
 from streamapp.embedded.jars import fetch_jars
@@ -35,6 +36,7 @@ class EmbeddedBroker:
         self._port = port
         self._ports: tuple[int, int] | None = None
         self._process: GuardedProcess | None = None
+        self._lock: IO[str] | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -59,6 +61,27 @@ class EmbeddedBroker:
         if self.running:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._take_lock()
+        try:
+            self._start()
+        except BaseException:
+            self.stop(kill=True)
+            raise
+
+    def _take_lock(self) -> None:
+        """Refuse a directory that another broker uses: Kafka reads its logs before it minds its own lock."""
+        lock = (self.directory / "lock").open("w", encoding="ascii")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            message = (
+                f"another broker holds the lock of {self.directory}: stop it or choose another directory"
+            )
+            raise BrokerError(message) from None
+        self._lock = lock
+
+    def _start(self) -> None:
         command = self._java(fetch_jars())
         if self._ports is None:
             self._ports = (self._port or free_port(), free_port())
@@ -72,17 +95,16 @@ class EmbeddedBroker:
             self.log_file,
             remove=self.directory if self._temporary else None,
         )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.stop(kill=True)
-            raise
+        self._wait_until_ready()
 
     def stop(self, kill: bool = False) -> None:
         """End the process: in order, or at once like a crash; the data stays for the next start()."""
         process, self._process = self._process, None
         if process is not None:
             process.stop(kill)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def close(self) -> None:
         """Stop, and remove the data if it lies in a temporary directory."""

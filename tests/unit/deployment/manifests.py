@@ -103,7 +103,7 @@ def env_file(path: Path) -> dict[str, str]:
 
 
 def configuration(directory: Path) -> dict[str, str]:
-    """What the config map of a kustomization holds: its base's settings, then its components', then its own."""
+    """What the config map of a kustomization holds: its base's settings, its components', then its own."""
     (kustomization,) = documents(directory / "kustomization.yaml")
     merged: dict[str, str] = {}
     for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:

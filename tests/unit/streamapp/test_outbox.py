@@ -1,4 +1,4 @@
-"""The outbox against librdkafka's built-in cluster: order, partition, timestamps, headers, lost deliveries."""
+"""The outbox against librdkafka's built-in cluster: order, partition, times, headers, losses."""
 
 from __future__ import annotations
 

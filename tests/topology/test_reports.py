@@ -1,0 +1,89 @@
+"""Drift alerts, evaluations and what the log hears of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, config, instance
+
+DDM = NEVER | {"drift": "ddm"}
+
+
+def turned(n: int, at: int) -> list[dict[str, object]]:
+    """Return labelled instances whose concept turns round at row `at`."""
+    x = np.random.default_rng(2).uniform(0, 10, n).round(2).tolist()
+    return [{"features": {"x": v}, "label": "hi" if (v > 5) ^ (i >= at) else "lo"} for i, v in enumerate(x)]
+
+
+def test_an_evaluation_comes_every_so_many_labels() -> None:
+    partition = Partition(config(NEVER, evaluation_every=10))
+    rows = turned(25, 99)
+    partition.feed(*(instance(row, key="a", at=i) for i, row in enumerate(rows)))
+    sent = partition.sent["evaluations"]
+    assert [each.json["labels"] for each in sent] == [10, 20]
+    assert [(each.key, each.timestamp) for each in sent] == [(b"a", NOW + 9), (b"a", NOW + 19)]
+    assert sent[-1].json["version"] == 20
+    assert 0.5 < sent[-1].json["accuracy"] <= 1.0
+
+
+def test_evaluations_count_labels_that_come_later_too() -> None:
+    partition = Partition(config(ALWAYS, evaluation_every=4))
+    partition.instances(*({"features": {"x": i}, "id": f"i{i}"} for i in range(6)))
+    partition.labels(*({"id": f"i{i}", "label": "a"} for i in range(6)))
+    (first,) = partition.sent["evaluations"]
+    assert (first.json["labels"], first.json["accuracy"]) == (4, 0.0)  # answered when no class was known
+    partition.instances(*({"features": {"x": i}, "id": f"j{i}"} for i in range(6)))
+    partition.labels(*({"id": f"j{i}", "label": "a"} for i in range(6)), at=50)
+    later = partition.sent["evaluations"][1:]
+    assert [(each.json["labels"], each.json["accuracy"], each.timestamp) for each in later] == [
+        (8, 1.0, NOW + 50),
+        (12, 1.0, NOW + 50),
+    ]
+
+
+def test_a_turn_of_the_concept_raises_alerts_in_order() -> None:
+    partition = Partition(config(DDM))
+    rows = turned(900, 500)
+    partition.feed(*(instance(row | {"id": f"i{i}"}, at=i) for i, row in enumerate(rows)))
+    alerts = [each.json for each in partition.sent["drift-alerts"]]
+    assert "drift" in [alert["level"] for alert in alerts]
+    drift = next(alert for alert in alerts if alert["level"] == "drift")
+    number = int(drift["instance_id"][1:])
+    assert 500 <= number < 700
+    assert drift["version"] == number  # every instance before it was labelled
+    assert drift["detector"] == "ddm"
+    times = [each.timestamp for each in partition.sent["drift-alerts"]]
+    assert times == sorted(times)
+    said = [notice for notice in partition.notices if notice.text.startswith("ddm: ")]
+    assert len(said) == len(alerts)
+    assert partition.predictions[-1]["version"] == 899
+
+
+def test_an_alert_from_a_late_label_knows_the_version_of_its_moment() -> None:
+    at_once, later = Partition(config(DDM)), Partition(config(DDM, pending_keep="all"))
+    rows = turned(700, 300)
+    at_once.instances(*(row | {"id": f"i{i}"} for i, row in enumerate(rows)))
+    for i, row in enumerate(rows):
+        later.instances({"features": row["features"], "id": f"i{i}"})
+        later.labels({"id": f"i{i}", "label": row["label"]})
+    alerts = [[each.json for each in each_.sent["drift-alerts"]] for each_ in (at_once, later)]
+    assert alerts[0] == alerts[1] != []
+    assert at_once.model().summary().leaves == later.model().summary().leaves
+
+
+def test_splits_are_counted_and_said_once_each() -> None:
+    partition = Partition(config(NEVER))
+    partition.instances(*turned(400, 999))
+    splits = partition.model().summary().splits
+    assert partition.counts["models.splits"] == splits > 0
+    said = [notice for notice in partition.notices if "split on 'x'" in notice.text]
+    assert len(said) == splits
+    assert {notice.level for notice in said} == {"debug"}
+
+
+def test_a_tree_that_may_not_grow_says_so() -> None:
+    learner = {"name": "h-tree", "grace_period": 20, "delta": 0.1, "tau": 0.3, "max_leaves": 1}
+    partition = Partition(config(NEVER | {"learner": learner}))
+    partition.instances(*turned(400, 999))
+    assert [notice.level for notice in partition.notices] == ["warning"]
+    assert "1 leaves" in partition.notices[0].text

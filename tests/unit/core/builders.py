@@ -1,0 +1,56 @@
+"""Small models and runs for the tests of core."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.features import Attribute, Schema
+from core.model import Model
+from core.model_table import LABELLED, ModelTable
+from core.spec import Spec
+
+
+def schema_of(*kinds, classes=("a", "b")):
+    """Return a schema: None is a numeric attribute, a number a nominal one with so many values."""
+    attributes = [
+        Attribute(f"x{i}") if size is None else Attribute(f"x{i}", "nominal", tuple(map(str, range(size))))
+        for i, size in enumerate(kinds)
+    ]
+    return Schema.of(attributes, classes)
+
+
+def spec_of(leaf_model="mc", query="always", budget=None, drift="none", evaluation=None, seed=1, **learner):
+    """Return a spec; other names are parameters of the learner."""
+    return Spec.parse(
+        {
+            "learner": {"name": "h-tree", "leaf_model": leaf_model, **learner},
+            "query": query,
+            "budget": budget or {"name": "count"},
+            "drift": drift,
+            "evaluation": evaluation or {"every": 0},
+            "seed": seed,
+        }
+    )
+
+
+def table_of(schema, spec=None, models=1):
+    """Return a table of new models."""
+    table = ModelTable()
+    for _ in range(models):
+        table.add(Model.create(spec or spec_of(), schema))
+    return table
+
+
+def answer(table, x, label=None, weight=None, mode=LABELLED, model=0):
+    """Answer rows of one model; label and weight may be left out."""
+    x = np.atleast_2d(np.asarray(x, dtype=np.float64))
+    n = len(x)
+    label = np.full(n, -1) if label is None else np.asarray(label)
+    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    return table.answer(np.full(n, model, dtype=np.int64), x, label.astype(np.int32), weight, mode)
+
+
+def halves(n=3000, seed=0, columns=3):
+    """Return records whose first column alone decides the class, without noise."""
+    x = np.random.default_rng(seed).random((n, columns))
+    return x, (x[:, 0] > 0.5).astype(np.int32)

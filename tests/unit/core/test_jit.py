@@ -1,0 +1,112 @@
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import core
+from core import jit
+from core.jit import bits, from_bits, kernel, part, row_of, words_at
+
+SOURCES = sorted(Path(core.__file__).parent.rglob("*.py"))
+
+
+@kernel("float64(int64, float64[:, ::1])")
+def probe(address, table):
+    ints, floats = words_at(address)
+    row = row_of(table, 1)
+    return ints[2] + floats[3] + part(row, 1, 2)[1]
+
+
+def test_words_are_found_by_address_and_rows_by_number():
+    words = np.zeros(8, dtype=np.int64)
+    jit.register(words)
+    words[2] = 40
+    words.view(np.float64)[3] = 1.5
+    assert probe(words.ctypes.data, np.arange(6.0).reshape(2, 3)) == 40 + 1.5 + 5.0
+
+
+@kernel("float64(float64)")
+def there_and_back(value):
+    return from_bits(bits(value) + 0)
+
+
+@kernel("int64(float64)")
+def as_bits(value):
+    return bits(value)
+
+
+def test_bits_of_a_float():
+    assert as_bits(1.0) == 0x3FF0000000000000
+    assert there_and_back(-0.1) == -0.1
+
+
+def test_only_the_door_knows_numba():
+    """A bare njit would miss the options that make results reproducible."""
+    for path in SOURCES:
+        if path.name == "jit.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert all(not name.name.startswith("numba") for name in node.names), path
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba"):
+                assert [name.name for name in node.names] == ["config"], path
+
+
+def test_no_kernel_asks_for_fast_or_parallel_arithmetic():
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword):
+                assert node.arg not in ("fastmath", "parallel"), path
+
+
+def run_python(code, directory, **environment):
+    """Run a program from a file (numba keeps compiled code by the file of its source)."""
+    program = directory / "program.py"
+    program.write_text(code)
+    return subprocess.run(
+        [sys.executable, "-W", "always", str(program)],
+        env={**os.environ, "PYTHONPATH": str(Path(core.__file__).parent.parent), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+TINY = """
+from core.jit import cache_directory, kernel
+@kernel("int64(int64)")
+def twice(n):
+    return 2 * n
+print(twice(21), cache_directory())
+"""
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+def test_without_a_writable_directory_it_compiles_and_warns(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    done = run_python(TINY, tmp_path, NUMBA_CACHE_DIR=str(blocked))
+    assert done.stdout.split() == ["42", "None"]
+    assert "set NUMBA_CACHE_DIR to a writable directory" in done.stderr
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+def test_the_cache_lies_where_sources_and_versions_say(tmp_path):
+    base = str(tmp_path / "cache")
+    first, again = (run_python(TINY, tmp_path, NUMBA_CACHE_DIR=base).stdout.split() for _ in range(2))
+    other = run_python(TINY, tmp_path, NUMBA_CACHE_DIR=base, NUMBA_CPU_NAME="generic").stdout.split()
+    assert Path(first[1]).parent == Path(base)
+    assert list(Path(first[1]).rglob("*.nbc"))
+    assert first == again
+    assert first[1] != other[1]
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+def test_warm_loads_in_two_seconds(tmp_path):
+    jit.warm()  # compiles, unless that was done before
+    done = run_python("from core import jit; print(jit.warm())", tmp_path)
+    assert float(done.stdout) < 2.0

@@ -1,0 +1,90 @@
+import json
+
+import pytest
+
+from core import registry
+from core.errors import ParameterError, SpecError, UnknownPluginError
+from core.spec import Spec, presets
+
+
+def test_every_preset_is_a_spec():
+    assert "h-tree" in presets()
+    for name in presets():
+        assert Spec.parse(name).learner.name == name.replace("-", "_")
+
+
+def test_the_default_is_h_tree_with_all_labels_it_gets():
+    spec = Spec.parse(None)
+    assert spec == Spec.parse("h-tree") == Spec.parse({}) == Spec.parse("{}") == Spec.parse(b"{}")
+    assert (spec.learner.schedule.grace_period, spec.learner.bound.delta, spec.learner.tau) == (
+        200.0,
+        1e-7,
+        0.05,
+    )
+    assert (spec.query.name, spec.budget.limit, spec.drift.name) == ("always", 1.0, "none")
+
+
+def test_canonical_json_is_a_fixed_point():
+    spec = Spec.parse({"drift": "ddm", "learner": {"grace_period": 100, "name": "h-tree"}, "seed": 3})
+    text = spec.to_json()
+    assert Spec.parse(text) == spec
+    assert Spec.parse(text).to_json() == text
+    assert hash(Spec.parse(text)) == hash(spec)
+    body = json.loads(text)
+    assert body["learner"]["grace_period"] == 100.0
+    assert body["drift"] == {"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}
+
+
+def test_parts_by_name_or_object():
+    assert Spec.parse({"query": "random"}) == Spec.parse({"query": {"name": "random"}})
+    assert Spec.parse({"learner": "h-tree"}) == Spec.parse("h-tree")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ("h-tre", UnknownPluginError, "unknown learner 'h-tre'; known: .*h-tree"),
+        (
+            {"query": "sometimes"},
+            UnknownPluginError,
+            "unknown query strategy 'sometimes'; known: always, never",
+        ),
+        ({"drift": "ddmm"}, UnknownPluginError, "unknown drift detector 'ddmm'; known: .*ddm.*none"),
+        ({"budget": "purse"}, UnknownPluginError, "unknown budget 'purse'; known: .*count"),
+        ({"learner": {"criterion": "ginny"}}, UnknownPluginError, "unknown criterion 'ginny'; known: .*gini"),
+        ({"learner": {"leaf_model": "svm"}}, UnknownPluginError, "unknown leaf model 'svm'; known: mc, nb"),
+        ({"learner": {"criterion": 3}}, UnknownPluginError, "unknown criterion 3"),
+        (
+            {"learner": {"graceperiod": 1}},
+            ParameterError,
+            "graceperiod=1 is no parameter of 'h-tree'; known: .*tau",
+        ),
+        ({"learner": {"delta": 0.0}}, ParameterError, "delta=0.0 must be above 0.0"),
+        ({"learner": {"grace_period": "200"}}, ParameterError, "grace_period='200' must be a finite number"),
+        ({"learner": {"max_leaves": 1.5}}, ParameterError, "max_leaves=1.5 must be a whole number"),
+        ({"learner": {"binary_splits": 1}}, ParameterError, "binary_splits=1 must be true or false"),
+        ({"learner": {"compat": "weka"}}, ParameterError, "compat='weka' must be one of null, 'moa'"),
+        ({"learner": {"tau": float("nan")}}, ParameterError, "tau=nan must be a finite number"),
+        ({"budget": {"limit": 1.5}}, ParameterError, "limit=1.5 must be at most 1.0"),
+        ({"budget": {"limt": 0.5}}, ParameterError, "limt=0.5 is no parameter of 'count'; known: limit"),
+        ({"query": {"name": "never", "x": 1}}, ParameterError, "x=1 is no parameter of 'never'; known: none"),
+        ({"query": 7}, ParameterError, "query=7 must be a name or an object"),
+        ({"evaluation": {"window": 0}}, ParameterError, "window=0 must be at least 1"),
+        ({"evaluation": 1000}, ParameterError, "evaluation=1000 must be an object"),
+        ({"learners": {}}, ParameterError, "learners={} is no part of a spec; known: .*learner"),
+        ({"seed": -1}, ParameterError, "seed=-1 must be at least 0"),
+        ({"max_classes": 0}, ParameterError, "max_classes=0 must be at least 1"),
+        ("{", SpecError, "must be a JSON object"),
+        ("[1]", UnknownPluginError, "unknown learner"),
+    ],
+)
+def test_refusals_say_what_is_known(given, error, message):
+    with pytest.raises(error, match=message):
+        Spec.parse(given)
+
+
+def test_kinds_are_positions_among_the_names():
+    for family in registry.FAMILIES:
+        names = registry.names(family)
+        assert list(names) == sorted(names)
+        assert [registry.kind(family, name) for name in names] == list(range(len(names)))
