@@ -4,8 +4,8 @@
     python -m benchmarks.task --attributes 10 --runs 200 --handler dead-letter
 
 Each scenario is a backlog of JSON instances in runs of 2,000. `kernel` is the time inside core's table and
-`task` what `Task.process` takes around it (models, columns, labels, effects). Times are medians over the runs,
-after warm-up.
+`task` what `Task.process` takes around it (models, columns, labels, effects). Times are medians after
+warm-up.
 """
 
 from __future__ import annotations
