@@ -31,8 +31,8 @@ demo: setup ## Run everything on a real data set: broker, worker, oracle, replay
 	@$(BIN)/grove demo $(ARGS)
 
 check: setup ## Lint, format, types, import contracts
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

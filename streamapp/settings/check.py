@@ -24,9 +24,8 @@ def check_clients(settings: "Settings") -> None:
 
 def check_spec(settings: "Settings") -> None:
     """Refuse a model spec that cannot be built."""
-    from core.spec import Spec
-
     from core.errors import GroveError
+    from core.spec import Spec
 
     try:
         Spec.parse(settings.model_spec)
