@@ -56,6 +56,9 @@ def watch(child: Child, answers: Answers, records: int, rows_per_record: int) ->
     begun, cpu, threads = time.monotonic(), child.cpu_seconds(), child.cpu_by_thread()
     last = _await(child, answers, records, None)
     ended = time.monotonic()
+    if last == first:
+        message = f"{records} answers were visible at the first look: too few to measure; raise --records"
+        raise ValueError(message)
     spent = child.cpu_seconds() - cpu
     by_thread = {name: seconds - threads.get(name, 0.0) for name, seconds in child.cpu_by_thread().items()}
     return Pass(

@@ -1,0 +1,64 @@
+"""The pipeline's benchmark runs as docs/benchmarks-pipeline.md says, on few records."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(broker, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.pipeline", "--json", "--keys", "8", *words],
+        cwd=ROOT,
+        env={**os.environ, "GROVE_KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("form", "rows"), [("json", 200_000), ("packed", 200_000), ("arrow", 1_000_000)])
+def test_our_worker_over_a_backlog(broker, form, rows):
+    (ours,) = run(broker, "--format", form, "--records", str(rows), "--repeats", "1")
+    assert ours["system"] == "streamgrove"
+    assert ours["format"] == form
+    assert 0 < ours["rows"] <= rows
+    assert ours["records_per_second"] > 0
+    assert ours["cpu_seconds_per_million"] > 0
+    assert ours["peak_mib"] > 20
+    assert 0.75 < ours["accuracy"] < 0.92  # one label in ten is wrong
+    assert ours["ratio"] == 1.0
+
+
+def test_a_stage_for_every_step_of_a_record(broker):
+    *stages, total = run(broker, "--table", "--records", "100000")
+    names = [stage["name"].split(":")[0] for stage in stages]
+    assert names[:6] == ["fetch", "decode", "task", "task", "encode", "produce"]
+    assert total["microseconds"] == pytest.approx(sum(stage["microseconds"] for stage in stages))
+    assert all(stage["microseconds"] >= 0 for stage in stages)
+
+
+def test_pairs_of_instances_and_labels(broker):
+    (result,) = run(broker, "--pairs", "--records", "60000", "--repeats", "1")
+    assert result["records_per_second"] > 0
+    assert 0.5 < result["accuracy"] < 0.92
+
+
+def test_latency_beside_an_echo(broker):
+    ours, echo = run(broker, "--latency", "--rate", "500", "--seconds", "4")
+    assert ours["system"] == "streamgrove"
+    assert ours["answers"] == pytest.approx(2000, abs=500)
+    for result in (ours, echo):
+        assert 0 < result["p50"] <= result["p99"] <= result["p999"] <= result["most"]
+    assert ours["p99_beyond_echo"] == pytest.approx(ours["p99"] - echo["p99"])
