@@ -27,7 +27,10 @@ def problems(model: Model) -> Iterator[str]:
     for name, block in zip(("main", "background"), arena.blocks(model.ints), strict=False):
         tree = arena.tree_view(model.plan, model.ints, block.source)
         for look in (_node_problems, _repeated_multiway, _slot_problems, _mass_problems):
-            yield from (f"{name} tree: {problem}" for problem in look(model, tree))
+            found = list(look(model, tree))
+            yield from (f"{name} tree: {problem}" for problem in found)
+            if found:
+                break  # what comes after walks where this one fell
 
 
 def _header_problems(model: Model) -> Iterator[str]:

@@ -1,0 +1,124 @@
+"""What leaves vote (ALGORITHMS section 2.8), through models of one leaf."""
+
+import math
+
+import numpy as np
+import pytest
+
+from core import arena
+from core.tree import layout as at
+from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
+
+ONE = schema_of(None)
+WORKED = np.array([[1.0], [2.0], [3.0], [4.0], [3.0], [4.0], [5.0], [6.0]]), [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def votes(leaf_model, x, label, asked, schema=ONE, **learner):
+    table = table_of(schema, spec_of(leaf_model, **learner))
+    answer(table, x, label)
+    return answer(table, asked).probability
+
+
+def test_majority_shares():
+    assert votes("mc", [[0.0], [1.0], [2.0]], [0, 1, 1], [[9.0]])[0] == pytest.approx([1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("compat", [None, "moa"])
+def test_the_worked_posterior(compat):
+    """Densities 0.266775 and 0.186122 at 3.2, equal priors."""
+    found = votes("nb", *WORKED, [[3.2]], compat=compat)
+    assert found[0] == pytest.approx([0.589040, 0.410960], abs=1e-6)
+
+
+def test_a_missing_value_leaves_the_prior():
+    assert votes("nb", *WORKED, [[math.nan]])[0] == pytest.approx([0.5, 0.5])
+
+
+def test_laplace_shares_of_a_nominal_value():
+    """(n_vc + 1)/(n_c + |V|): classes 3 and 1 records, three values."""
+    schema = schema_of(3)
+    found = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0], [2.0], [-1.0]], schema)
+    one, two = np.array([3 / 4 * 2 / 6, 1 / 4 * 2 / 4]), np.array([3 / 4 * 1 / 6, 1 / 4 * 1 / 4])
+    assert found[0] == pytest.approx(one / one.sum())
+    assert found[1] == pytest.approx(two / two.sum())
+    assert found[2] == pytest.approx([3 / 4, 1 / 4])
+
+
+def test_moa_counts_values_up_to_the_largest_seen_with_the_class():
+    schema = schema_of(3)
+    found = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0]], schema, compat="moa")
+    expected = np.array([3 / 4 * 2 / 5, 1 / 4 * 2 / 3])
+    assert found[0] == pytest.approx(expected / expected.sum())
+
+
+def test_densities_do_not_underflow():
+    """Two hundred attributes far from both classes: the nearer class still wins."""
+    schema = schema_of(*[None] * 200)
+    x = np.repeat(np.array([[0.0], [1.0], [10.0], [11.0]]), 200, axis=1)
+    found = votes("nb", x, [0, 0, 1, 1], np.full((1, 200), 30.0), schema)
+    assert np.isfinite(found).all()
+    assert found[0].argmax() == 1
+
+
+def test_without_deviation_only_the_mean_is_likely():
+    x, label = [[1.0], [1.0], [2.0], [2.0]], [0, 0, 1, 1]
+    assert votes("nb", x, label, [[1.0], [2.0]]).argmax(axis=1).tolist() == [0, 1]
+
+
+def score(table):
+    model = table.model(0)
+    tree = arena.tree_view(model.plan, model.ints, model.main)
+    return tree.leaf_floats[0, [at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]].tolist()
+
+
+def test_the_adaptive_model_keeps_both_scores_before_learning():
+    """First record: both say class 0. Second: majority 0, Bayes 0 as well, since only class 0 has weight."""
+    table = table_of(ONE, spec_of("nba"))
+    answer(table, [[1.0], [1.0]], [0, 1])
+    assert score(table) == [1.0, 1.0]
+
+
+def test_the_adaptive_model_follows_the_better_of_the_two():
+    x, label = halves(150, columns=1)
+    table = table_of(ONE, spec_of("nba"))
+    answer(table, x, label)
+    majority, bayes = score(table)
+    assert bayes > majority
+    probability = answer(table, [[0.1], [0.9]]).probability
+    assert probability.argmax(axis=1).tolist() == [0, 1]
+    # Thirty copies of one noisy attribute: naive Bayes takes them for thirty witnesses.
+    noise = np.random.default_rng(0)
+    table = table_of(schema_of(*[None] * 30), spec_of("nba"))
+    label = (noise.random(150) < 0.3).astype(int)
+    answer(table, np.repeat(noise.normal(size=(150, 1)), 30, axis=1), label)
+    majority, bayes = score(table)
+    assert majority > bayes
+    assert answer(table, np.full((1, 30), 9.0)).probability[0, 1] == pytest.approx(label.mean())
+
+
+def test_late_and_immediate_labels_score_alike():
+    """The score of a late label is made when it is learned, by the tree of then."""
+    x, label = halves(150, columns=1)
+    at_once, late = table_of(ONE, spec_of("nba")), table_of(ONE, spec_of("nba"))
+    answer(at_once, x, label)
+    zeros = np.zeros(150, dtype=np.int64)
+    late.learn(zeros, x, label, np.ones(150), np.full(150, -1, dtype=np.int32), np.zeros(150, dtype=np.bool_))
+    assert score(at_once) == score(late)
+
+
+def test_moa_gives_an_empty_root_to_naive_bayes():
+    """No majority in an empty vector, but the first maximum of no votes is class 0."""
+    table = table_of(ONE, spec_of("nba", compat="moa"))
+    answer(table, [[1.0]], [0])
+    assert score(table) == [0.0, 1.0]
+
+
+def test_relabelling_classes_relabels_votes():
+    rng = np.random.default_rng(5)
+    schema = schema_of(None, 3, classes="abc")
+    x = np.column_stack([rng.normal(size=100), rng.integers(0, 3, 100)])
+    label, order = rng.integers(0, 3, 100), np.array([2, 0, 1])
+    for leaf_model in ("mc", "nb"):
+        plain = votes(leaf_model, x, label, x[:20], schema)
+        renamed = votes(leaf_model, x, order[label], x[:20], schema)
+        assert renamed[:, order] == pytest.approx(plain, rel=1e-9)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from core import arena
+from core.plan import Plan
+from core.tree import layout as at
+from core.tree.layout import TreeShape, aligned_words, code_bits, evaluation_words, window_words
+from tests.unit.core.builders import schema_of, spec_of
+
+
+def constants(prefix):
+    return {
+        name: value for name, value in vars(at).items() if name.startswith(prefix) and isinstance(value, int)
+    }
+
+
+@pytest.mark.parametrize(
+    ("prefix", "size"),
+    [
+        ("MODEL_", "MODEL_HEADER"),
+        ("TREE_", "TREE_HEADER"),
+        ("NODE_", "NODE_FIELDS"),
+        ("LEAF_", "LEAF_FIELDS"),
+    ],
+)
+def test_every_word_has_one_meaning(prefix, size):
+    words = constants(prefix)
+    end = words.pop(size)
+    assert len(set(words.values())) == len(words)
+    assert max(words.values()) < end
+
+
+def test_plan_words_do_not_overlap():
+    words = constants("PLAN_")
+    end = words.pop("PLAN_HEADER")
+    with_parameters = {
+        "NUMERIC_OBSERVER",
+        "NOMINAL_OBSERVER",
+        "CRITERION",
+        "LEAF_MODEL",
+        "DRIFT",
+        "STRATEGY",
+        "BUDGETING",
+    }
+    taken = [w for name, w in words.items()] + [words[f"PLAN_{name}"] + 1 for name in with_parameters]
+    assert len(set(taken)) == len(taken)
+    assert max(taken) < end
+
+
+def test_bytes_per_leaf():
+    """8·K·(1 + 5·d + V) and a few fields (ALGORITHMS section 2.2)."""
+    plan = Plan.of(spec_of(), schema_of(*[None] * 784, 3, 5, classes=[str(i) for i in range(10)]))
+    shape = plan.shape(1, 1)
+    assert shape.leaf_stride * 8 == 8 * 10 * (1 + 5 * 784 + 8) + 8 * at.LEAF_FIELDS
+
+
+def test_views_are_the_words():
+    plan = Plan.of(spec_of(), schema_of(None, 3, None, classes="abc"))
+    ints = arena.new_model(plan)
+    tree = arena.tree_view(plan, ints, int(ints[at.MODEL_MAIN]))
+    assert tree.numeric.shape == (1, 3, 5, 2)
+    assert tree.nominal.shape == (1, 3, 3)
+    assert tree.seen.shape == tree.masses.shape == (1, 3)
+    tree.numeric[0, 2, 4, 1] = 7.0
+    tree.nominal[0, 2, 2] = 8.0
+    leaf = ints.view(np.float64)[int(ints[at.MODEL_MAIN]) + tree.shape.leaves_at :]
+    assert leaf[tree.shape.numeric_at + (2 * 5 + 4) * 2 + 1] == 7.0
+    assert leaf[-1] == 8.0
+
+
+def test_sizes_add_up():
+    shape = TreeShape(classes=2, numeric=(2, 5, 3), nominal=(2, 4), nodes=7, slots=4)
+    assert shape.node_stride == at.NODE_FIELDS + 2
+    assert shape.leaf_stride == at.LEAF_FIELDS + 2 + 30 + 8
+    assert shape.words == at.TREE_HEADER + 7 * shape.node_stride + 4 * shape.leaf_stride
+
+
+def test_codes_of_the_window():
+    assert [code_bits(k) for k in (0, 1, 2, 3, 4, 5, 16, 17, 256, 257)] == [1, 1, 1, 2, 2, 4, 4, 8, 8, 16]
+    assert window_words(1000, 1) == 32
+    assert evaluation_words(2, 1000) == 2 + 12 + 32
+
+
+@pytest.mark.parametrize("words", [1, 8, 1000])
+def test_buffers_begin_on_a_cache_line(words):
+    ints = aligned_words(words)
+    assert len(ints) == words
+    assert ints.ctypes.data % 64 == 0
+    assert not ints.any()
