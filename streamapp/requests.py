@@ -33,6 +33,7 @@ def label_requests(
     probability = replies.probability[rows]
     certain = probability.max(axis=1) if probability.shape[1] else np.zeros(len(rows))
     block = set(batch.blocks[:, 0].tolist())
+    strategy = {slot: store.model(slot).spec.query.name for slot in set(slots)}
     requests = LabelRequests(
         request_ids=[_place(raw, batch, row, block) for row in rows.tolist()],
         instance_ids=[batch.ids[row] for row in rows.tolist()],
@@ -40,7 +41,7 @@ def label_requests(
         predictions=[
             store.schema(slot).classes[c] if c >= 0 else None for slot, c in zip(slots, code, strict=True)
         ],
-        strategies=[store.model(slot).spec.query.name for slot in slots],
+        strategies=[strategy[slot] for slot in slots],
         utility=1.0 - certain,
         expires_ms=expires,
     )
