@@ -80,9 +80,18 @@ def _mix(z: np.uint64) -> np.uint64:
     return z ^ (z >> _SHIFT_31)
 
 
-@kernel
 def stream_key(seed: int, stream: int) -> np.uint64:
-    """Return the key of one stream of a seed (both at least 0)."""
+    """Return the key of one stream of a seed (both at least 0).
+
+    Called from Python alone, and a numpy word on purpose: a compiled function hands back a Python integer,
+    which the next compiled function takes for an int64 and refuses beyond 2**63.
+    """
+    return np.uint64(_stream_key(seed, stream))
+
+
+@kernel
+def _stream_key(seed: int, stream: int) -> np.uint64:
+    """Compiled part of `stream_key`."""
     return _mix(_mix(_add(np.uint64(seed), _GOLDEN)) ^ _multiply(np.uint64(stream), _STREAM))
 
 

@@ -1,0 +1,197 @@
+"""What every plug-in of every family keeps: a new file is tested as soon as it is there."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+from core import registry, validate
+from core.drift.base import DRIFT, IN_CONTROL, LEVELS
+from core.errors import ParameterError, UnknownPluginError
+from core.learners.base import AXES, Learner, build
+from core.model import Model
+from core.model_table import ModelTable
+from core.spec import Spec
+from tests.naive.rows import mixed
+from tests.unit.core.builders import answer, schema_of, spec_of, table_of
+
+EVERY = [(family, name) for family in registry.FAMILIES for name in registry.names(family)]
+PARAMETERS = [
+    (family, name, declared)
+    for family, name in EVERY
+    for declared in dataclasses.fields(registry.plugin(family, name))
+    if "rules" in declared.metadata
+]
+
+
+def made(family, name, **parameters):
+    """Return a plug-in; a learner is built with its axes."""
+    if family == "learners":
+        return build({"name": name, **parameters})
+    return registry.plugin(family, name)(**parameters)
+
+
+def specs():
+    """Yield a spec for every plug-in there is, all else default but eager to split."""
+    for family, name in EVERY:
+        learner = {"grace_period": 25, "delta": 0.1, "tau": 0.2}
+        axes = [axis for axis, its_family in AXES.items() if its_family == family]
+        if family == "observers":
+            axes = [f"{registry.plugin(family, name).kind}_observer"]
+        for axis in axes:
+            yield f"{axis}={name}", {"learner": learner | {axis: name}}
+        if family == "learners":
+            yield f"learner={name}", {"learner": learner | {"name": name}}
+        for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
+            if family == its_family:
+                yield f"{part}={name}", {"learner": learner, part: name}
+
+
+@pytest.mark.parametrize(("family", "name"), EVERY)
+def test_form(family, name):
+    """Defaults everywhere, a docstring with the idea, frozen, named as the file."""
+    plugin = made(family, name)
+    assert plugin.name == name
+    assert plugin.family == family
+    assert len(inspect.getdoc(type(plugin))) > 30
+    assert inspect.getdoc(registry.module(family, name))
+    assert dataclasses.is_dataclass(plugin)
+    for declared in dataclasses.fields(plugin):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(plugin, declared.name, getattr(plugin, declared.name))
+    assert made(family, name) == plugin
+    assert hash(made(family, name)) == hash(plugin)
+
+
+@pytest.mark.parametrize(("family", "name"), EVERY)
+def test_parameters_survive_json(family, name):
+    body = json.loads(json.dumps(made(family, name).to_dict()))
+    assert registry.plugin(family, body.pop("name"))
+    assert made(family, name, **body) == made(family, name)
+
+
+@pytest.mark.parametrize(("family", "name", "declared"), PARAMETERS, ids=lambda v: getattr(v, "name", v))
+def test_every_range_is_checked(family, name, declared):
+    """Just beyond each limit the parameter is refused by name, value and rule; a word always."""
+    with pytest.raises(ParameterError, match=rf"^{declared.name}='much' must be"):
+        made(family, name, **{declared.name: "much"})
+    for rule, limit in declared.metadata["rules"].items():
+        if limit is None:
+            continue
+        step = 1 if declared.metadata["type"] is int else max(abs(limit), 1.0) * 1e-6
+        beyond = {"at least": limit - step, "above": limit, "at most": limit + step, "below": limit}[rule]
+        with pytest.raises(ParameterError, match=rf"^{declared.name}=.* must be {rule}"):
+            made(family, name, **{declared.name: beyond})
+
+
+@pytest.mark.parametrize("family", registry.FAMILIES)
+def test_unknown_names_list_the_known(family):
+    with pytest.raises(UnknownPluginError) as raised:
+        registry.plugin(family, "nonesuch")
+    for name in registry.names(family):
+        assert name in str(raised.value).replace("-", "_")
+
+
+@pytest.mark.parametrize("name", registry.names("learners"))
+def test_parameters_of_a_learner_s_axes_have_names_of_their_own(name):
+    """They stand side by side in a spec: one name, one meaning."""
+    learner = made("learners", name)
+    own = [f.name for f in dataclasses.fields(Learner)]
+    names = own + [f.name for axis in AXES for f in dataclasses.fields(getattr(learner, axis))]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("what", "spec"), list(specs()), ids=lambda v: v if isinstance(v, str) else "")
+def test_it_learns(what, spec):
+    """A stream with a bit of everything: the model stays sound, learns, and is the same when done again."""
+    stream = mixed(1200)
+    finals = []
+    for _ in range(2):
+        table = ModelTable()
+        index = table.add(Model.create(Spec.parse(spec), stream.schema()))
+        table.answer(np.full(len(stream.y), index), stream.x, stream.y, stream.weight)
+        validate.check(table.model(index))
+        finals.append(table.model(index))
+    assert finals[0].snapshot() == finals[1].snapshot()
+    summary = finals[0].summary()
+    assert summary.labels == summary.records == 1200
+    assert summary.attempts > 0
+    assert finals[0].evaluation().accuracy > max(np.bincount(stream.y)) / 1200 - 0.05
+
+
+@pytest.mark.parametrize("name", registry.names("drift"))
+def test_a_detector_rests_on_a_constant_stream(name):
+    """Rarely wrong, always alike: in control to the end. Then always wrong: an alarm, unless it has none."""
+    module, plugin = registry.module("drift", name), made("drift", name)
+    knobs, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
+    levels = [int(module.update(knobs, 0, state, 0, float(i % 10 == 9))) for i in range(2000)]
+    assert DRIFT not in levels
+    assert levels[-1] == IN_CONTROL
+    levels = [int(module.update(knobs, 0, state, 0, 1.0)) for _ in range(500)]
+    assert (DRIFT in levels) == (name != "none")
+    assert set(levels) <= set(range(len(LEVELS)))
+
+
+@pytest.mark.parametrize("name", registry.names("budgets"))
+@pytest.mark.parametrize("limit", [0.1, 0.5, 1.0])
+def test_a_budget_keeps_its_limit(name, limit):
+    table = table_of(schema_of(None), spec_of(query="always", budget={"name": name, "limit": limit}))
+    share = answer(table, np.zeros((3000, 1))).asked.mean()
+    assert share == pytest.approx(limit, abs=0.02)
+
+
+@pytest.mark.parametrize("name", registry.names("queries"))
+def test_a_strategy_decides_alike_whatever_the_cut(name):
+    decisions = []
+    for cut in (1, 7, 300):
+        table = table_of(schema_of(None), spec_of(query=name, budget={"name": "count", "limit": 0.4}))
+        x = np.random.default_rng(0).random((300, 1))
+        decisions.append(np.concatenate([answer(table, x[i : i + cut]).asked for i in range(0, 300, cut)]))
+    assert np.array_equal(decisions[0], decisions[1])
+    assert np.array_equal(decisions[0], decisions[2])
+
+
+@pytest.mark.parametrize("name", registry.names("bounds"))
+def test_a_bound_shrinks_with_evidence(name):
+    bound = made("bounds", name)
+    widths = [bound.epsilon(1.0, float(n)) for n in range(8, 2000)]
+    assert all(np.diff(widths) < 0.0)
+    assert bound.factor >= 1.0
+
+
+@pytest.mark.parametrize("name", registry.names("criteria"))
+def test_a_criterion_gains_by_splitting(name):
+    module = registry.module("criteria", name)
+    draw = np.random.default_rng(0)
+    left, right = draw.integers(0, 30, (2, 2, 500)).astype(np.float64)
+    found = []
+    for masses in (left, right, left + right):
+        out, total = np.empty(500), np.empty(500)
+        module.impurity(masses, 2, 500, out, total)
+        assert (out >= -1e-9).all()
+        assert np.array_equal(total, masses.sum(axis=0))
+        found.append(out)
+    assert (found[2] - found[0] - found[1] >= -1e-9).all()
+
+
+@pytest.mark.parametrize("name", registry.names("schedules"))
+def test_a_schedule_goes_forward(name):
+    schedule = made("schedules", name)
+    assert schedule.first() > 0.0
+    assert schedule.next(1234.5) > 1234.5
+
+
+@pytest.mark.parametrize("name", registry.names("observers"))
+def test_an_observer_s_empty_statistics_are_its_own(name):
+    observer = made("observers", name)
+    assert observer.kind in ("numeric", "nominal")
+    shape = observer.shape(3, 4, 5)
+    assert set(observer.axes) - {"class", "attribute", "value"} <= set(range(1, 1000))
+    one, other = np.full((2, *shape), 7.0), np.full((2, *shape), 9.0)
+    observer.clear(one)
+    observer.clear(other)
+    assert np.array_equal(one, other)
