@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.outgoing import Encoder
-from streamapp.task import Run, Task
-from streamapp.task_config import TaskConfig
+from streamapp.outputs.outgoing import Encoder
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Run, Task
 from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels
 from topics.definitions import TopicNames
 from topics.records import Features, RawRecords

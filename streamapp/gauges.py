@@ -12,7 +12,7 @@ from streamapp.metrics import gauge
 from streamapp.task_manager import TaskManager
 
 if TYPE_CHECKING:
-    from streamapp.task import Task  # compiled kernels: not for who only looks
+    from streamapp.task.task import Task  # compiled kernels: not for who only looks
 
 
 def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator[Metric]:

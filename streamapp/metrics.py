@@ -18,8 +18,8 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from streamapp import counters
-from streamapp.effects import Effects
+from streamapp.task import counters
+from streamapp.task.effects import Effects
 from topics.records import RawRecords
 
 MAX_MODEL_KEYS: Final = 20  # models that get a label of their own; the others are only in the sums

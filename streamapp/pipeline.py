@@ -10,14 +10,14 @@ import time
 from typing import Final, get_args
 
 from streamapp import runs
-from streamapp.careful import process_carefully
-from streamapp.effects import Effects, Notice
 from streamapp.metrics import Metrics
-from streamapp.model_quota import ModelQuota
-from streamapp.outbox import Outbox
+from streamapp.outputs.outbox import Outbox
 from streamapp.settings import Settings
-from streamapp.task import Run, Source, Task
-from streamapp.task_config import TaskConfig
+from streamapp.task.careful import process_carefully
+from streamapp.task.config import TaskConfig
+from streamapp.task.effects import Effects, Notice
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.task import Run, Source, Task
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 

@@ -25,10 +25,10 @@ from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
 from benchmarks.rig.systems import WORKER, spec
 from core import run as kernels
-from streamapp.outgoing import Encoder
+from streamapp.outputs.outgoing import Encoder
 from streamapp.runs import ReadAhead
-from streamapp.task import Run, Task
-from streamapp.task_config import TaskConfig
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Run, Task
 from streamapp.transport.columns import decode
 from streamapp.warming import warm_kernels
 from topics.codecs import decode_instances

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.counters import MEANING
+from streamapp.task.counters import MEANING
 from tests.topology.partition import Partition, Record, config
 from topics.codecs import encode_instances
 from topics.records import Features

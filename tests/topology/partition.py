@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from streamapp.careful import process_carefully
-from streamapp.effects import Effects, Notice
-from streamapp.outgoing import Encoder
-from streamapp.task import Run, Source, Task
-from streamapp.task_config import TaskConfig
+from streamapp.outputs.outgoing import Encoder
+from streamapp.task.careful import process_carefully
+from streamapp.task.config import TaskConfig
+from streamapp.task.effects import Effects, Notice
+from streamapp.task.task import Run, Source, Task
 from topics.definitions import TopicNames
 from topics.records import Headers, RawRecords
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamapp.careful import ProcessingError, process_carefully
-from streamapp.task import Run
+from streamapp.task.careful import ProcessingError, process_carefully
+from streamapp.task.task import Run
 from tests.property.test_task_cuts import assert_same
 from tests.property.test_task_rollback import state
 from tests.topology.partition import Partition, Record, config, instance

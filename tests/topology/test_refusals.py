@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.model_quota import ModelQuota
-from streamapp.task import Run, Task
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.task import Run, Task
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, Record, config
 
 GOOD = b'{"features":{"x":1},"label":"a"}'

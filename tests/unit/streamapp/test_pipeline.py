@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from streamapp import counters
-from streamapp.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.metrics import MAX_MODEL_KEYS, Metrics
 from streamapp.pipeline import KeyPlacement
 from streamapp.runs import Run
+from streamapp.task import counters
+from streamapp.task.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from topics.errors import Reason
 from topics.partitioner import partition_of
 from topics.records import DriftAlert, EvaluationRecord, LabelRequests, RawRecords

@@ -1,0 +1,1 @@
+"""The way out: effects to records, records to the broker."""

@@ -1,0 +1,77 @@
+"""Dead letters on the wire: the untouched record, and headers that say why (Kafka Streams' names, and ours).
+
+__streams.errors.topic .partition .offset    where the record was
+__streams.errors.exception .message          what is wrong with it
+__streams.errors.stacktrace                  only if dead.letter.stacktrace=true
+grove-dlq-reason                             the reason as a slug (docs/records.md lists them)
+grove-dlq-attempts                           how often it was tried, earlier lives as a dead letter included
+grove-dlq-rows                               bad rows of a block: {"wrong-type": "0-3,7", …}
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Final
+
+from streamapp.task.effects import DeadLetter
+from topics.errors import Reason
+
+ROWS: Final = "grove-dlq-rows"
+ATTEMPTS: Final = "grove-dlq-attempts"
+
+# Together they stay below the room that the topic leaves for headers (topics/definitions.py).
+MAX_MESSAGE: Final = 2_000
+MAX_STACKTRACE: Final = 8_000
+MAX_ROWS: Final = 40_000
+
+
+def dead_letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
+    """Return the headers of a dead letter: those of the record, then ours."""
+    origin = letter.origin
+    ours = [
+        ("__streams.errors.topic", origin.topic),
+        ("__streams.errors.partition", str(origin.partition)),
+        ("__streams.errors.offset", str(origin.offset)),
+        ("__streams.errors.exception", letter.exception),
+        ("__streams.errors.message", letter.detail[:MAX_MESSAGE]),
+        ("grove-dlq-reason", letter.reason.value),
+        (ATTEMPTS, str(letter.attempts + _earlier_attempts(letter))),
+    ]
+    if letter.stacktrace is not None:
+        ours.append(("__streams.errors.stacktrace", letter.stacktrace[-MAX_STACKTRACE:]))
+    if letter.rows:
+        ours.append((ROWS, rows_text(letter.rows)))
+    return [*origin.headers, *((name, text.encode()) for name, text in ours)]
+
+
+def rows_text(rows: tuple[tuple[int, Reason], ...]) -> str:
+    """Return the bad rows by reason, neighbours as ranges; a list too long for a header ends with "…".
+
+    >>> rows_text(((0, Reason.WRONG_TYPE), (1, Reason.WRONG_TYPE), (5, Reason.BAD_WEIGHT)))
+    '{"wrong-type": "0-1", "bad-weight": "5"}'
+    """
+    by_reason: dict[str, list[int]] = {}
+    for row, reason in rows:
+        by_reason.setdefault(reason.value, []).append(row)
+    most = MAX_ROWS // len(by_reason)
+    texts = {reason: _ranges(numbers) for reason, numbers in by_reason.items()}
+    short = {
+        reason: text if len(text) <= most else text[: text.rindex(",", 0, most)] + ",…"
+        for reason, text in texts.items()
+    }
+    return json.dumps(short, ensure_ascii=False)
+
+
+def _ranges(numbers: list[int]) -> str:
+    parts = []
+    for _, run in groupby(enumerate(numbers), key=lambda each: each[1] - each[0]):
+        members = [number for _, number in run]
+        parts.append(str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}")
+    return ",".join(parts)
+
+
+def _earlier_attempts(letter: DeadLetter) -> int:
+    """Return the attempts that a dead letter sent back to its topic has behind it."""
+    given = [value for name, value in letter.origin.headers if name == ATTEMPTS]
+    return int(given[-1]) if given and given[-1].isdigit() else 0

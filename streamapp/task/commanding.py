@@ -1,0 +1,200 @@
+"""Controls: commands to the model of a key, carried out one by one in their order.
+
+    create     spec?, schema?    make the model; without schema the first instance gives it
+    configure  spec              change parameters of the living model: query, budget, drift, evaluation, seed
+    freeze     frozen?           answer, but neither ask nor learn (frozen: false lets it go on)
+    reset      spec?, schema?    begin anew with the same key; what was pending is forgotten
+    delete                       forget the model and what was pending
+
+A command that cannot be carried out changes nothing and is a dead letter `bad-control` that says what is
+possible.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from core.errors import GroveError
+from core.features import Schema
+from core.model import Model
+from core.spec import Spec
+from streamapp.task import counters
+from streamapp.task.creation import no_room
+from streamapp.task.effects import DeadLetter, Effects, Notice, Origin
+from streamapp.task.model_store import NO_MODEL
+from streamapp.task.partition_state import PartitionState
+from topics.errors import Reason
+from topics.records import Control, Controls, RawRecords
+
+MEMBERS: Final[dict[str, tuple[str, ...]]] = {
+    "create": ("spec", "schema"),
+    "configure": ("spec",),
+    "freeze": ("frozen",),
+    "reset": ("spec", "schema"),
+    "delete": (),
+}
+
+
+class RefusedCommandError(Exception):
+    """Why a command is not carried out."""
+
+    def __init__(self, detail: str, reason: Reason = Reason.BAD_CONTROL) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class ControlsRun:
+    """One run of controls."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Controls, clocks: list[int], effects: Effects
+    ) -> None:
+        """`clocks`: the clock at each record of the run."""
+        self.state, self.store = state, state.store
+        self.raw, self.batch, self.clocks, self.effects = raw, batch, clocks, effects
+        self._carry_out: dict[str, Callable[[Control], str]] = {
+            "create": self._create,
+            "configure": self._configure,
+            "freeze": self._freeze,
+            "reset": self._reset,
+            "delete": self._delete,
+        }
+
+    def process(self) -> None:
+        """Carry out every command that can be."""
+        letters = {each.record: DeadLetter.of(self.raw, each) for each in self.batch.malformed}
+        for control in self.batch.items:
+            try:
+                text = self._command(control)
+            except (RefusedCommandError, GroveError) as error:
+                reason = error.reason if isinstance(error, RefusedCommandError) else Reason.BAD_CONTROL
+                detail = f"{control.command}: {error}"
+                letters[control.record] = DeadLetter(Origin.of(self.raw, control.record), reason, detail)
+            else:
+                offset = self.raw.offsets[control.record]
+                self.effects.notices.append(Notice("info", text, control.key, offset))
+                self.effects.count(counters.APPLIED)
+        self.effects.count(counters.CONTROLS_DEAD, len(letters))
+        self.effects.dead_letters += [letters[record] for record in sorted(letters)]
+
+    def _command(self, control: Control) -> str:
+        """Carry out a command and return what was done."""
+        members = MEMBERS.get(control.command)
+        if members is None:
+            message = f"{control.command} is not supported in this release; supported: {', '.join(MEMBERS)}"
+            raise RefusedCommandError(message)
+        unknown = sorted(control.body.keys() - set(members))
+        if unknown:
+            message = f"member {unknown[0]!r} is unknown; known: {', '.join(members) or 'none'}"
+            raise RefusedCommandError(message)
+        self.state.pending.expire(self.clocks[control.record])
+        return self._carry_out[control.command](control)
+
+    # -- commands -------------------------------------------------------------------------------------------
+
+    def _create(self, control: Control) -> str:
+        key, store = control.key, self.store
+        if store.slot(key) != NO_MODEL or key in store.specs:
+            message = f"model {key!r} exists; configure, reset or delete it"
+            raise RefusedCommandError(message)
+        spec = self._spec(control, self.state.default_spec)
+        if "schema" not in control.body:
+            store.await_instance(key, spec)
+            return "created; its first instance will give the schema"
+        if store.create(key, spec, _schema(control, spec)) == NO_MODEL:
+            raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        self.effects.count(counters.MODELS_CREATED)
+        return "created"
+
+    def _configure(self, control: Control) -> str:
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            spec = self._changed(control, self.store.specs[control.key])
+            self.store.await_instance(control.key, spec)
+        else:
+            spec = self._changed(control, self.store.model(slot).spec)
+            self.store.configure(slot, spec)
+        return f"configured: {spec.to_json()}"
+
+    def _freeze(self, control: Control) -> str:
+        frozen = control.body.get("frozen", True)
+        if not isinstance(frozen, bool):
+            message = f"frozen={frozen!r} must be true or false"
+            raise RefusedCommandError(message)
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            message = f"model {control.key!r} has no schema yet; freeze it after its first instance"
+            raise RefusedCommandError(message)
+        self.store.freeze(slot, frozen)
+        return "frozen: answers, but neither asks nor learns" if frozen else "no longer frozen"
+
+    def _reset(self, control: Control) -> str:
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            spec = self._spec(control, self.store.specs[control.key])
+            schema = _schema(control, spec) if "schema" in control.body else None
+        else:
+            spec = self._spec(control, self.store.model(slot).spec)
+            schema = _schema(control, spec) if "schema" in control.body else self.store.schema(slot)
+        if schema is None:
+            self.store.await_instance(control.key, spec)
+        elif slot == NO_MODEL:
+            self.store.await_instance(control.key, None)
+            if self.store.create(control.key, spec, schema) == NO_MODEL:
+                raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        else:
+            self.store.replace(slot, Model.create(spec, schema))
+            self.state.pending.forget_model(slot)
+        return "reset: begins anew"
+
+    def _delete(self, control: Control) -> str:
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            self.store.await_instance(control.key, None)
+        else:
+            self.store.delete(slot)
+            self.state.pending.forget_model(slot)
+        self.effects.count(counters.MODELS_DELETED)
+        return "deleted"
+
+    # -- members --------------------------------------------------------------------------------------------
+
+    def _slot(self, control: Control) -> int:
+        """Return the slot of the model, NO_MODEL if it only has a spec yet."""
+        slot = self.store.slot(control.key)
+        if slot == NO_MODEL and control.key not in self.store.specs:
+            message = f"model {control.key!r} is unknown; create it"
+            raise RefusedCommandError(message)
+        return slot
+
+    def _no_room(self, control: Control) -> str:
+        return no_room(self.state, control.key, self.raw.offsets[control.record], self.effects)
+
+    def _spec(self, control: Control, default: Spec) -> Spec:
+        return self.state.config.spec(control.body["spec"]) if "spec" in control.body else default
+
+    def _changed(self, control: Control, spec: Spec) -> Spec:
+        """Return a spec with the changes that `configure` asks for."""
+        given = control.body.get("spec")
+        if not isinstance(given, dict):
+            message = f"spec={given!r} must be an object with the parts to change"
+            raise RefusedCommandError(message)
+        body: dict[str, Any] = spec.to_dict()
+        for part, value in given.items():
+            old = body.get(part)
+            same = (
+                isinstance(value, dict)
+                and isinstance(old, dict)
+                and value.get("name", old.get("name")) == old.get("name")
+            )
+            body[part] = {**old, **value} if same else value  # type: ignore[dict-item]
+        return Spec.parse(body)
+
+
+def _schema(control: Control, spec: Spec) -> Schema:
+    given = control.body["schema"]
+    if isinstance(given, dict):
+        given = {"max_classes": spec.max_classes} | given
+    return Schema.from_json(json.dumps(given))

@@ -1,0 +1,91 @@
+"""Which answered instances wait for their label, and which of them ask for it.
+
+An id that is remembered already is a repeated instance: it was answered as any other, but it is not asked
+for again and does not replace what is kept. If it brings its own label, the pending instance is settled by
+it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from streamapp.task import counters
+from streamapp.task.pending import Kept, Name
+from topics.records import Ints64
+
+if TYPE_CHECKING:
+    from streamapp.task.answering import InstancesRun
+
+Mask = npt.NDArray[np.bool_]
+
+
+def keep(run: InstancesRun) -> Mask:
+    """Remember the instances that wait for their label; return bool[n]: whose label is to be requested."""
+    pending, replies = run.state.pending, run.replies
+    asked = replies.asked
+    wanted = asked
+    if run.state.config.pending_keep == "all":
+        wanted = replies.answered & ~run.labelled & ~run.frozen
+    kept = np.flatnonzero(wanted)
+    if not len(kept) and not len(pending):
+        return asked
+    special = _special(run, kept)
+    if special:
+        asked = asked.copy()
+        kept = kept[~np.isin(kept, special)]
+    start = 0
+    for row in special:
+        stop = int(np.searchsorted(kept, row))
+        pending.keep(_columns(run, kept[start:stop], asked))
+        _keep_special(run, row, wanted, asked)
+        start = stop
+    pending.keep(_columns(run, kept[start:], asked))
+    return asked
+
+
+def _special(run: InstancesRun, kept: Ints64) -> list[int]:
+    """Return the rows whose id is remembered, or comes more than once in this run and is to be kept."""
+    names, answered = run.names, run.replies.answered
+    rows = range(len(names)) if answered.all() else np.flatnonzero(answered).tolist()
+    present = names if answered.all() else [names[row] for row in rows]
+    new = {names[row] for row in kept.tolist()}
+    known = not run.state.pending.knows_none_of(present)
+    alone = len(new) == len(kept) and (not new or sum(map(new.__contains__, present)) == len(new))
+    if alone and not known:
+        return []
+    times = Counter(present)
+    remembers = run.state.pending.remembers
+    return [
+        row
+        for row, name in zip(rows, present, strict=True)
+        if remembers(name) or (name in new and times[name] > 1)
+    ]
+
+
+def _keep_special(run: InstancesRun, row: int, wanted: Mask, asked: Mask) -> None:
+    pending, name = run.state.pending, run.names[row]
+    serial, state = pending.find(name, int(run.clocks[row]))
+    if state in ("open", "settled"):
+        run.effects.count(counters.REPEATED)
+        asked[row] = False
+        if state == "open" and run.labelled[row]:
+            pending.settle(serial)
+    elif wanted[row]:
+        pending.keep(_columns(run, np.array([row]), asked))
+
+
+def _columns(run: InstancesRun, rows: Ints64, asked: Mask) -> Kept:
+    names: list[Name] = [run.names[row] for row in rows.tolist()]
+    return Kept(
+        names,
+        run.model[rows].astype(np.int32),
+        run.features_of(rows),
+        run.width[rows],
+        run.replies.prediction[rows],
+        asked[rows],
+        run.clocks[rows],
+    )

@@ -1,0 +1,202 @@
+"""Labels: each finds its instance, and has one outcome.
+
+    own features, or those of the pending instance ──> one learn call, in the order of the labels
+    no instance yet ──> held back (early)      instance given up ──> late      had its label ──> duplicate
+
+A late label is learned through the tree of its arrival; evaluation and drift detector judge the prediction
+that was given when the instance was answered [D58].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from core.errors import RowError
+from streamapp.task import counters
+from streamapp.task.class_codes import ClassCodes, RefusedClassError
+from streamapp.task.creation import comes_into_being
+from streamapp.task.early_labels import HeldLabel
+from streamapp.task.effects import Effects, Origin
+from streamapp.task.event_time import RunTime
+from streamapp.task.happenings import Happenings
+from streamapp.task.model_store import NO_MODEL
+from streamapp.task.own_features import OwnFeatures
+from streamapp.task.partition_state import PartitionState
+from streamapp.task.pending import Kept, Name
+from streamapp.task.record_error import RecordError
+from streamapp.task.refusals import Refusals
+from topics.errors import Reason
+from topics.records import Floats, Ints64, Labels, RawRecords
+
+NOT_KEPT = -1  # serial of an instance that is not pending
+
+
+class _Lesson(NamedTuple):
+    """A label to learn."""
+
+    row: int
+    slot: int
+    serial: int  # of the pending instance whose features it takes; NOT_KEPT: it has its own
+    code: int
+    predicted: int  # class code answered, -1: not known
+    requested: bool
+
+
+class LabelsRun:
+    """One run of labels on its way through the task."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Labels, time: RunTime, effects: Effects
+    ) -> None:
+        self.state, self.store = state, state.store
+        self.raw, self.batch, self.effects = raw, batch, effects
+        self.classes = ClassCodes(state.store, batch.label_values)
+        self.clocks: list[int] = time.clocks()[batch.record].tolist() if len(batch) else []
+        self.refusals = Refusals(raw, batch)
+        self.happenings = Happenings(state.store, raw, batch.record, batch.ids)
+        self.own = OwnFeatures(state, batch)
+        self.lessons: list[_Lesson] = []
+        self._learned_now: dict[Name, int] = {}  # rows learned without a pending instance, to be remembered
+
+    def process(self) -> None:
+        """Give every label its outcome, and learn those that can be learned."""
+        batch = self.batch
+        self.own.resolve(self.raw, self.effects)
+        label = batch.label.tolist()
+        keys = [batch.keys[key] for key in batch.key.tolist()]
+        for row, name in enumerate(zip(keys, batch.ids, strict=True)):
+            self.effects.count(self._decline(row, name) if label[row] < 0 else self._label(row, name))
+        self._remember_learned()
+        if self.lessons:
+            self._learn()
+        self.happenings.write(self.effects)
+        self.effects.count(counters.LABELS_DEAD, sum(len(each.rows) or 1 for each in batch.malformed))
+        self.effects.dead_letters += self.refusals.dead_letters()
+
+    # -- one label ------------------------------------------------------------------------------------------
+
+    def _decline(self, row: int, name: Name) -> str:
+        serial, state = self.state.pending.find(name, self.clocks[row])
+        if state == "settled" or self._learned_before(row, name):
+            return counters.DUPLICATE
+        if state == "open":
+            self.state.pending.settle(serial)
+        return counters.DECLINED
+
+    def _label(self, row: int, name: Name) -> str:
+        """Decide the outcome of a label."""
+        slot, own = self.store.slot(name[0]), row in self.own.rows
+        if row in self.own.flaws:
+            return self._refuse(row, *self.own.flaws[row])
+        if slot == NO_MODEL and not comes_into_being(self.state, name[0]):
+            return self._refuse(
+                row, Reason.UNKNOWN_MODEL, f"model {name[0]!r} is unknown; create it by a control"
+            )
+        clock = self.clocks[row]
+        serial, state = self.state.pending.find(name, clock)
+        early = self.state.early.find(name, clock) is not None
+        if state == "settled" or early or self._learned_before(row, name):
+            return counters.DUPLICATE
+        if slot != NO_MODEL and self.store.frozen[slot]:
+            return counters.LABELS_FROZEN
+        if state == "open" or own:
+            return self._accept(row, name, slot, serial, state == "expired")
+        return counters.LATE if state == "expired" else self._hold(row, name)
+
+    def _learned_before(self, row: int, name: Name) -> bool:
+        """Return whether an earlier label of this run brought its features, and is still remembered."""
+        earlier = self._learned_now.get(name)
+        return earlier is not None and self.clocks[row] - self.clocks[earlier] <= self.state.pending.memory_ms
+
+    def _accept(self, row: int, name: Name, slot: int, serial: int, late: bool) -> str:
+        """Learn a label, if its class is admitted."""
+        pending = self.state.pending
+        try:
+            code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
+        except RefusedClassError as error:
+            return self._refuse(row, error.reason, error.detail)
+        predicted, requested = pending.answered(serial) if serial >= 0 else (-1, False)
+        # A late one that is still remembered has given up its features.
+        features = NOT_KEPT if late else serial
+        self.lessons.append(_Lesson(row, slot, features, code, predicted, requested))
+        if late:
+            pending.expire(self.clocks[row])
+        if serial >= 0:
+            pending.settle(serial)
+        else:
+            if name in self._learned_now:  # so long ago that it was forgotten
+                self._remember_learned()
+            self._learned_now[name] = row
+            if not pending.has_room(len(self._learned_now)):
+                self._remember_learned()
+        return counters.LATE_LEARNED if late else counters.LEARNED
+
+    def _hold(self, row: int, name: Name) -> str:
+        record = int(self.batch.record[row])
+        origin = Origin.of(self.raw, record)
+        rows_of_record = int(np.searchsorted(self.batch.record, record, "right")) - int(
+            np.searchsorted(self.batch.record, record)
+        )
+        block_row = int(self.batch.row[row]) if rows_of_record > 1 else None
+        label = self.classes.names[self.batch.label[row]]
+        weight = float(self.batch.weight[row])
+        size = len(origin.value or b"") // rows_of_record
+        self.state.early.hold(name, HeldLabel(label, weight, self.clocks[row], origin, block_row, size))
+        return counters.EARLY
+
+    def _refuse(self, row: int, reason: Reason, detail: str) -> str:
+        self.refusals.add(row, reason, detail)
+        return counters.LABELS_DEAD
+
+    # -- all labels -----------------------------------------------------------------------------------------
+
+    def _remember_learned(self) -> None:
+        """Remember the instances that came with their labels, so that a second label is a duplicate."""
+        rows = list(self._learned_now.values())
+        if not rows:
+            return
+        n, names = len(rows), list(self._learned_now)
+        slots = np.array([self.store.slot(key) for key, _ in names], dtype=np.int32)
+        width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+        born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
+        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, np.zeros(n, dtype=np.bool_), born)
+        self.state.pending.keep(kept, settled=True)
+        self._learned_now.clear()
+
+    def _learn(self) -> None:
+        """Learn the lessons in one call."""
+        store = self.store
+        rows, slots, serials, codes, predicted, requested = zip(*self.lessons, strict=True)
+        row, model = np.array(rows, dtype=np.int64), np.array(slots, dtype=np.int64)
+        code = np.array(codes, dtype=np.int32)
+        own = np.array(serials, dtype=np.int64) < 0
+        self.effects.count(counters.VALUES_IGNORED, self.own.grow_values(set(row[own].tolist())))
+        if self.state.undoable:
+            store.preserve({*slots, *store.grown})
+        store.adopt_grown()
+        x = self._features(row, np.array(serials, dtype=np.int64), int(store.width[model].max()))
+        judged = (np.array(predicted, dtype=np.int32), np.array(requested, dtype=np.bool_))
+        try:
+            events = store.table.learn(model, x, code, self.batch.weight[row], *judged)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
+        np.maximum.at(store.known_classes, model, code + 1)
+
+        def version(at: int) -> int:
+            labels = store.model(slots[at]).summary().labels
+            return labels - int(np.count_nonzero(model[at:] == model[at]))
+
+        self.happenings.add(events, row, version)
+
+    def _features(self, row: Ints64, serials: Ints64, width: int) -> Floats:
+        """Return float64[m, width]: the features of each lesson."""
+        x = np.full((len(row), width), np.nan)
+        kept = serials >= 0
+        if kept.any():
+            x[kept] = self.state.pending.features(serials[kept], width)
+        if not kept.all():
+            own = self.own.x[row[~kept]]
+            x[~kept, : own.shape[1]] = own[:, :width]
+        return x

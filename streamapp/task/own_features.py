@@ -1,0 +1,68 @@
+"""Features that labels bring along: such a label needs no pending instance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamapp.task.creation import RefusedModelError, make_model
+from streamapp.task.effects import Effects
+from streamapp.task.ignored import note_ignored
+from streamapp.task.model_store import NO_MODEL
+from streamapp.task.partition_state import PartitionState
+from streamapp.task.placement import Placed
+from topics.errors import Reason
+from topics.records import Floats, Ints64, Labels, RawRecords
+
+
+class OwnFeatures:
+    """The features among the labels of one run, in the columns of their models.
+
+    They teach new values, but no new features: those come with instances. A label with features makes the
+    model of its key if there is none, as an instance would.
+    """
+
+    def __init__(self, state: PartitionState, batch: Labels) -> None:
+        self._state = state
+        self._batch = batch
+        self._model: Ints64 = np.full(len(batch), NO_MODEL, dtype=np.int64)
+        self._placed = Placed(np.zeros((len(batch), 0)))
+        labelled = [group.rows[batch.label[group.rows] >= 0] for group in batch.features]
+        self._labelled: Ints64 = np.sort(np.concatenate(labelled)) if labelled else np.zeros(0, np.int64)
+        self.rows: set[int] = set(self._labelled.tolist())  # labels with features, declined ones left out
+        self.flaws: dict[int, tuple[Reason, str]] = {}  # rows whose features cannot be learned, and why
+
+    @property
+    def x(self) -> Floats:
+        """float64[n, D]; NaN in rows without features."""
+        return self._placed.x
+
+    def resolve(self, raw: RawRecords, effects: Effects) -> None:
+        """Find (or make) the models of the labels with features, and place these in their columns."""
+        if not self.rows:
+            return
+        placement, store, batch = self._state.placement, self._state.store, self._batch
+        for row in self._labelled.tolist():
+            self._model[row] = self._slot(raw, row, effects)
+        parts, wrong = placement.parts(batch.features, self._model)
+        width = int(store.width[self._model[self._model >= 0]].max(initial=0))
+        self._placed = placement.place(parts, len(batch), width)
+        self.flaws |= wrong | self._placed.flaws
+        note_ignored(placement, parts, store, raw, batch.record, effects)
+
+    def grow_values(self, rows: set[int]) -> int:
+        """Give codes to the new values in `rows`; return how many stay without one."""
+        placed = self._placed
+        placed.new_values = [each for each in placed.new_values if each[0] in rows]
+        return self._state.placement.grow_values(placed, self._model)
+
+    def _slot(self, raw: RawRecords, row: int, effects: Effects) -> int:
+        key = self._batch.keys[self._batch.key[row]]
+        slot = self._state.store.slot(key)
+        if slot != NO_MODEL:
+            return slot
+        try:
+            offset = raw.offsets[self._batch.record[row]]
+            return make_model(self._state, key, self._batch.features, row, offset, effects)
+        except RefusedModelError as error:
+            self.flaws[row] = (error.reason, error.detail)
+            return NO_MODEL

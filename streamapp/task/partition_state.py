@@ -1,0 +1,64 @@
+"""All state of one partition: what a snapshot will hold, and what a failed run must not leave changed."""
+
+from __future__ import annotations
+
+from streamapp.task import counters
+from streamapp.task.config import TaskConfig
+from streamapp.task.early_labels import EarlyLabels
+from streamapp.task.effects import Effects
+from streamapp.task.event_time import EventTime
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.model_store import ModelStore
+from streamapp.task.pending import Pending
+from streamapp.task.placement import Placement
+
+
+class PartitionState:
+    """The parts of a task that remember something from run to run."""
+
+    def __init__(self, config: TaskConfig, quota: ModelQuota) -> None:
+        self.config = config
+        self.default_spec = config.default_spec()
+        self.store = ModelStore(quota)
+        self.placement = Placement(self.store)
+        self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
+        self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
+        self.time = EventTime(config.event_time_max_jump_ms)
+        self._time_before = self.time.state()
+        self._given_up_before = self._given_up()
+
+    def forget_due(self, clock: int) -> None:
+        """Forget what waited too long; look-ups have judged it so already."""
+        self.pending.expire(clock)
+        self.early.expire(clock)
+
+    def count_changes(self, effects: Effects) -> None:
+        """Count what the run made the memories of the partition give up."""
+        expired, dropped, given_up, jumps = self._given_up_before
+        effects.count(counters.PENDING_EXPIRED, self.pending.expired - expired)
+        effects.count(counters.PENDING_DROPPED, self.pending.dropped - dropped)
+        effects.count(counters.UNKNOWN, self.early.given_up - given_up)
+        effects.count(counters.TIME_JUMPS, self.time.jumps - jumps)
+
+    @property
+    def undoable(self) -> bool:
+        """Whether models are copied before they change, so that a failed run leaves them as they were."""
+        return self.config.processing_exception_handler == "dead-letter"
+
+    def checkpoint(self) -> None:
+        """Begin a run: what happened before is final."""
+        self.store.checkpoint()
+        self.pending.checkpoint()
+        self.early.checkpoint()
+        self._time_before = self.time.state()
+        self._given_up_before = self._given_up()
+
+    def rollback(self) -> None:
+        """Undo the run; the models themselves only if it is `undoable`."""
+        self.store.rollback()
+        self.pending.rollback()
+        self.early.rollback()
+        self.time.restore(self._time_before)
+
+    def _given_up(self) -> tuple[int, int, int, int]:
+        return self.pending.expired, self.pending.dropped, self.early.given_up, self.time.jumps

@@ -1,0 +1,122 @@
+"""Task: one partition's work, state and unit of hand-over. Runs in, effects out.
+
+Pure: no Faust, no Kafka, no clock. What a task does is a function of the records it is given and their
+order, never of how they are cut into runs; time is that of the records. It runs in one thread.
+
+    task = Task(3, TaskConfig.from_settings(settings))
+    effects = process_carefully(task, Run("instances", raw))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from streamapp.task.answering import InstancesRun
+from streamapp.task.commanding import ControlsRun
+from streamapp.task.config import TaskConfig
+from streamapp.task.effects import Effects
+from streamapp.task.learning import LabelsRun
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.model_store import ModelStore
+from streamapp.task.partition_state import PartitionState
+from streamapp.task.pending import Pending
+from topics.codecs import decode_controls, decode_instances, decode_labels
+from topics.records import Controls, Instances, Labels, RawRecords
+
+Source = Literal["instances", "labels", "controls"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Consecutive records of one input topic of a partition."""
+
+    source: Source
+    raw: RawRecords
+    batch: Instances | Labels | Controls | None = None  # None: the task decodes `raw` itself
+    position: int | None = None  # behind the last record; None: right behind it
+
+
+class Task:
+    """The models of one partition and what belongs to them."""
+
+    def __init__(self, partition: int, config: TaskConfig, quota: ModelQuota | None = None) -> None:
+        """`quota`: the models of the worker, shared by its tasks; None: this task alone may hold them all."""
+        self.partition = partition
+        self.config = config
+        self.next: dict[Source, int] = {}  # position behind what was processed, per input
+        self.counters: Counter[str] = Counter()  # since this task began, replays included
+        self._state = PartitionState(config, quota or ModelQuota(config.models_max_count))
+        self._marked = (dict(self.next), Counter(self.counters))
+
+    @property
+    def models(self) -> ModelStore:
+        """The models, by key."""
+        return self._state.store
+
+    @property
+    def pending(self) -> Pending:
+        """The instances that wait for their labels."""
+        return self._state.pending
+
+    @property
+    def early_labels(self) -> int:
+        """How many labels wait for their instance."""
+        return self._state.early.waiting
+
+    @property
+    def clock(self) -> int | None:
+        """Event time of the partition, ms since the epoch; None before the first record."""
+        return self._state.time.clock
+
+    def process(self, run: Run) -> Effects:
+        """Process a run and return what it leads to.
+
+        An exception is a bug or a plug-in's: state may then be half changed until `rollback`.
+        """
+        self.checkpoint()
+        effects = Effects()
+        raw, batch = run.raw, run.batch
+        if len(raw):
+            time = self._state.time.advance(raw.timestamps)
+            if run.source == "instances":
+                batch = decode_instances(raw, self.config.limits) if batch is None else batch
+                assert isinstance(batch, Instances)
+                InstancesRun(self._state, raw, batch, time, effects).process()
+            elif run.source == "labels":
+                batch = decode_labels(raw, self.config.limits) if batch is None else batch
+                assert isinstance(batch, Labels)
+                LabelsRun(self._state, raw, batch, time, effects).process()
+            else:
+                batch = decode_controls(raw, self.config.limits) if batch is None else batch
+                assert isinstance(batch, Controls)
+                ControlsRun(self._state, raw, batch, time.clocks().tolist(), effects).process()
+            self._state.forget_due(time.last)
+        effects.notices.sort(key=lambda notice: notice.offset)
+        self._state.count_changes(effects)
+        self.counters.update(effects.counts)
+        position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
+        if position is not None:
+            self.next[run.source] = position
+        return effects
+
+    def skip(self, run: Run) -> None:
+        """Note that a run was dealt with otherwise (its record is a dead letter)."""
+        position = run.raw.offsets[-1] + 1 if run.position is None else run.position
+        self.next[run.source] = position
+
+    def checkpoint(self) -> None:
+        """Make everything so far final."""
+        self._state.checkpoint()
+        self._marked = (dict(self.next), Counter(self.counters))
+
+    def rollback(self) -> None:
+        """Go back to the beginning of the last run: models only if the exception handler is `dead-letter`."""
+        self._state.rollback()
+        next_, counted = self._marked
+        self.next, self.counters = dict(next_), Counter(counted)
+
+    def close(self) -> None:
+        """Give back the places of this task's models: the partition left this worker."""
+        self.models.quota.give_back(len(self.models))

@@ -1,0 +1,47 @@
+"""Headers of dead letters: complete, and never larger than the room the topic leaves for them."""
+
+from __future__ import annotations
+
+import json
+
+from streamapp.outputs.dead_letters import MAX_ROWS, dead_letter_headers, rows_text
+from streamapp.task.effects import DeadLetter, Origin
+from topics.definitions import BLOCK_BYTES, DEAD_LETTERS
+from topics.errors import Reason
+
+ORIGIN = Origin("t.instances", 1, 5, 1000, b"k", b"v", [("mine", b"1")])
+
+
+def test_neighbouring_rows_are_written_as_ranges_by_reason() -> None:
+    rows = tuple((row, Reason.WRONG_TYPE) for row in (0, 1, 2, 5, 7, 8)) + ((3, Reason.BAD_WEIGHT),)
+    assert json.loads(rows_text(rows)) == {"wrong-type": "0-2,5,7-8", "bad-weight": "3"}
+
+
+def test_a_list_of_rows_too_long_for_a_header_is_cut_between_two_numbers() -> None:
+    rows = tuple((2 * i, list(Reason)[i % 3]) for i in range(100_000))
+    text = rows_text(rows)
+    assert len(text.encode()) < MAX_ROWS + 200
+    for numbers in json.loads(text).values():
+        assert numbers.endswith(",…")
+        assert all(int(number) % 2 == 0 for number in numbers[:-2].split(","))
+
+
+def test_the_largest_record_with_the_longest_headers_still_fits_the_topic() -> None:
+    letter = DeadLetter(
+        ORIGIN,
+        Reason.BAD_ROWS,
+        "é" * 10**6,
+        rows=tuple((2 * i, Reason.UNKNOWN_CONTENT_TYPE) for i in range(10**5)),
+        stacktrace="x" * 10**6,
+    )
+    size = sum(len(name) + len(value) for name, value in dead_letter_headers(letter))
+    assert DEAD_LETTERS.max_message_bytes is not None
+    assert size + 1024 < DEAD_LETTERS.max_message_bytes - BLOCK_BYTES
+
+
+def test_attempts_of_earlier_lives_count() -> None:
+    headers = [("grove-dlq-attempts", b"2"), ("grove-dlq-attempts", b"3")]
+    letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.NOT_JSON, "x")
+    assert dead_letter_headers(letter)[-1] == ("grove-dlq-attempts", b"4")
+    strange = DeadLetter(ORIGIN._replace(headers=[("grove-dlq-attempts", b"many")]), Reason.NOT_JSON, "x")
+    assert dead_letter_headers(strange)[-1] == ("grove-dlq-attempts", b"1")
