@@ -27,6 +27,7 @@ HYPOTHESIS_SAMPLING: Final = 5
 EXPLORATION: Final = 6
 GENERATOR_RECORD: Final = 16
 GENERATOR_MODEL: Final = 17
+GENERATOR_DRIFT: Final = 18
 
 DRAW_BITS: Final = 20
 """Draws that a record owns, as a power of two: draw j of record i is at ``(i << DRAW_BITS) + j``."""

@@ -112,16 +112,33 @@ def parse_address(address: str) -> tuple[Generator, int | None]:
 
 
 def _pairs(address: str, query: str) -> list[tuple[str, str]]:
-    try:
-        pairs = urllib.parse.parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError as error:
-        msg = f"address={address!r} must have options of the form name=value, joined by '&': {error}"
-        raise ParameterError(msg) from error
+    """Return the options of an address in their order; a value in brackets may hold an address itself."""
+    pairs = []
+    for part in _parts(query) if query else []:
+        name, equals, text = part.partition("=")
+        if not equals or not name:
+            msg = f"address={address!r} must have options of the form name=value, joined by '&', not {part!r}"
+            raise ParameterError(msg)
+        if text.startswith("(") and text.endswith(")"):
+            pairs.append((name, text[1:-1]))
+        else:
+            pairs.append((urllib.parse.unquote_plus(name), urllib.parse.unquote_plus(text)))
     names = [name for name, _ in pairs]
     if len(set(names)) != len(names):
         msg = f"address={address!r} must name every option once"
         raise ParameterError(msg)
     return pairs
+
+
+def _parts(query: str) -> list[str]:
+    """Return a query cut at each '&' that stands outside of brackets."""
+    parts, depth, begun = [], 0, 0
+    for position, letter in enumerate(query):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "&" and depth <= 0:
+            parts.append(query[begun:position])
+            begun = position + 1
+    return [*parts, query[begun:]]
 
 
 def _value(option: str, text: str, wanted: type) -> Any:

@@ -40,6 +40,17 @@ def generate(
     lists the known ones.
 
     \b
+    [bold]Streams[/bold]
+      agrawal      loan applicants, 9 attributes, functions 1 to 4
+      drift        one stream gives way to another: 'drift?before=(sea)&after=(sea?function=3)'
+      led          digits of a seven-segment display, 24 nominal attributes, 10 classes
+      random_tree  uniform attributes, labelled by a random tree
+      rbf          random blobs, any number of attributes and classes
+      sea          two of three attributes against a threshold, functions 1 to 4
+      stagger      size, colour and shape, functions 1 to 3
+      waveform     mixtures of triangles, 21 or 40 attributes, 3 classes
+
+    \b
     [bold]Examples[/bold]
       grove generate sea --seed 1 --n 1000 --rng java
       grove generate led --noise 0.1 --n 100000 --format arff --output led.arff

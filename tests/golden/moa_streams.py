@@ -48,4 +48,55 @@ STREAMS = [
         0xB731BE34,
         0xDEB6C45B,
     ),
+    ("generators.STAGGERGenerator -f 2", "stagger", {"function": 2}, 0xD4D63E6D, 0xCBCEA434),
+    (
+        "generators.STAGGERGenerator -f 1 -b -i 3",
+        "stagger",
+        {"balanced": True, "seed": 3},
+        0x6F7A9784,
+        0x3D635B4D,
+    ),
+    ("generators.WaveformGenerator", "waveform", {}, 0x005564B8, 0x285C6573),
+    (
+        "generators.WaveformGenerator -n -i 8",
+        "waveform",
+        {"irrelevant": True, "seed": 8},
+        0xF604E72E,
+        0x95102DC9,
+    ),
+    ("generators.RandomTreeGenerator", "random_tree", {}, 0xE3ADC9B4, 0xAAA29823),
+    (
+        "generators.RandomTreeGenerator -c 25 -o 20 -u 20 -r 4 -i 5 -d 6 -l 2 -f 0.3",
+        "random_tree",
+        {
+            "classes": 25,
+            "nominal": 20,
+            "numeric": 20,
+            "model_seed": 4,
+            "seed": 5,
+            "depth": 6,
+            "first_leaf_level": 2,
+            "leaf_share": 0.3,
+        },
+        0x069656E7,
+        0xF0A07D95,
+    ),
+    ("generators.LEDGeneratorDrift -d 5", "led", {"drift": 5}, 0x337C0873, 0xB7A2C748),
+    (
+        "ConceptDriftStream -s (generators.LEDGeneratorDrift -d 1) -d (ConceptDriftStream"
+        " -s (generators.LEDGeneratorDrift -d 3) -d (ConceptDriftStream"
+        " -s (generators.LEDGeneratorDrift -d 5) -d (generators.LEDGeneratorDrift -d 7)"
+        " -w 500 -p 2500) -w 500 -p 2500) -w 500 -p 2500 -r 6",
+        "drift",
+        {
+            "before": "led?drift=1",
+            "after": "drift?width=500&position=2500&before=(led?drift=3)&after="
+            "(drift?width=500&position=2500&before=(led?drift=5)&after=(led?drift=7))",
+            "position": 2500,
+            "width": 500,
+            "seed": 6,
+        },
+        0x0628EB19,
+        0x649C18BB,
+    ),
 ]

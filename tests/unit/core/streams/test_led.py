@@ -43,3 +43,28 @@ def test_the_other_bits_are_fair_and_independent(flavour):
     assert np.all(np.abs(x[:, 7:].mean(axis=0) - 0.5) < 4.5 * np.sqrt(0.25 / n))
     together = np.corrcoef(np.column_stack([x[:, 7:], y]).T) - np.eye(18)
     assert np.abs(together).max() < 5.0 / np.sqrt(n)
+
+
+@pytest.mark.parametrize(
+    ("drift", "records"),
+    [
+        (1, ["110111011001011111001000", "011011010101011010011011"]),
+        (3, ["110111011001011111001000", "001011011101011010011011"]),
+        (7, ["110010111011101111001000", "001010111101101010011011"]),
+    ],
+)
+def test_the_first_records_of_java_with_places_swapped(drift, records):
+    x, y = open_generator("led", rng="java", drift=drift).take(2)
+    assert ["".join(str(int(bit)) for bit in record) for record in x] == records
+    assert y.tolist() == [5, 9]
+
+
+@pytest.mark.parametrize("flavour", ["counter", "java"])
+@pytest.mark.parametrize("drift", [1, 4, 7])
+def test_drift_swaps_places_and_nothing_else(flavour, drift):
+    x, y = open_generator("led", rng=flavour).take(200)
+    moved_x, moved_y = open_generator("led", rng=flavour, drift=drift).take(200)
+    swapped = np.arange(24)
+    swapped[:drift], swapped[7 : 7 + drift] = np.arange(7, 7 + drift), np.arange(drift)
+    assert np.array_equal(moved_x, x[:, swapped])
+    assert np.array_equal(moved_y, y)

@@ -5,9 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core import registry
 from core.features import Attribute, Schema
 from core.streams import parse_address
 from streamapp.cli import writers
+from streamapp.cli.generate import generate
+from streamapp.cli.help import help_of
 from streamapp.cli.main import main
 from topics.readers import open_dataset
 
@@ -74,3 +77,9 @@ def test_names_and_values_that_need_quotes() -> None:
         "'say \"hi\"',?,'ye s'\n",
         "?,2.0,'ye s'\n",
     ]
+
+
+def test_help_lists_every_generator() -> None:
+    text = help_of(generate)
+    listed = [line.split()[0] for line in text.split("[bold]Examples")[0].splitlines() if line[:2] == "  "]
+    assert tuple(listed) == registry.names("streams")

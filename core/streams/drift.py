@@ -1,0 +1,129 @@
+"""Concept drift (Bifet et al. 2009): one stream gives way to another along a sigmoid."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core import rng
+from core.errors import ParameterError
+from core.features import Schema
+from core.jit import kernel
+from core.plugin import number
+from core.streams import _java
+from core.streams.base import SCHEME, Generator, Writer, parse_address
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Generator):
+    """Record c = 1, 2, … is the next of ``after`` with probability 1 / (1 + exp(-4 (c - position) / width)).
+
+    Otherwise it is the next of ``before``: each stream goes on where it stopped. Both are generators, or
+    their addresses in brackets, and may be drifts themselves, which count only their own records:
+    ``gen:drift?before=(led)&after=(drift?before=(led?drift=3)&after=(led?drift=5)&position=9000)``. They
+    take the flavour ``rng`` of the drift, and keep their seeds.
+    """
+
+    before: Any = "sea"
+    after: Any = "sea?function=3"
+    position: float = number(100_000.0, at_least=0.0)
+    width: float = number(1000.0, above=0.0)
+
+    def __post_init__(self) -> None:
+        """Open the two streams and compare what their records look like."""
+        Generator.__post_init__(self)
+        for which in ("before", "after"):
+            object.__setattr__(self, which, _opened(which, getattr(self, which), self.rng))
+        if self.before.schema != self.after.schema:
+            msg = f"after={self.after.name} must have the attributes and classes of before={self.before.name}"
+            raise ParameterError(msg)
+
+    @property
+    def schema(self) -> Schema:
+        """Attributes and classes of both streams."""
+        schema: Schema = self.before.schema
+        return schema
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name and options, those of the two streams within."""
+        body = Generator.to_dict(self)
+        return body | {which: body[which].to_dict() for which in ("before", "after")}
+
+    def writer(self) -> Writer:
+        """Return the function that makes records."""
+        return _Writer(self)
+
+
+class _Writer:
+    """Tosses the coins of a batch, and fills it with as many records of each stream."""
+
+    def __init__(self, drift: Plugin) -> None:
+        self._drift = drift
+        self._streams = (drift.before, drift.after)
+        self._writers = (drift.before.writer(), drift.after.writer())
+        self._random = _java.seeded(drift.seed)
+        self._key = rng.stream_key(drift.seed, rng.GENERATOR_DRIFT)
+        self._position = self._taken = 0
+
+    def __call__(self, first: int, x: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> None:
+        """Fill x float64[m, d] and y int32[m] with the records from ``first`` on."""
+        if first != self._position:
+            self._seek(first)
+        coins = self._toss(first, len(y))
+        later = int(np.count_nonzero(coins))
+        for side, taken, n in ((0, first - self._taken, len(y) - later), (1, self._taken, later)):
+            if n:
+                some_x, some_y = np.empty((n, x.shape[1])), np.empty(n, np.int32)
+                self._writers[side](taken, some_x, some_y)
+                x[coins == side], y[coins == side] = some_x, some_y
+        self._position, self._taken = first + len(y), self._taken + later
+
+    def _toss(self, first: int, n: int) -> npt.NDArray[np.int8]:
+        """Return for each of n records from ``first`` on which stream it is taken from."""
+        coins = np.empty(n, np.int8)
+        how = (self._drift.position, self._drift.width)
+        if self._drift.rng == "java":
+            _draw(self._random, *how, first, coins)
+        else:
+            _count(self._key, *how, first, coins)
+        return coins
+
+    def _seek(self, first: int) -> None:
+        """Go to a record by counting the coins before it: without making records, they are cheap."""
+        self._taken = int(np.count_nonzero(self._toss(0, first)))
+
+
+def _opened(which: str, given: Any, flavour: str) -> Generator:
+    """Return a generator that is given as such or by its address, in a flavour."""
+    if isinstance(given, Generator):
+        return dataclasses.replace(given, rng=flavour)
+    if not isinstance(given, str):
+        msg = f"{which}={given!r} must be a generator or its address, for example sea?function=2"
+        raise ParameterError(msg)
+    generator, n = parse_address(given if given.startswith(SCHEME) else SCHEME + given)
+    if n is not None:
+        msg = f"{which}={given!r} must be without end; leave out n={n}"
+        raise ParameterError(msg)
+    return dataclasses.replace(generator, rng=flavour)
+
+
+@kernel("void(uint64, float64, float64, int64, int8[::1])")
+def _count(key: Any, position: float, width: float, first: int, coins: npt.NDArray[np.int8]) -> None:
+    """Fill coins int8[m] in the counter flavour: draw 0 of each record."""
+    for row in range(coins.size):
+        chance = 1.0 / (1.0 + np.exp(-4.0 * (first + row + 1 - position) / width))
+        coins[row] = 1 if rng.uniform(key, (first + row) << rng.DRAW_BITS) <= chance else 0
+
+
+@kernel("void(int64[::1], float64, float64, int64, int8[::1])")
+def _draw(
+    random: npt.NDArray[np.int64], position: float, width: float, first: int, coins: npt.NDArray[np.int8]
+) -> None:
+    """Fill coins int8[m] with MOA's draws."""
+    for row in range(coins.size):
+        chance = 1.0 / (1.0 + np.exp(-4.0 * (first + row + 1 - position) / width))
+        coins[row] = 1 if _java.double(random) <= chance else 0
