@@ -41,7 +41,7 @@ def test_the_share_of_the_second_stream_is_the_sigmoid(flavour):
     for seed in range(runs):
         drift = Plugin(
             rng=flavour,
-            seed=seed + 1,
+            seed=1 + seed * 10**12,
             before=one_of(0, flavour),
             after=one_of(1, flavour),
             position=200,
