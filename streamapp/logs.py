@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Literal, TextIO
 
+from streamapp.errors import StreamappError
+from topics.errors import TopicsError
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -21,6 +24,7 @@ def configure_logs(
     handler = logging.StreamHandler(stream)
     as_json = form == "json" or (form == "auto" and not stream.isatty())
     handler.setFormatter(JsonLines(worker) if as_json else TextLines(worker))
+    handler.addFilter(_without_needless_traceback)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
@@ -31,6 +35,14 @@ def configure_logs(
         ("numba", "WARNING"),
     ):
         logging.getLogger(name).setLevel(max(logging.getLevelName(floor), root.level))
+
+
+def _without_needless_traceback(record: logging.LogRecord) -> bool:
+    """Take the traceback off an error whose text says it all: those are meant for operators."""
+    said = (record.exc_info or (None, None))[1], *(record.args if isinstance(record.args, tuple) else ())
+    if any(isinstance(each, (StreamappError, TopicsError)) for each in said):
+        record.exc_info = record.exc_text = None
+    return True
 
 
 class TextLines(logging.Formatter):

@@ -13,7 +13,7 @@ from types import FrameType
 import faust
 
 from streamapp.app import create_app
-from streamapp.errors import SettingsError
+from streamapp.errors import SettingsError, StreamappError
 from streamapp.gauges import task_gauges
 from streamapp.health import Health
 from streamapp.logs import configure_logs
@@ -27,6 +27,7 @@ from streamapp.warming import warm_kernels
 from topics import admin
 from topics.cluster import Cluster
 from topics.definitions import TopicNames
+from topics.errors import TopicsError
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +62,14 @@ def run_worker(settings: Settings) -> int:
 
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
+    """Run the app until it ends; return the exit code. Raises what ended it if an operator can mend that."""
     worker = Worker(app, loop=loop, health=health)
     beating = loop.create_task(health.keep_beating())
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
+        if isinstance(worker.crash_reason, (StreamappError, TopicsError)):
+            raise worker.crash_reason from None
         return int(end.code or 0)
     finally:
         beating.cancel()

@@ -37,6 +37,9 @@ DEFAULTS: Mapping[str, Any] = {
 _REMEDIES = {
     KafkaError.INVALID_RECORD: "; its timestamp may be too far from now (message.timestamp.after.max.ms)",
     KafkaError.MSG_SIZE_TOO_LARGE: "; raise max.message.bytes of the topic, or send fewer rows a block",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "; create the topic with 'grove topics create'",
+    KafkaError._UNKNOWN_TOPIC: "; create the topic with 'grove topics create'",  # noqa: SLF001
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "; grant Write and Describe on the topic to this client",
 }
 
 FLUSH_STEP_S = 0.5

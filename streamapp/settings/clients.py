@@ -19,6 +19,7 @@ _FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
     "compression.type": ("producer_compression_type", str),
     "fetch.max.bytes": ("consumer_max_fetch_size", int),
     "check.crcs": ("broker_check_crcs", bool),
+    "metadata.max.age.ms": ("consumer_metadata_max_age_ms", int),
 }
 
 

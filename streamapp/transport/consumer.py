@@ -164,6 +164,8 @@ class Consumer(driver.Consumer):
         self.manager.assigned(partitions)
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()
+        if missing and self._thread.sources.suspects:
+            return  # gone from the broker: the watch ends the worker, or they come back with a rebalance
         if missing:  # the assignor moves topics of equal partition counts together
             message = f"topics are not co-partitioned: {sorted(missing)} went to another worker"
             raise RuntimeError(message)
@@ -232,6 +234,15 @@ class Consumer(driver.Consumer):
         self._stop_going_live()
         if self._delivery is not None:
             self._delivery.finish()
+
+    def end(self, error: BaseException) -> None:
+        """End the worker because of `error`."""
+        self.add_future(self.crash(error))
+
+    async def crash(self, reason: BaseException) -> None:
+        """End the worker, once: what else fails then follows from it."""
+        if not self._crashed.is_set():
+            await super().crash(reason)
 
     def drop(self, partition: int) -> None:
         """Stop fetching one partition."""

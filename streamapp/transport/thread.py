@@ -33,6 +33,7 @@ from faust.types import TP
 from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
+from streamapp.transport.sources import LOOK_AGAIN, SourceTopicError, SourceWatch
 
 # While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
 # so that the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker
@@ -86,17 +87,31 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
     _interrupted = False
     _flowing = False  # records were fetched lately, or wait to be handed out
+    sources: SourceWatch
 
     async def on_start(self) -> None:
         await super().on_start()
-        fetcher = self._ensure_consumer()._fetcher
+        consumer = self._ensure_consumer()
+        fetcher = consumer._fetcher
+        self.sources = SourceWatch(
+            cast(App, self.app).wiring.topics, consumer._client.force_metadata_update, self._report
+        )
+        consumer._client.cluster.add_listener(self.sources.look)
         # A partition whose records wait for their turn must not keep others of its broker from being fetched.
         fetcher._prefetch_backoff = 0.0
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         self._adapt_waits(fetcher)
 
+    def _report(self, error: SourceTopicError) -> None:
+        self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
+
+    def _stopped_set(self) -> None:
+        if not self.thread_loop.is_closed():  # a crash ends the thread before anybody stops it
+            super()._stopped_set()
+
     async def on_thread_stop(self) -> None:
+        self.sources.close()
         try:
             await super().on_thread_stop()
         except asyncio.CancelledError:
@@ -112,7 +127,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         def plan_with_waits(assignment: Any) -> Any:
             waits = flow if self._flowing or fetcher._records else idle
             fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes, fetcher._fetcher_timeout = waits
-            return plan(assignment)
+            fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
+            if invalid_metadata and self.sources.suspects:
+                # For a topic that is gone aiokafka would ask thousands of times a second; the watch asks.
+                invalid_metadata, timeout = False, max(timeout, LOOK_AGAIN)
+            return fetches, resets, timeout, invalid_metadata, resumed
 
         fetcher._get_actions_per_node = plan_with_waits
 
@@ -266,6 +285,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             except KafkaError as error:
                 if not error.retriable:
                     raise
+                self.sources.check()  # offsets of a topic that is gone cannot be committed
                 await asyncio.sleep(coordinator._retry_backoff_ms / 1000)
 
     async def rejoin(self) -> None:

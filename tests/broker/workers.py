@@ -108,6 +108,11 @@ class Installation:
         for done in client.create_partitions([NewPartitions(topic, partitions)]).values():
             done.result(10)
 
+    def delete(self, *topics: str) -> None:
+        client = AdminClient({"bootstrap.servers": self.servers})
+        for done in client.delete_topics(list(topics), operation_timeout=10).values():
+            done.result(20)
+
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         client = AdminClient({"bootstrap.servers": self.servers})
         for done in client.delete_records([TopicPartition(topic, partition, offset)]).values():

@@ -1,0 +1,105 @@
+"""Whether the source topics still are what the worker began with.
+
+A topic that is gone cannot be consumed, and one that has more partitions spreads the records of a model over
+several tasks. Kafka Streams shuts down then, and so do we: to go on with what is left would look healthy and
+answer nobody. A topic that a broker does not know for a moment (its metadata may lag) is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from streamapp.errors import StreamappError
+
+PATIENCE: Final = 5.0  # seconds a topic may be missing
+LOOK_AGAIN: Final = 0.25  # seconds between looks at one that is
+
+
+class SourceTopicError(StreamappError):
+    """A source topic was deleted, is forbidden, or has another number of partitions than before."""
+
+
+class SourceWatch:
+    """Listens to aiokafka's metadata, in the loop of the consumer's thread."""
+
+    def __init__(
+        self, topics: Iterable[str], refresh: Callable[[], Any], report: Callable[[SourceTopicError], None]
+    ) -> None:
+        """`refresh` asks the broker for metadata; `report` is told once what is wrong for good."""
+        self._topics = tuple(topics)
+        self._refresh = refresh
+        self._report = report
+        self._began: dict[str, int] = {}  # partitions of each topic when it was first seen
+        self._missing: dict[str, str] = {}  # topic -> what became of it, as far as is known
+        self._waiting: asyncio.Task[None] | None = None
+        self._error: SourceTopicError | None = None
+
+    @property
+    def suspects(self) -> bool:
+        """Whether a topic is missing, for the moment or for good."""
+        return bool(self._missing) or self._error is not None
+
+    def check(self) -> None:
+        """Raise what is wrong for good."""
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Stop waiting."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def look(self, cluster: Any) -> None:
+        """Compare aiokafka's fresh metadata with what it was."""
+        counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in self._topics}
+        for topic, n in counts.items():
+            if n:
+                self._began.setdefault(topic, n)
+        changed = {t: n for t, n in counts.items() if n and n != self._began[t]}
+        forbidden = cluster.unauthorized_topics
+        self._missing = {
+            topic: "must be readable: this client has lost its rights"
+            if topic in forbidden
+            else "was deleted"
+            for topic in self._began
+            if not counts[topic]
+        }
+        if changed:
+            self._fail(_changed(changed, self._began))
+        elif self._missing and self._waiting is None and self._error is None:
+            self._waiting = asyncio.ensure_future(self._wait())
+
+    async def _wait(self) -> None:
+        """Look again until the topics are back, or long enough."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + PATIENCE
+        while self._missing and loop.time() < deadline:
+            await asyncio.sleep(LOOK_AGAIN)
+            await self._refresh()
+        self._waiting = None
+        if self._missing:
+            self._fail(_missing(self._missing))
+
+    def _fail(self, message: str) -> None:
+        if self._error is None:
+            self._error = SourceTopicError(message)
+            self._report(self._error)
+
+
+def _missing(topics: dict[str, str]) -> str:
+    what = "; ".join(f"topic {topic!r} {fate}" for topic, fate in sorted(topics.items()))
+    return (
+        f"{what}. A worker does not go on without a source: create the topics with 'grove topics create' (or "
+        "grant Describe and Read), then start the workers again; models learn anew from what the topics hold"
+    )
+
+
+def _changed(topics: dict[str, int], before: dict[str, int]) -> str:
+    what = "; ".join(f"topic {t!r} has {n} partitions, it had {before[t]}" for t, n in sorted(topics.items()))
+    return (
+        f"{what}. A key's records are now in another partition than its model: give all topics of the group "
+        "'learning' the same count ('grove topics check' shows them), then start the workers again"
+    )

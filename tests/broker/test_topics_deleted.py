@@ -1,0 +1,100 @@
+"""Topics that are deleted or grow under running workers: one clear error and an end, instead of spinning."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.broker.workers import Installation, WorkerProcess, wait_until
+from tests.conftest import Broker
+
+pytestmark = pytest.mark.broker
+
+GROVE = "streamapp worker"  # the real one
+
+
+def cpu_seconds(worker: WorkerProcess) -> float:
+    """What a process has computed up to now."""
+    fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("source", ["instances", "labels", "controls"])
+def test_a_deleted_source_topic_ends_the_worker_with_its_name(
+    broker: Broker, tmp_path: Path, source: str
+) -> None:
+    place = Installation(broker.bootstrap_servers, "deleted.", 2, tmp_path, module=GROVE)
+    topic = getattr(place.names, source)
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.delete(topic)
+        assert worker.wait(60) == 1, worker.log
+    assert f"grove: topic '{topic}' was deleted" in worker.log
+    assert "grove topics create" in worker.log
+    assert "Traceback" not in worker.log
+
+
+def test_all_source_topics_deleted_under_load_end_both_workers_without_spinning(
+    broker: Broker, tmp_path: Path
+) -> None:
+    place = Installation(broker.bootstrap_servers, "gone.", 2, tmp_path)
+    producer, done = place.producer(), threading.Event()
+
+    def produce() -> None:
+        while not done.wait(0.001):
+            producer.produce(place.names.instances, b"x", b"key", 0)
+            producer.poll(0)
+
+    with place.worker("w-1") as first, place.worker("w-2") as second:
+        workers = (first, second)
+        for worker in workers:
+            worker.wait_until_ready()
+        load = threading.Thread(target=produce)
+        load.start()
+        try:
+            wait_until(lambda: sum(w.metric("grove_commit_seconds_count") for w in workers) > 1, 20, str)
+            place.delete(place.names.instances, place.names.labels, place.names.controls)
+            wait_until(lambda: "not found in cluster metadata" in first.log + second.log, 20, str)
+        finally:
+            done.set()
+            load.join()
+        began = [cpu_seconds(worker) for worker in workers]
+        spent = dict(zip(workers, began, strict=True))
+        wait_until(lambda: all(has_ended(worker, spent) for worker in workers), 60, str, every=0.01)
+        assert [worker.code for worker in workers] == [1, 1]
+    for worker, before in zip(workers, began, strict=True):
+        assert f"topic '{place.names.instances}' was deleted" in worker.log
+        assert spent[worker] - before < 2.0, "waiting for the topics to come back costs next to nothing"
+
+
+def has_ended(worker: WorkerProcess, spent: dict[WorkerProcess, float]) -> bool:
+    """Note what a worker has computed while it runs."""
+    if worker.code is None:
+        spent[worker] = cpu_seconds(worker)
+        return False
+    return True
+
+
+def test_a_source_topic_that_grows_ends_the_worker(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "grown.", 2, tmp_path, module=GROVE)
+    settings = {"GROVE_KAFKA_METADATA_MAX_AGE_MS": "1000"}
+    with place.worker("w", **settings) as worker:
+        worker.wait_until_ready()
+        place.grow(place.names.instances, 4)
+        assert worker.wait(60) == 1, worker.log
+    assert f"grove: topic '{place.names.instances}' has 4 partitions, it had 2" in worker.log
+
+
+def test_a_deleted_output_topic_ends_the_worker_with_its_name(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "mute.", 2, tmp_path, module=GROVE)
+    producer = place.producer()
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.delete(place.names.predictions)
+        for i in range(10):
+            producer.produce(place.names.instances, b'{"features":{"a":1}}', b"key-%d" % i, i % 2)
+        assert producer.flush(10) == 0
+        assert worker.wait(90) == 1, worker.log
+    assert place.names.predictions in worker.log
+    assert place.lag() == 10, "nothing is committed past what could not be answered"
