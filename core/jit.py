@@ -2,7 +2,7 @@
 
 - ``kernel`` compiles a function. With a signature it is an *entry kernel*: called from Python, cached on
   disk, compiled by ``warm()``. Without one it is an inner function that entry kernels take in; it is compiled
-  where it is used and has no cache file of its own.
+  where it is used and has no cache file of its own. ``called`` is the same for what is too big for that.
 - numba's cache does not notice an edit in a callee's file. Hence the cache directory carries the hash of all
   sources that a kernel can reach, of numba, numpy and the processor's name.
 - ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no
@@ -113,6 +113,12 @@ def kernel(function: Any, /) -> Any:
         return _Entry(entry, signature)
 
     return decorate
+
+
+def called(function: F) -> F:
+    """Compile an inner function that others call instead of taking it in: a big one on a rare path."""
+    compiled: F = numba.njit(nogil=True, error_model="numpy")(function)
+    return compiled
 
 
 def _silent(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,12 +1,17 @@
 """What a change of the drift detector's level does to the trees (ALGORITHMS section 10).
 
-A warning starts a background tree, which learns beside the main tree while the warning lasts. A drift puts
-it in the main tree's place. Back in control it is of no use: it is dropped, so that a drift without a
-warning begins with a new tree [D24]. MOA keeps it until the next warning, and such a drift puts a stale
-tree in place.
+``reaction: rebuild``: a warning starts a background tree, which learns beside the main tree while the warning
+lasts. A drift puts it in the main tree's place. Back in control it is of no use: it is dropped, so that a
+drift without a warning begins with a new tree [D24]. MOA keeps it until the next warning, and such a drift
+puts a stale tree in place.
+
+``reaction: reset``: a drift puts a new tree in the main tree's place. ``reaction: alert``: nothing is done.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
 
 from core import arena
 from core.arena import Block
@@ -18,25 +23,8 @@ from core.tree import layout as at
 
 def react(model: Model, row: int, index: int) -> Drift:
     """Act on the level that the model's detector has come to, and say what was done."""
-    ints = model.ints
-    level = int(ints[at.MODEL_LEVEL])
-    main, *background = arena.blocks(ints)
-    moa = bool(model.plan.ints[at.PLAN_MOA])
-    action: Action = "none"
-    if level == DRIFT:
-        ints[at.MODEL_REBUILDS] += 1
-        action = "background tree took over" if background else "new tree"
-        lay_out(model, background or [arena.NEW_TREE])
-    elif level == WARNING:
-        if not background or ints[at.MODEL_BACKGROUND_STALE]:
-            action = "background tree started"
-            lay_out(model, [main, arena.NEW_TREE])
-        model.ints[at.MODEL_BACKGROUND_STALE] = 0
-    elif moa:
-        ints[at.MODEL_BACKGROUND_STALE] = 1
-    elif background:
-        action = "background tree dropped"
-        lay_out(model, [main])
+    level = int(model.ints[at.MODEL_LEVEL])
+    action = REACTIONS[model.spec.drift.reaction](model, level)
     state = int(model.plan.ints[at.PLAN_DETECTOR])
     return Drift(
         row=row,
@@ -46,6 +34,56 @@ def react(model: Model, row: int, index: int) -> Drift:
         error_rate=model.spec.drift.error_rate(model.floats[state:]),
         action=action,
     )
+
+
+def rebuild(model: Model, level: int) -> Action:
+    """Keep a background tree during a warning, and let it take over at a drift."""
+    ints = model.ints
+    main, *background = arena.blocks(ints)
+    if level == DRIFT:
+        ints[at.MODEL_REBUILDS] += 1
+        lay_out(model, background or [arena.NEW_TREE])
+        return "background tree took over" if background else "new tree"
+    if level == WARNING:
+        started = not background or bool(ints[at.MODEL_BACKGROUND_STALE])
+        if started:
+            lay_out(model, [main, arena.NEW_TREE])
+        model.ints[at.MODEL_BACKGROUND_STALE] = 0
+        return "background tree started" if started else "none"
+    if model.plan.ints[at.PLAN_MOA]:
+        ints[at.MODEL_BACKGROUND_STALE] = 1
+        return "none"
+    return drop_background(model)
+
+
+def reset(model: Model, level: int) -> Action:
+    """Begin a new tree at a drift."""
+    if level == DRIFT:
+        model.ints[at.MODEL_REBUILDS] += 1
+        lay_out(model, [arena.NEW_TREE])
+        return "new tree"
+    return drop_background(model)
+
+
+def alert(model: Model, level: int) -> Action:
+    """Leave the tree as it is."""
+    return drop_background(model)
+
+
+def drop_background(model: Model) -> Action:
+    """Remove a background tree; one from the time before another reaction was configured, too."""
+    main, *background = arena.blocks(model.ints)
+    if not background:
+        return "none"
+    lay_out(model, [main])
+    return "background tree dropped"
+
+
+REACTIONS: Final[dict[str, Callable[[Model, int], Action]]] = {
+    "rebuild": rebuild,
+    "reset": reset,
+    "alert": alert,
+}
 
 
 def lay_out(model: Model, trees: list[Block]) -> None:

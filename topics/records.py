@@ -196,7 +196,7 @@ class DriftAlert:
     level: Literal["warning", "drift", "in-control"]
     detector: str
     error_rate: float  # as the detector sees it, 0..1
-    action: str  # what was done, e.g. "rebuild"; "none" when only said
+    action: str  # what was done, e.g. "new tree"; "none" when only said
     node: int | None = None  # None: the whole model
     version: int = 0  # labels learned when it happened
     instance_id: str | None = None  # the instance whose label raised it

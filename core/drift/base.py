@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
-from core.plugin import Parameters
+from core.plugin import Parameters, choice
 
 IN_CONTROL: Final = 0
 WARNING: Final = 1
@@ -22,9 +22,15 @@ class Detector(Parameters):
     The module's kernel ``update(knobs, at, floats, state, error) -> level`` gets the parameters at
     ``knobs[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a
     drift a detector forgets at its next input, so that the alarm can be read.
+
+    ``reaction`` says what a change of level does to the trees (core/rebuild.py): ``rebuild`` trains a
+    background tree from the warning on, which takes over at the drift; ``reset`` begins a new tree at the
+    drift; ``alert`` only says it.
     """
 
     family: ClassVar[str] = "drift"
+
+    reaction: str = choice("rebuild", "rebuild", "reset", "alert")
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core import registry
 from core.events import Drift
 from core.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
@@ -64,6 +65,32 @@ def test_drift_detection_and_rebuilding(drift, compat):
     assert levels.count("drift") == twin.rebuilds == model.summary().rebuilds
     assert twin.rebuilds >= 2
     assert "warning" in levels
+    assert_same_splits(splits_of(events), splits)
+    assert first_difference(ours, predictions) is None
+    assert_same_tree(model, twin.tree)
+    assert_same_evaluation(model, twin)
+
+
+@pytest.mark.parametrize("reaction", ["rebuild", "reset", "alert"])
+@pytest.mark.parametrize("name", [name for name in registry.names("drift") if name != "none"])
+def test_every_detector_with_every_reaction(name, reaction):
+    stream = drifting()
+    spec = {"learner": LEARNER | {"leaf_model": "mc"}, "drift": {"name": name, "reaction": reaction}}
+    twin = twin_of(spec, stream)
+    predictions, _, splits = naive_answers(twin, stream)
+    model, ours, _, events = core_answers(spec, stream)
+    drifts = [event for _, event in events if isinstance(event, Drift)]
+    levels = [event.level for event in drifts]
+    assert "drift" in levels
+    assert twin.rebuilds == model.summary().rebuilds == (0 if reaction == "alert" else levels.count("drift"))
+    actions = {
+        "rebuild": {"background tree took over", "new tree"},
+        "reset": {"new tree"},
+        "alert": {"none"},
+    }[reaction]
+    assert {event.action for event in drifts if event.level == "drift"} <= actions
+    if reaction != "rebuild":
+        assert {event.action for event in drifts if event.level != "drift"} == {"none"}
     assert_same_splits(splits_of(events), splits)
     assert first_difference(ours, predictions) is None
     assert_same_tree(model, twin.tree)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests.naive.criteria import conditional, entropy, gini, has_two_branches
-from tests.naive.ddm import Ddm
+from tests.naive.detectors import Ddm
 from tests.naive.evaluation import Evaluation
 from tests.naive.model import Model
 from tests.naive.observers import Gaussian, Nominal

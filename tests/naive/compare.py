@@ -12,7 +12,7 @@ from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
 from core.spec import Spec
 from core.tree import layout as at
-from tests.naive.ddm import Ddm
+from tests.naive.detectors import DETECTORS
 from tests.naive.model import Model
 from tests.naive.queries import Always, CountBudget, Never, Random, VariableUncertainty
 from tests.naive.tree import Options
@@ -44,12 +44,13 @@ def twin_of(spec, stream):
         "random": lambda: Random(body["seed"]),
         "variable_uncertainty": lambda: VariableUncertainty(query["step"]),
     }
-    parameters = {name: value for name, value in drift.items() if name != "name"}
+    parameters = {name: value for name, value in drift.items() if name not in ("name", "reaction")}
     return Model(
         options,
         query=queries[query["name"]](),
         budget=CountBudget(budget["limit"]),
-        detector=Ddm(**parameters) if drift["name"] == "ddm" else None,
+        detector=DETECTORS[drift["name"]](**parameters),
+        reaction=drift["reaction"],
         window=body["evaluation"]["window"],
     )
 

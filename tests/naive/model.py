@@ -4,14 +4,14 @@ The order of things at a record: count it, predict, decide about asking; with a 
 tell the detector, train the background tree in a warning, change trees at a drift, train the tree.
 """
 
-from tests.naive.ddm import NoDetector
+from tests.naive.detectors import NoDetector
 from tests.naive.evaluation import Evaluation
 from tests.naive.queries import Always, CountBudget
 from tests.naive.tree import HTree
 
 
 class Model:
-    def __init__(self, options, *, query=None, budget=None, detector=None, window=1000):
+    def __init__(self, options, *, query=None, budget=None, detector=None, reaction="rebuild", window=1000):
         self.options = options
         self.tree = HTree(options)
         self.background = HTree(options)
@@ -19,6 +19,7 @@ class Model:
         self.query = query or Always()
         self.budget = budget or CountBudget()
         self.detector = detector or NoDetector()
+        self.reaction = reaction
         self.evaluation = Evaluation(window)
         self.level = "in-control"
         self.t = 0
@@ -62,11 +63,11 @@ class Model:
         if prediction is not None and prediction >= 0:
             self.evaluation.judge(label, prediction)
             self.level = self.detector.update(int(prediction != label))
-            if self.level == "drift":
+            if self.level == "drift" and self.reaction != "alert":
                 self.change_trees()
             elif self.level == "in-control":
                 self.background_is_stale = True
-        if self.level == "warning":
+        if self.level == "warning" and self.reaction == "rebuild":
             if self.background_is_stale:
                 self.background = self.new_tree()
                 self.background_is_stale = False
@@ -76,7 +77,7 @@ class Model:
 
     def change_trees(self):
         """Let the background tree take over; if no warning preceded, a fresh one (MOA: the stale one)."""
-        fresh = self.background_is_stale and not self.options.moa
+        fresh = self.reaction == "reset" or (self.background_is_stale and not self.options.moa)
         self.tree = self.new_tree() if fresh else self.background
         self.background = self.new_tree()
         self.rebuilds += 1

@@ -106,7 +106,10 @@ def specs(draw):
             "name": draw(st.sampled_from(registry.names("budgets"))),
             "limit": draw(st.sampled_from([0.3, 1.0])),
         },
-        "drift": {"name": draw(st.sampled_from(registry.names("drift")))},
+        "drift": {
+            "name": draw(st.sampled_from(registry.names("drift"))),
+            "reaction": draw(st.sampled_from(["rebuild", "reset", "alert"])),
+        },
         "evaluation": {"window": draw(st.sampled_from([5, 64])), "every": draw(st.sampled_from([0, 13]))},
         "seed": draw(st.integers(0, 3)),
     }

@@ -1,0 +1,169 @@
+"""ADWIN: a window that drops its older part when the two parts' means differ (Bifet and Gavaldà 2007).
+
+The window is kept as an exponential histogram (section 3 of the paper, "ADWIN2"): row r holds up to five
+buckets of 2^r inputs each, and the two oldest of six are merged into one of the next row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.drift.base import DRIFT, IN_CONTROL, Detector
+from core.jit import called, kernel
+from core.plugin import count, flag, number
+
+# State: fields, then the rows from the youngest to the oldest
+TICKS: Final = 0  # inputs since the last reset
+WIDTH: Final = 1  # inputs in the window, their sum and squared deviations from their mean
+TOTAL: Final = 2
+SQUARES: Final = 3
+ROWS_USED: Final = 4
+ALARM: Final = 5
+FIELDS: Final = 6
+
+# A row: its number of buckets, then (sum, squared deviations) of each, the oldest first
+BUCKETS: Final = 5
+ROW: Final = 1 + 2 * (BUCKETS + 1)
+ROWS: Final = 26
+"""The window has room for 5·(2^26 - 1), that is 335 million inputs; beyond, the oldest bucket is dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Detector):
+    """Windows of errors: drift when the mean of the newer part of the window lies above that of the older.
+
+    ``{"name": "adwin", "confidence": 0.002, "clock": 32, "min_part": 5, "min_window": 10}``. Every ``clock``
+    inputs all cuts at bucket borders with at least ``min_part`` inputs on both sides are tested, once the
+    window has more than ``min_window`` inputs; ``confidence`` is the paper's δ. A window whose mean falls
+    drops its older part quietly; with ``two_sided`` that is a drift too. There is no warning level, so that a
+    rebuild begins with a new tree.
+    """
+
+    confidence: float = number(0.002, above=0.0, below=1.0)
+    clock: int = count(32, at_least=1)
+    min_part: int = count(5, at_least=1)
+    min_window: int = count(10, at_least=0)
+    two_sided: bool = flag(False)
+
+    def initial(self) -> tuple[float, ...]:
+        """Return an empty window."""
+        return (0.0,) * (FIELDS + ROWS * ROW)
+
+    def error_rate(self, state: Any) -> float:
+        """Return the mean of the window."""
+        return float(state[TOTAL] / state[WIDTH]) if state[WIDTH] else 0.0
+
+
+@kernel
+def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level; state: float64[344]."""
+    return take_in(knobs, at, floats, state, error)
+
+
+@called
+def take_in(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+    """Do what ``update`` says, as a call: most models have another detector."""
+    if floats[state + ALARM] != 0.0:
+        for word in range(FIELDS + ROWS * ROW):
+            floats[state + word] = 0.0
+    insert(floats, state, error)
+    floats[state + TICKS] += 1.0
+    confidence, clock, min_part, min_window = knobs[at], knobs[at + 1], knobs[at + 2], knobs[at + 3]
+    if floats[state + TICKS] % clock != 0.0 or floats[state + WIDTH] <= min_window:
+        return IN_CONTROL
+    before = floats[state + TOTAL] / floats[state + WIDTH]
+    was_cut = False
+    while is_cut(floats, state, confidence, min_part):
+        was_cut = True
+        drop_oldest(floats, state)
+    if was_cut and (knobs[at + 4] != 0.0 or floats[state + TOTAL] > before * floats[state + WIDTH]):
+        floats[state + ALARM] = 1.0
+        return DRIFT
+    return IN_CONTROL
+
+
+@kernel
+def insert(floats: Any, state: int, error: float) -> None:
+    """Take an input into the window as a bucket of its own, and merge buckets where a row has six."""
+    width = floats[state + WIDTH]
+    if width > 0.0:
+        distance = error - floats[state + TOTAL] / width
+        floats[state + SQUARES] += width * distance * distance / (width + 1.0)
+    floats[state + WIDTH] = width + 1.0
+    floats[state + TOTAL] += error
+    floats[state + ROWS_USED] = max(floats[state + ROWS_USED], 1.0)
+    total, squares, size = error, 0.0, 1.0
+    for r in range(ROWS):
+        row = state + FIELDS + r * ROW
+        n = int(floats[row])
+        floats[row + 1 + 2 * n] = total
+        floats[row + 2 + 2 * n] = squares
+        floats[row] = n + 1.0
+        if n < BUCKETS:
+            return
+        if r == ROWS - 1:
+            drop_oldest(floats, state)
+            return
+        distance = floats[row + 1] - floats[row + 3]
+        total = floats[row + 1] + floats[row + 3]
+        squares = floats[row + 2] + floats[row + 4] + distance * distance / (2.0 * size)
+        shift(floats, row, 2)
+        size *= 2.0
+        floats[state + ROWS_USED] = max(floats[state + ROWS_USED], r + 2.0)
+
+
+@kernel
+def shift(floats: Any, row: int, gone: int) -> None:
+    """Remove the oldest buckets of a row."""
+    n = int(floats[row]) - gone
+    for word in range(2 * n):
+        floats[row + 1 + word] = floats[row + 1 + 2 * gone + word]
+    for word in range(2 * n, 2 * (n + gone)):
+        floats[row + 1 + word] = 0.0
+    floats[row] = n
+
+
+@kernel
+def drop_oldest(floats: Any, state: int) -> None:
+    """Remove the oldest bucket from the window."""
+    r = int(floats[state + ROWS_USED]) - 1
+    row = state + FIELDS + r * ROW
+    size = 2.0**r
+    rest = floats[state + WIDTH] - size
+    floats[state + TOTAL] -= floats[row + 1]
+    floats[state + WIDTH] = rest
+    if rest > 0.0:
+        distance = floats[row + 1] / size - floats[state + TOTAL] / rest
+        floats[state + SQUARES] -= floats[row + 2] + size * rest * distance * distance / (size + rest)
+    shift(floats, row, 1)
+    while r >= 0 and floats[state + FIELDS + r * ROW] == 0.0:
+        r -= 1
+    floats[state + ROWS_USED] = r + 1.0
+
+
+@kernel
+def is_cut(floats: Any, state: int, confidence: float, min_part: float) -> bool:
+    """Return whether the means differ on the two sides of some border between buckets (the paper's ε_cut)."""
+    width, total = floats[state + WIDTH], floats[state + TOTAL]
+    if width < 2.0 * min_part:
+        return False
+    variance = floats[state + SQUARES] / width
+    logarithm = math.log(2.0 * math.log(width) / confidence)
+    older, older_total, size = 0.0, 0.0, 2.0 ** floats[state + ROWS_USED]
+    for r in range(int(floats[state + ROWS_USED]) - 1, -1, -1):
+        size /= 2.0
+        row = state + FIELDS + r * ROW
+        for bucket in range(int(floats[row])):
+            older += size
+            older_total += floats[row + 1 + 2 * bucket]
+            newer = width - older
+            if newer < min_part:
+                return False
+            if older >= min_part:
+                harmonic = 1.0 / (older - min_part + 1.0) + 1.0 / (newer - min_part + 1.0)
+                epsilon = math.sqrt(2.0 * harmonic * variance * logarithm) + 2.0 / 3.0 * logarithm * harmonic
+                if abs(older_total / older - (total - older_total) / newer) > epsilon:
+                    return True
+    return False

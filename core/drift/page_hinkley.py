@@ -1,0 +1,76 @@
+"""Page-Hinkley: drift when deviations from the running mean pile up (Page 1954, with a forgetting factor)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.drift.base import DRIFT, IN_CONTROL, Detector
+from core.jit import kernel
+from core.plugin import count, flag, number
+
+# State: inputs and their mean; sum of deviations less the tolerance and its minimum; sum of deviations plus
+# the tolerance and its maximum; alarm
+N: Final = 0
+MEAN: Final = 1
+RISE: Final = 2
+LOWEST: Final = 3
+FALL: Final = 4
+HIGHEST: Final = 5
+ALARM: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Detector):
+    """Cumulative sum of ``error - mean - tolerance``: drift when it stands ``threshold`` above its minimum.
+
+    ``{"name": "page_hinkley", "warm_up": 30, "tolerance": 0.005, "threshold": 50.0, "memory": 0.9999}``. Each
+    input multiplies the sum by ``memory`` first; no verdict before ``warm_up`` inputs. With ``two_sided`` a
+    falling error rate is a drift as well. There is no warning level, so that a rebuild begins with a new
+    tree.
+    """
+
+    warm_up: int = count(30, at_least=1)
+    tolerance: float = number(0.005, at_least=0.0)
+    threshold: float = number(50.0, above=0.0)
+    memory: float = number(0.9999, above=0.0, at_most=1.0)
+    two_sided: bool = flag(False)
+
+    def initial(self) -> tuple[float, ...]:
+        """Return the state of a detector that has seen nothing."""
+        return (0.0, 0.0, 0.0, math.inf, 0.0, -math.inf, 0.0)
+
+    def error_rate(self, state: Any) -> float:
+        """Return the mean since the last reset."""
+        return float(state[MEAN])
+
+
+@kernel
+def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level; state: float64[7]."""
+    if floats[state + ALARM] != 0.0:
+        floats[state + N] = 0.0
+        floats[state + MEAN] = 0.0
+        floats[state + RISE] = 0.0
+        floats[state + LOWEST] = math.inf
+        floats[state + FALL] = 0.0
+        floats[state + HIGHEST] = -math.inf
+        floats[state + ALARM] = 0.0
+    warm_up, tolerance, threshold, memory = knobs[at], knobs[at + 1], knobs[at + 2], knobs[at + 3]
+    n = floats[state + N] + 1.0
+    mean = floats[state + MEAN] + (error - floats[state + MEAN]) / n
+    rise = memory * floats[state + RISE] + (error - mean) - tolerance
+    fall = memory * floats[state + FALL] + (error - mean) + tolerance
+    lowest = min(rise, floats[state + LOWEST])
+    highest = max(fall, floats[state + HIGHEST])
+    floats[state + N] = n
+    floats[state + MEAN] = mean
+    floats[state + RISE] = rise
+    floats[state + LOWEST] = lowest
+    floats[state + FALL] = fall
+    floats[state + HIGHEST] = highest
+    if n >= warm_up and (rise - lowest > threshold or (knobs[at + 4] != 0.0 and highest - fall > threshold)):
+        floats[state + ALARM] = 1.0
+        return DRIFT
+    return IN_CONTROL

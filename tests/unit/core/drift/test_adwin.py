@@ -1,0 +1,93 @@
+"""ADWIN: the window is the inputs, its buckets obey the paper, it shrinks where it should."""
+
+import numpy as np
+
+from core.drift import adwin
+from core.drift.adwin import BUCKETS, FIELDS, ROW, ROWS_USED, SQUARES, TOTAL, WIDTH, Plugin
+from core.drift.base import DRIFT, IN_CONTROL
+
+
+def watch(errors, **parameters):
+    """Return the levels and the state after each input."""
+    plugin = Plugin(**parameters)
+    knobs, state = np.array(plugin.constants()), np.array(plugin.initial())
+    levels, states = [], []
+    for error in errors:
+        levels.append(int(adwin.update(knobs, 0, state, 0, float(error))))
+        states.append(state.copy())
+    return levels, states
+
+
+def rows(state):
+    """Return the buckets of each row as (sum, squares), the youngest row first."""
+    found = []
+    for r in range(int(state[ROWS_USED])):
+        row = state[FIELDS + r * ROW :][:ROW]
+        found.append(row[1 : 1 + 2 * int(row[0])].reshape(-1, 2))
+    return found
+
+
+def test_the_window_holds_the_last_inputs():
+    """Sum, width and squared deviations of window and buckets are those of the inputs themselves."""
+    errors = np.random.default_rng(1).random(3000) < np.repeat([0.1, 0.6, 0.1], 1000)
+    _, states = watch(errors, two_sided=False, clock=5)
+    for end in (1, 6, 7, 500, 1100, 2200, 3000):
+        state = states[end - 1]
+        width = int(state[WIDTH])
+        window = errors[end - width : end].astype(float)
+        assert np.isclose(state[TOTAL], window.sum())
+        assert np.isclose(state[SQUARES], ((window - window.mean()) ** 2).sum(), atol=1e-9)
+        position = end
+        for r, buckets in enumerate(rows(state)):
+            assert len(buckets) <= BUCKETS
+            for total, squares in buckets[::-1]:
+                part = errors[position - 2**r : position].astype(float)
+                assert np.isclose(total, part.sum())
+                assert np.isclose(squares, ((part - part.mean()) ** 2).sum(), atol=1e-9)
+                position -= 2**r
+        assert position == end - width
+    assert any(
+        int(after[WIDTH]) < int(before[WIDTH]) for before, after in zip(states, states[1:], strict=False)
+    )
+
+
+def test_a_falling_error_rate_is_a_drift_only_if_wanted():
+    errors = np.random.default_rng(2).random(2000) < np.repeat([0.6, 0.1], 1000)
+    quiet, states = watch(errors)
+    assert DRIFT not in quiet
+    assert states[-1][WIDTH] < 1100
+    loud, _ = watch(errors, two_sided=True)
+    assert 1000 < loud.index(DRIFT) < 1200
+
+
+def test_a_rising_error_rate_is_a_drift_and_the_window_begins_anew():
+    errors = np.random.default_rng(3).random(2000) < np.repeat([0.1, 0.6], 1000)
+    levels, states = watch(errors)
+    drift = levels.index(DRIFT)
+    assert 1000 < drift < 1200
+    assert levels[drift + 1] == IN_CONTROL
+    assert states[drift + 1][WIDTH] == 1.0
+
+
+def test_false_alarms_are_rare():
+    """With δ = 0.002 the paper's bound on a false alarm at a check is 0.002; it is far from tight."""
+    errors = np.random.default_rng(4).random(60_000) < 0.3
+    assert watch(errors)[0].count(DRIFT) <= 60_000 // 32 * 0.002
+
+
+def test_a_full_window_drops_its_oldest_bucket():
+    plugin = Plugin(clock=10_000)
+    state = np.array(plugin.initial())
+    last = FIELDS + (adwin.ROWS - 1) * ROW
+    # As if very many ones had come: five buckets in every row.
+    for r in range(adwin.ROWS):
+        state[FIELDS + r * ROW] = BUCKETS
+        for bucket in range(BUCKETS):
+            state[FIELDS + r * ROW + 1 + 2 * bucket] = 2.0**r
+    state[WIDTH] = state[TOTAL] = BUCKETS * (2.0**adwin.ROWS - 1)
+    state[ROWS_USED] = adwin.ROWS
+    before = float(state[WIDTH])
+    assert adwin.update(np.array(plugin.constants()), 0, state, 0, 1.0) == IN_CONTROL
+    assert state[WIDTH] == state[TOTAL] == before + 1 - 2.0 ** (adwin.ROWS - 1)
+    assert state[last] == BUCKETS
+    assert abs(state[SQUARES]) < 1e-6

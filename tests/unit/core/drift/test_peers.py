@@ -1,0 +1,56 @@
+"""Every detector beside River's (golden) and beside its naive twin, on streams with many changes."""
+
+import json
+import zlib
+
+import numpy as np
+import pytest
+
+from core import registry
+from core.drift.base import DRIFT, LEVELS
+from tests.golden import drifts
+from tests.naive.detectors import DETECTORS
+
+GOLDEN = json.loads(drifts.FILE.read_text(encoding="utf-8"))
+
+
+def levels_of(spec, errors):
+    """Return the level after each of the errors, and the state at the end."""
+    parameters = {name: value for name, value in spec.items() if name != "name"}
+    module = registry.module("drift", spec["name"])
+    plugin = module.Plugin(**parameters)
+    knobs, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
+    return [int(module.update(knobs, 0, state, 0, float(error))) for error in errors], state
+
+
+@pytest.mark.parametrize("seed", drifts.SEEDS)
+@pytest.mark.parametrize("name", drifts.DETECTORS)
+def test_drifts_are_those_of_river(name, seed):
+    golden = GOLDEN[str(seed)]
+    errors = drifts.errors(seed)
+    assert zlib.crc32(errors.tobytes()) == golden["crc"]
+    levels, _ = levels_of(drifts.DETECTORS[name][0], errors)
+    assert [i for i, level in enumerate(levels) if level == DRIFT] == golden["drifts"][name]
+
+
+def test_every_stream_has_drifts():
+    for name in drifts.DETECTORS:
+        assert sum(len(golden["drifts"][name]) for golden in GOLDEN.values()) >= 5
+
+
+SPECS = [{"name": name} for name in registry.names("drift")] + [
+    {"name": "adwin", "two_sided": True, "clock": 3, "min_part": 2, "min_window": 0, "confidence": 0.2},
+    {"name": "page_hinkley", "two_sided": True, "threshold": 10.0, "warm_up": 5, "memory": 0.99},
+    {"name": "eddm", "warm_up": 5, "warning": 1.0, "drift": 0.5},
+    {"name": "ddm", "warm_up": 5, "min_errors": 2},
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: "-".join(map(str, spec.values())))
+def test_levels_are_those_of_the_naive_twin(spec):
+    errors = np.concatenate([drifts.errors(3)[1800:3000], np.zeros(60), np.ones(60), np.arange(300) % 4 == 0])
+    twin = DETECTORS[spec["name"]](**{name: value for name, value in spec.items() if name != "name"})
+    ours, state = levels_of(spec, errors)
+    assert [LEVELS[level] for level in ours] == [twin.update(int(error)) for error in errors]
+    rate = registry.plugin("drift", spec["name"])().error_rate(state)
+    assert 0.0 <= rate <= 1.0
