@@ -90,7 +90,7 @@ def stream_key(seed: int, stream: int) -> np.uint64:
     return np.uint64(_stream_key(seed, stream))
 
 
-@kernel
+@kernel("uint64(uint64, int64)")
 def _stream_key(seed: int, stream: int) -> np.uint64:
     """Compiled part of `stream_key`."""
     return _mix(_mix(_add(np.uint64(seed), _GOLDEN)) ^ _multiply(np.uint64(stream), _STREAM))

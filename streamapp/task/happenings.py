@@ -67,7 +67,9 @@ class Happenings:
             return Notice("debug", text, key, offset)
         if isinstance(event, Drift):
             text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"
-            return Notice("info", text, key, offset)
+            # A detector may come to its warning level and back every few hundred labels: every change is an
+            # alert, but only a drift is news for the log.
+            return Notice("info" if event.level == "drift" else "debug", text, key, offset)
         if isinstance(event, GrowthStopped):
             text = (
                 f"the tree has {event.leaves} leaves and grows no more (max_leaves or max_bytes of its spec)"

@@ -56,6 +56,8 @@ def test_a_turn_of_the_concept_raises_alerts_in_order() -> None:
     assert times == sorted(times)
     said = [notice for notice in partition.notices if notice.text.startswith("ddm: ")]
     assert len(said) == len(alerts)
+    for alert, notice in zip(alerts, said, strict=True):
+        assert notice.level == ("info" if alert["level"] == "drift" else "debug"), "one line a drift"
     assert partition.predictions[-1]["version"] == 899
 
 
