@@ -7,6 +7,7 @@ into 2·b bits a record (b = bits of a class code), so that windowed kappa and F
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     """Return the evaluation of a model's buffer."""
     start = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
     classes = plan.schema.n_classes
-    rows = ints[start : start + at.EVALUATION_ROWS * classes].reshape(at.EVALUATION_ROWS, classes)
+    counts = ints[start : start + at.EVALUATION_ROWS * classes].tolist()  # an array costs ten times as much
+    rows = [counts[row * classes : (row + 1) * classes] for row in range(at.EVALUATION_ROWS)]
     accuracy, kappa, f1 = _measures(*rows[: at.EVALUATION_WINDOW])
     accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[at.EVALUATION_WINDOW :])
     records, labels = int(ints[at.MODEL_RECORDS]), int(ints[at.MODEL_LABELS])
@@ -59,17 +61,17 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     )
 
 
-def _measures(actual: Ints, predicted: Ints, hit: Ints) -> tuple[float, float, float]:
+def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[float, float, float]:
     """Return accuracy, kappa and F1 of the rarer class from counts per class."""
-    n = int(actual.sum())
+    n = sum(actual)
     if n == 0:
         return 0.0, 0.0, 0.0
-    right = int(hit.sum())
+    right = sum(hit)
     # Whole numbers as long as possible: (p0 - pe)/(1 - pe) with p0 = right/n, pe = Σ actual·predicted / n².
-    chance = sum(int(a) * int(p) for a, p in zip(actual, predicted, strict=True))
+    chance = sum(map(mul, actual, predicted))
     kappa = (right * n - chance) / (n * n - chance) if n * n > chance else 0.0
-    rarer = min((c for c in range(len(actual)) if actual[c] > 0), key=lambda c: actual[c])
-    f1 = 2 * int(hit[rarer]) / (int(actual[rarer]) + int(predicted[rarer]))
+    rarer = actual.index(min(filter(None, actual)))
+    f1 = 2 * hit[rarer] / (actual[rarer] + predicted[rarer])
     return right / n, kappa, f1
 
 

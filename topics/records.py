@@ -93,9 +93,7 @@ class Instances:
     row: Ints32  # int32[n]: row within its record; 0 for a record that is one instance
     keys: list[str]  # distinct model keys of the batch
     key: Ints32  # int32[n] into keys
-    ids: list[
-        str
-    ]  # n ids: the producer's, else "<partition>-<offset>" ("<partition>-<offset>-<row>" in blocks)
+    ids: Sequence[str]  # n: the producer's, else "<partition>-<offset>", in blocks "-<row>" after it
     label_values: list[str]  # distinct canonical class names of the batch
     label: Ints32  # int32[n] into label_values; -1: no label
     weight: Floats  # float64[n], > 0, finite; 1.0 where absent
@@ -159,7 +157,7 @@ class Predictions:
     """Answers of models that share one list of classes: n rows, one record each or together one block."""
 
     classes: tuple[str, ...]  # K class names in code order
-    ids: list[str]  # n instance ids
+    ids: Sequence[str]  # n instance ids
     prediction: Ints32  # int32[n] class code; -1: the model knows no class yet
     probability: Floats  # float64[n, >= K]; columns beyond K are ignored
     version: Ints64  # int64[n]: labels learned when answered; -1: dead-lettered row of a block, answered null

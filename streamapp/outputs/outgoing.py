@@ -126,14 +126,15 @@ class Encoder:
         ]
 
     def _answers(self, raw: RawRecords, answers: Answers, form: Format) -> Outgoing:
-        predictions, records = answers.predictions, answers.record.tolist()
-        values, topic = encode_predictions(predictions, form), self._names.predictions
+        predictions, topic = answers.predictions, self._names.predictions
+        records = (answers.record[:1] if answers.block else answers.record).tolist()
+        values = encode_predictions(predictions, form)
         if self._full is None:
-            return self._records(raw, topic, "prediction", records[: len(values)], values, form)
+            return self._records(raw, topic, "prediction", records, values, form)
         versions = predictions.version.tolist()
         if answers.block:
             own: list[OwnHeaders] = [(("grove-model-version", b"%d" % max(versions)),)]
-            return self._records(raw, topic, "prediction", records[:1], values, form, own)
+            return self._records(raw, topic, "prediction", records, values, form, own)
         own = [
             (("grove-instance-id", name.encode()), ("grove-model-version", b"%d" % version))
             for name, version in zip(predictions.ids, versions, strict=True)

@@ -40,6 +40,8 @@ from topics.records import Floats, Instances, Ints32, Ints64, RawRecords
 
 Mask = npt.NDArray[np.bool_]
 
+_CLASS_BITS = 16  # a schema has at most 32,767 classes
+
 
 class InstancesRun:
     """One run of instances on its way through the task; n rows."""
@@ -50,6 +52,7 @@ class InstancesRun:
         n = len(batch)
         self.state, self.store = state, state.store
         self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
+        self.slots: Ints64 = np.zeros(0, dtype=np.int64)  # slot of each key
         self.model: Ints64 = np.full(n, NO_MODEL, dtype=np.int64)  # slot of each row
         self.classes = ClassCodes(state.store, list(batch.label_values))
         self.label: Ints32 = batch.label  # into `classes.names`; -1: none
@@ -109,7 +112,7 @@ class InstancesRun:
             for at in np.argsort(first).tolist():
                 if slots[used[at]] < 0:
                     slots[used[at]] = self._create(int(used[at]), int(first[at]))
-        self.model = slots[self.batch.key]
+        self.slots, self.model = slots, slots[self.batch.key]
 
     def _create(self, key: int, row: int) -> int:
         try:
@@ -198,8 +201,9 @@ class InstancesRun:
             raise RecordError(int(self.batch.record[rows[error.row]])) from error.__cause__
         learned = code >= 0
         if learned.any():
-            np.maximum.at(store.known_classes, model[learned], code[learned] + 1)
             self.labelled[rows[learned]] = True
+            learned &= code >= known
+            np.maximum.at(store.known_classes, model[learned], code[learned] + 1)
         self.replies.add(rows, answers, known)
         self.happenings.add(answers.events, rows, answers.version.item)
 
@@ -211,11 +215,8 @@ class InstancesRun:
         known: Ints32 = self.store.known_classes[model]
         growing = known < self.store.n_classes[model]
         if growing.any():
-            now: dict[int, int] = {}
-            for at in np.flatnonzero(growing).tolist():
-                slot, label = int(model[at]), int(code[at])
-                known[at] = now.setdefault(slot, int(known[at]))
-                now[slot] = max(now[slot], label + 1)
+            at = np.flatnonzero(growing)
+            known[at] = _known_before(model[at], known[at], code[at])
         return known
 
     # -- labels that come with their instance, or came before it --------------------------------------------
@@ -223,20 +224,37 @@ class InstancesRun:
     def _class_codes(self, rows: Ints64, frozen: Mask, held: dict[int, HeldLabel]) -> Ints32:
         """Return int32[m]: the code of each row's class; -1 without a label, or if the model is frozen."""
         label = self.label[rows]
-        code = self.classes.known(self.model[rows], label)
+        code = self.classes.known(self.slots, self.batch.key[rows], label)
         if frozen.any():
             self.effects.count(counters.INSTANCES_FROZEN, int(np.count_nonzero(label[frozen] >= 0)))
             code[frozen] = -1
-        for at in np.flatnonzero((label >= 0) & (code < 0) & ~frozen).tolist():
-            row = int(rows[at])
-            try:
-                code[at] = self.classes.admit(int(self.model[row]), self.classes.names[label[at]])
-            except RefusedClassError as error:
-                if row in held:
-                    self._refuse_held(row, held[row], error)
-                else:
-                    self.refusals.add(row, error.reason, error.detail)
+        new = np.flatnonzero((label >= 0) & (code < 0) & ~frozen)
+        if len(new):
+            self._admit(rows, code, new, held)
         return code
+
+    def _admit(self, rows: Ints64, code: Ints32, new: Ints64, held: dict[int, HeldLabel]) -> None:
+        """Put the codes of classes new to their models into `code` (int32[m], of `rows`) at `new`.
+
+        What the first row of a class leads to, the others share: a class that was refused stays refused.
+        """
+        names = self.classes.names
+        pair = self.model[rows[new]] * len(names) + self.label[rows[new]]
+        _, first, number = np.unique(pair, return_index=True, return_inverse=True)
+        for which in np.argsort(first).tolist():
+            alike = new[number == which]
+            row = int(rows[alike[0]])
+            try:
+                code[alike] = self.classes.admit(int(self.model[row]), names[self.label[row]])
+            except RefusedClassError as error:
+                self._refuse_class(rows[alike], held, error)
+
+    def _refuse_class(self, rows: Ints64, held: dict[int, HeldLabel], error: RefusedClassError) -> None:
+        for row in rows.tolist():
+            if row in held:
+                self._refuse_held(row, held[row], error)
+            else:
+                self.refusals.add(row, error.reason, error.detail)
 
     def _release_early(self, rows: Ints64, frozen: Mask) -> dict[int, HeldLabel]:
         """Give rows the labels that were held back for them; return row → label."""
@@ -293,3 +311,19 @@ class InstancesRun:
         self.effects.count(counters.ANSWERED, int(np.count_nonzero(self.replies.answered)))
         self.effects.count(counters.LABELLED, int(np.count_nonzero(self.labelled)))
         self.effects.count(counters.INSTANCES_DEAD, malformed + len(self.refusals))
+
+
+def _known_before(model: Ints64, known: Ints32, code: Ints32) -> Ints64:
+    """Return int64[m]: how many classes each row's model knows before it learns that row.
+
+    model: int64[m]; known: int32[m], what its model knew before all rows; code: int32[m] learned, -1 none.
+    """
+    order = np.argsort(model, kind="stable")
+    begins = np.diff(model[order], prepend=-1) != 0
+    # Whole numbers that grow from model to model: one running maximum serves all of them.
+    floor = np.cumsum(begins) << _CLASS_BITS
+    after = np.maximum.accumulate(floor + np.maximum(known, code + 1)[order])
+    before = np.where(begins, floor + known[order], np.roll(after, 1)) - floor
+    found = np.empty(len(model), dtype=np.int64)
+    found[order] = before
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.errors import SchemaError, TooManyClassesError
-from streamapp.task.model_store import ModelStore
+from streamapp.task.model_store import NO_MODEL, ModelStore
 from topics.errors import Reason
 from topics.records import Ints32, Ints64
 
@@ -26,20 +26,21 @@ class ClassCodes:
         self.names = names
         self._store = store
 
-    def known(self, slots: Ints64, label: Ints32) -> Ints32:
+    def known(self, slots: Ints64, key: Ints32, label: Ints32) -> Ints32:
         """Return int32[n]: the code of each label in its model's schema; -1 for unknown classes and no label.
 
-        slots: int64[n] models; label: int32[n] into `names`, -1 none.
+        slots: int64[k] models, NO_MODEL where no row has one; key: int32[n] into slots; label: int32[n] into
+        `names`, -1 none.
         """
-        code = np.full(len(label), -1, dtype=np.int32)
         if not self.names or not len(label):
-            return code
+            return np.full(len(label), -1, dtype=np.int32)
+        slots = np.where(slots == NO_MODEL, slots.max(), slots)
         uids = self._store.schema_uid[slots]
         if (uids == uids[0]).all():
             return self._of_schema(int(slots[0]))[label]
-        for uid in np.unique(uids).tolist():
-            alike = np.flatnonzero(uids == uid)
-            code[alike] = self._of_schema(int(slots[alike[0]]))[label[alike]]
+        _, first, schema = np.unique(uids, return_index=True, return_inverse=True)
+        codes = np.array([self._of_schema(slot) for slot in slots[first].tolist()])
+        code: Ints32 = codes[schema[key], label]
         return code
 
     def admit(self, slot: int, name: str) -> int:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Final
 
+from core.evaluation import Evaluation
 from core.events import Drift, EvaluationDue, Event, GrowthStopped, Split
 from streamapp.task import counters
 from streamapp.task.effects import Alert, Effects, Evaluated, Notice
 from streamapp.task.model_store import ModelStore
 from topics.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
+
+_MEASURES: Final = tuple(field.name for field in fields(Evaluation))
 
 
 class Happenings:
@@ -38,8 +43,7 @@ class Happenings:
         for row, event, version in sorted(self._events, key=lambda each: each[0]):
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
-                evaluation = EvaluationRecord(**event.evaluation.to_dict(), version=event.evaluation.labels)
-                effects.evaluations.append(Evaluated(record, evaluation))
+                effects.evaluations.append(Evaluated(record, _evaluation(event.evaluation)))
             elif isinstance(event, Drift):
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
             elif isinstance(event, Split):
@@ -76,3 +80,7 @@ class Happenings:
             )
             return Notice("warning", text, key, offset)
         return Notice("info", repr(event), key, offset)
+
+
+def _evaluation(found: Evaluation) -> EvaluationRecord:
+    return EvaluationRecord(**{name: getattr(found, name) for name in _MEASURES}, version=found.labels)

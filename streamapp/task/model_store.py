@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,7 @@ class ModelStore:
         self.specs: dict[str, Spec] = {}  # of keys whose first instance is awaited, for it gives the schema
         self.warned: set[int] = set()  # slots whose unknown features were warned of
         self.schema_uid = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.shape_uid = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # of what they share but for classes
         self.known_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)  # declared, or learned a label of
         self.width = np.zeros(_FIRST_CAPACITY, dtype=np.int32)  # attributes
         self.n_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
@@ -58,6 +60,7 @@ class ModelStore:
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._slots: dict[str, int] = {}
         self._schemas: list[Schema] = []
+        self._shapes: WeakKeyDictionary[Schema, Schema] = WeakKeyDictionary()
         self.grown: set[int] = set()  # slots whose models do not know their schema yet
         self._fresh: set[int] = set()  # slots of models that have seen nothing yet
         self._templates: dict[tuple[Spec, int], Model] = {}  # by spec and uid of the schema
@@ -90,6 +93,10 @@ class ModelStore:
     def schema(self, slot: int) -> Schema:
         """Return the schema of a model, as far as it has grown."""
         return self._schemas[slot]
+
+    def shape(self, slot: int) -> Schema:
+        """Return the schema of a model without its classes: one for all that met theirs in another order."""
+        return self._shape(self._schemas[slot])
 
     # -- models coming, growing and going -------------------------------------------------------------------
 
@@ -233,8 +240,16 @@ class ModelStore:
     def _set_schema(self, slot: int, schema: Schema) -> None:
         self._schemas[slot] = schema
         self.schema_uid[slot] = schema.uid
+        self.shape_uid[slot] = self._shape(schema).uid
         self.width[slot] = schema.n_attributes
         self.n_classes[slot] = schema.n_classes
+
+    def _shape(self, schema: Schema) -> Schema:
+        shape = self._shapes.get(schema)
+        if shape is None:
+            open_attributes = schema.open_attributes
+            shape = self._shapes[schema] = Schema.of(schema.attributes, open_attributes=open_attributes)
+        return shape
 
     def _describe(self, slot: int, schema: Schema, facts: tuple[int, bool, bool]) -> None:
         self._set_schema(slot, schema)
@@ -255,6 +270,6 @@ class ModelStore:
         if slot == len(self._schemas):
             self._schemas.append(schema)
         if slot == len(self.frozen):
-            for name in ("schema_uid", "known_classes", "width", "n_classes", "open", "frozen"):
+            for name in ("schema_uid", "shape_uid", "known_classes", "width", "n_classes", "open", "frozen"):
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros_like(column))))

@@ -37,13 +37,13 @@ class Layout(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The rows of a group of features whose models share a schema."""
+    """The rows of a group of features whose models have the same attributes."""
 
     features: Features
     rows: Ints64  # int64[m] rows of the batch
     slots: Ints64  # int64[m] their models
     of_group: Ints64 | None  # int64[m] rows of the group; None: all of them
-    schema: Schema
+    schema: Schema  # the models' but for the classes
     layout: Layout
 
     def values(self) -> Floats:
@@ -97,17 +97,17 @@ class Placement:
         flaws: dict[int, tuple[Reason, str]] = {}
         for group in features:
             slots = model[group.rows]
-            for of_group in self._by_schema(slots):
+            for of_group in self._by_shape(slots):
                 rows, of_rows = (
                     (group.rows, slots) if of_group is None else (group.rows[of_group], slots[of_group])
                 )
-                schema = self._store.schema(int(of_rows[0]))
-                layout = self._layout(group, schema)
+                shape = self._store.shape(int(of_rows[0]))
+                layout = self._layout(group, shape)
                 if layout is None:
-                    flaw = _wrong_length(group.values.shape[1], schema)
+                    flaw = _wrong_length(group.values.shape[1], shape)
                     flaws.update(dict.fromkeys(rows.tolist(), flaw))
                 else:
-                    parts.append(Part(group, rows, of_rows, of_group, schema, layout))
+                    parts.append(Part(group, rows, of_rows, of_group, shape, layout))
         return parts, flaws
 
     def place(self, parts: Sequence[Part], n: int, width: int) -> Placed:
@@ -171,11 +171,11 @@ class Placement:
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _by_schema(self, slots: Ints64) -> Iterator[Ints64 | None]:
-        """Yield the rows of a group whose models share a schema, schema by schema; None: all of them."""
+    def _by_shape(self, slots: Ints64) -> Iterator[Ints64 | None]:
+        """Yield the rows of a group whose models have the same attributes, shape by shape; None: all."""
         if not len(slots):
             return
-        uids = self._store.schema_uid[slots]
+        uids = self._store.shape_uid[slots]
         if slots.min() >= 0 and (uids == uids[0]).all():
             yield None
             return

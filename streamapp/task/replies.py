@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +17,28 @@ from topics.records import Floats, Instances, Ints32, Ints64, Malformed, Predict
 Mask = npt.NDArray[np.bool_]
 Columns = tuple[Ints32, Floats, Ints64]  # prediction, probability, version
 DEAD = -1  # version of a dead-lettered row of a block
+
+
+class _Order(NamedTuple):
+    """The classes of a schema in the order of their names.
+
+    Models meet their classes in different orders; their answers name them in one, so that they are written
+    together and look alike to those who read them.
+    """
+
+    classes: tuple[str, ...]
+    columns: tuple[int, ...]  # of each of these classes in the schema
+    codes: Ints32  # int32[K + 1]: number here of each class of the schema, and -1 (none) as -1
+    moved: bool
+
+
+@lru_cache(maxsize=1024)
+def _order(classes: tuple[str, ...]) -> _Order:
+    columns = sorted(range(len(classes)), key=classes.__getitem__)
+    codes = np.full(len(classes) + 1, -1, dtype=np.int32)
+    codes[columns] = np.arange(len(classes))
+    named = tuple(classes[column] for column in columns)
+    return _Order(named, tuple(columns), codes, named != classes)
 
 
 class Replies:
@@ -55,7 +81,7 @@ class Replies:
         found: list[Answers] = []
         for record, first, rows in batch.blocks.tolist():
             single[first : first + rows] = False
-            block = self._block(batch, record, np.arange(first, first + rows), model, store)
+            block = self._block(batch, record, slice(first, first + rows), model, store)
             if block is not None:
                 found.append(block)
         rows = np.flatnonzero(single)
@@ -64,46 +90,59 @@ class Replies:
         return found
 
     def _by_classes(self, batch: Instances, rows: Ints64, model: Ints64, store: ModelStore) -> list[Answers]:
+        """Return the answers to single records, those that name the same classes together."""
         slots, known = model[rows], self.known[rows]
         kind = store.schema_uid[slots] * (1 << 20) + known
         if (kind == kind[0]).all():
-            classes = store.schema(int(slots[0])).classes[: int(known[0])]
-            return [self._answers(batch, rows, classes)]
-        by_classes: dict[tuple[str, ...], list[Ints64]] = {}
+            order = _order(store.schema(int(slots[0])).classes[: int(known[0])])
+            return [self._answers(batch, rows, [order], np.zeros(len(rows), dtype=np.int64))]
         _, first, number = np.unique(kind, return_index=True, return_inverse=True)
-        for i, at in enumerate(first.tolist()):
-            classes = store.schema(int(slots[at])).classes[: int(known[at])]
-            by_classes.setdefault(classes, []).append(rows[number == i])
-        return [
-            self._answers(batch, np.sort(np.concatenate(parts)), classes)
-            for classes, parts in by_classes.items()
-        ]
+        orders = [_order(store.schema(int(slots[at])).classes[: int(known[at])]) for at in first.tolist()]
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for which, order in enumerate(orders):
+            alike.setdefault(order.classes, []).append(which)
+        if len(alike) == 1:
+            return [self._answers(batch, rows, orders, number)]
+        found = []
+        for members in alike.values():
+            place = np.zeros(len(orders), dtype=np.int64)
+            place[members] = np.arange(len(members))
+            mine = np.isin(number, members)
+            found.append(
+                self._answers(batch, rows[mine], [orders[which] for which in members], place[number[mine]])
+            )
+        return found
 
-    def _answers(self, batch: Instances, rows: Ints64, classes: tuple[str, ...]) -> Answers:
-        k = len(classes)
-        if len(rows) == len(batch):
-            columns = (batch.ids, self.prediction, self.probability[:, :k], self.version)
-            return Answers(batch.record, Predictions(classes, *columns))
-        ids = [batch.ids[row] for row in rows.tolist()]
-        columns = (ids, self.prediction[rows], self.probability[rows, :k], self.version[rows])
-        return Answers(batch.record[rows], Predictions(classes, *columns))
+    def _answers(self, batch: Instances, rows: Ints64, orders: Sequence[_Order], number: Ints64) -> Answers:
+        """Return the answers to rows (int64[m]) that name the same classes; number: int64[m] into orders."""
+        classes = orders[0].classes
+        k, record, ids = len(classes), batch.record, batch.ids
+        prediction, probability, version = self.prediction, self.probability[:, :k], self.version
+        if len(rows) < len(batch):
+            record, ids = record[rows], [batch.ids[row] for row in rows.tolist()]
+            prediction, probability, version = prediction[rows], probability[rows], version[rows]
+        if any(order.moved for order in orders):
+            columns = np.array([order.columns for order in orders], dtype=np.int64)
+            probability = np.take_along_axis(probability, columns[number], axis=1)
+            prediction = np.array([order.codes for order in orders])[number, prediction]
+        return Answers(record, Predictions(classes, ids, prediction, probability, version))
 
     def _block(
-        self, batch: Instances, record: int, rows: Ints64, model: Ints64, store: ModelStore
+        self, batch: Instances, record: int, rows: slice, model: Ints64, store: ModelStore
     ) -> Answers | None:
         """Return the answer to a block: a row for each of its rows, dead ones included."""
         if not self.answered[rows].any():
             return None
-        classes = store.schema(int(model[rows[0]])).classes[: int(self.known[rows].max())]
-        first, end, k = int(rows[0]), int(rows[-1]) + 1, len(classes)
-        columns = (self.prediction[first:end], self.probability[first:end, :k], self.version[first:end])
+        order = _order(store.schema(int(model[rows.start])).classes[: int(self.known[rows].max())])
+        prediction, probability = self.prediction[rows], self.probability[rows, : len(order.classes)]
+        if order.moved:
+            prediction, probability = order.codes[prediction], probability[:, order.columns]
+        columns, ids = (prediction, probability, self.version[rows]), batch.ids[rows]
         n_bad = _bad_rows(batch.malformed, record)
         if n_bad:
-            columns, ids = _with_gaps(columns, batch.ids[first:end], batch.row[rows], len(rows) + n_bad)
-        else:
-            ids = batch.ids[first:end]
+            columns, ids = _with_gaps(columns, ids, batch.row[rows], len(ids) + n_bad)
         record_of_row = np.full(len(ids), record, dtype=np.int32)
-        return Answers(record_of_row, Predictions(classes, ids, *columns), block=True)
+        return Answers(record_of_row, Predictions(order.classes, ids, *columns), block=True)
 
 
 def _bad_rows(malformed: list[Malformed], record: int) -> int:
@@ -111,7 +150,7 @@ def _bad_rows(malformed: list[Malformed], record: int) -> int:
     return sum(len(each.rows) for each in malformed if each.record == record)
 
 
-def _with_gaps(columns: Columns, ids: list[str], place: Ints32, n: int) -> tuple[Columns, list[str]]:
+def _with_gaps(columns: Columns, ids: Sequence[str], place: Ints32, n: int) -> tuple[Columns, list[str]]:
     """Return columns of n rows in which the given ones stand at `place` and the others are dead."""
     prediction, version = np.full(n, -1, dtype=np.int32), np.full(n, DEAD, dtype=np.int64)
     probability = np.zeros((n, columns[1].shape[1]))

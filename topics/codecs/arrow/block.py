@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from topics.codecs import cells
-from topics.codecs.arrow import columns
+from topics.codecs.arrow import columns, ids
 from topics.codecs.arrow.layout import LABEL_ROLES, Layout, layout
 from topics.codecs.arrow.metadata import Outline, inspect
 from topics.codecs.flaws import Flaw, Flaws, note, quote
@@ -24,7 +25,7 @@ class Block:
     """The good rows of a block: n of them, and what is wrong with the others."""
 
     row: Ints32  # int32[n]: row within the block
-    ids: Texts | None  # None: the block has no column of ids
+    ids: Sequence[str | None] | None  # None: the block has no column of ids
     label_values: list[str]
     label: Ints32  # int32[n]
     weight: Floats  # float64[n]
@@ -80,13 +81,13 @@ def _block(batch: pa.RecordBatch, found: Layout, roles: frozenset[str]) -> Block
     values, strings = _features(batch, found)
     _judge(values, found.names, flaws)
     label_values, label = _labels(given.get("label"), n, flaws)
-    ids = _texts("id", given.get("id"), flaws)
+    names = _ids(given.get("id"), flaws)
     weight = _weights(given.get("weight"), n, flaws)
     annotators = _texts("annotator", given.get("annotator"), flaws)
     if roles == LABEL_ROLES:
-        _judge_labels(ids or [], label, given.get("declined"), flaws)
+        _judge_labels(names or [], label, given.get("declined"), flaws)
     row = np.arange(n, dtype=np.int32)
-    block = Block(row, ids, label_values, label, weight, annotators, found.names, values, strings, flaws)
+    block = Block(row, names, label_values, label, weight, annotators, found.names, values, strings, flaws)
     return _good_rows(block) if flaws else block
 
 
@@ -119,6 +120,10 @@ def _labels(column: pa.Array | None, n: int, flaws: Flaws) -> tuple[list[str], I
     return columns.labels(column, flaws)
 
 
+def _ids(column: pa.Array | None, flaws: Flaws) -> Sequence[str | None] | None:
+    return None if column is None else ids.given(column) or _texts("id", column, flaws)
+
+
 def _texts(name: str, column: pa.Array | None, flaws: Flaws) -> Texts | None:
     return None if column is None else cells.texts(name, columns.cells(column), flaws)
 
@@ -132,11 +137,11 @@ def _weights(column: pa.Array | None, n: int, flaws: Flaws) -> Floats:
     return weight
 
 
-def _judge_labels(ids: Texts, label: Ints32, column: pa.Array | None, flaws: Flaws) -> None:
+def _judge_labels(names: Sequence[str | None], label: Ints32, column: pa.Array | None, flaws: Flaws) -> None:
     declined = np.array(
-        [cell is True for cell in column.to_pylist()] if column is not None else [False] * len(ids)
+        [cell is True for cell in column.to_pylist()] if column is not None else [False] * len(names)
     )
-    absent = [row for row, cell in enumerate(ids) if cell is None]
+    absent = [row for row, cell in enumerate(names) if cell is None]
     both, neither = declined & (label >= 0), ~declined & (label < 0)
     note(flaws, absent, Flaw(Reason.MISSING_FIELD, "id is missing"))
     note(flaws, np.flatnonzero(both), Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))

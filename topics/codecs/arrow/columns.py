@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import compress
 from typing import Any
 
@@ -12,6 +13,9 @@ from topics.codecs.arrow.layout import is_text
 from topics.codecs.cells import label_codes
 from topics.codecs.flaws import Flaws
 from topics.records import Floats, Ints32
+
+KEPT_CLASSES = 64  # of a dictionary; what a block of so many classes costs to read is elsewhere
+KEPT = 256
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -60,19 +64,32 @@ def labels(column: pa.Array, flaws: Flaws) -> tuple[list[str], Ints32]:
     kind = column.type
     if pa.types.is_null(kind):
         return [], np.full(len(column), -1, dtype=np.int32)
-    if not pa.types.is_dictionary(kind):
+    is_given = pa.types.is_dictionary(kind)  # and may hold values that no row has
+    if not is_given:
         if pa.types.is_floating(kind):
             column = column.cast(pa.float64())
         elif pa.types.is_string_view(kind):
             column = column.cast(pa.string())
         column = column.dictionary_encode()
     code = _codes(column)
+    values = tuple(column.dictionary.to_pylist())
+    if is_text(kind) and len(values) <= KEPT_CLASSES and all(values):
+        names, number = _class_names(values)
+        label = number[code]
+        return only_used(list(names), label) if is_given else (list(names), label)
     bad: Flaws = {}
-    names, number = label_codes([*column.dictionary.to_pylist(), None], bad)
+    found, number = label_codes([*values, None], bad)
     for cell, flaw in bad.items():
         for row in np.flatnonzero(code == cell).tolist():
             flaws.setdefault(row, flaw)
-    return only_used(names, number[code])
+    return only_used(found, number[code])
+
+
+@lru_cache(maxsize=KEPT)
+def _class_names(values: tuple[str, ...]) -> tuple[tuple[str, ...], Ints32]:
+    """Return the class names in a dictionary of texts and the number of each, -1 as the last element."""
+    names, number = label_codes([*values, None], {})
+    return tuple(names), number
 
 
 def only_used(names: list[str], label: Ints32) -> tuple[list[str], Ints32]:

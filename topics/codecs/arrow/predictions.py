@@ -2,41 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from topics.codecs.arrow.ids import Ids
 from topics.codecs.arrow.metadata import inspect
-from topics.codecs.arrow.writer import stream
 from topics.codecs.flaws import Flaw
 from topics.codecs.prediction_row import DEAD, PredictionRow
 from topics.records import Predictions
 
-Row = tuple[
-    str | None, str | None, dict[str, float], int, str | None
-]  # id, label, probabilities, version, explanation
+END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+MAX_KEPT_CLASSES: Final = 256  # the beginning of a stream with more of them is not worth keeping
+
+Mask = npt.NDArray[np.bool_] | None
 
 
 def write_predictions(predictions: Predictions) -> list[bytes]:
     """Return all rows as one block in the same order; a dead-lettered row is null in every column."""
-    dead = predictions.version == DEAD
-    ids: list[str | None] = [*predictions.ids]
-    for row in np.flatnonzero(dead).tolist():
-        ids[row] = None
-    classes = predictions.classes
-    codes = pa.array(predictions.prediction, mask=dead | (predictions.prediction < 0))
-    columns = {
-        "id": pa.array(ids, pa.string()),
-        "label": pa.DictionaryArray.from_arrays(codes, pa.array(classes, pa.string())),
-        "version": pa.array(predictions.version, mask=dead),
-    }
+    dead: Mask = predictions.version == DEAD
+    if not np.any(dead):
+        dead = None
+    classes, explained = predictions.classes, predictions.explanation is not None
+    beginning = (_kept if len(classes) <= MAX_KEPT_CLASSES else _beginning)(classes, explained)
+    columns = [
+        _ids(predictions.ids, dead),
+        pa.DictionaryArray.from_arrays(_codes(predictions, dead), beginning.classes),
+        pa.array(predictions.version, mask=dead),
+    ]
     if classes:
         children = [pa.array(predictions.probability[:, code]) for code in range(len(classes))]
-        columns["probabilities"] = pa.StructArray.from_arrays(
-            children, names=list(classes), mask=pa.array(dead)
-        )
-    if predictions.explanation is not None:
-        columns["explanation"] = pa.array(predictions.explanation, pa.string(), mask=dead)
-    return [stream(columns)]
+        mask = None if dead is None else pa.array(dead)
+        columns.append(pa.StructArray.from_arrays(children, names=list(classes), mask=mask))
+    if explained:
+        columns.append(pa.array(predictions.explanation, pa.string(), mask=dead))
+    batch = pa.RecordBatch.from_arrays(columns, schema=beginning.schema)
+    return [b"".join((beginning.text, batch.serialize(), END_OF_STREAM))]
+
+
+def _ids(ids: Sequence[str], dead: Mask) -> pa.Array:
+    if isinstance(ids, Ids) and dead is None:
+        return ids.column
+    return pa.array(list(ids), pa.string(), mask=dead)
+
+
+def _codes(predictions: Predictions, dead: Mask) -> pa.Array:
+    none = predictions.prediction < 0
+    if dead is not None:
+        none |= dead
+    return pa.array(predictions.prediction, pa.int32(), mask=none if none.any() else None)
+
+
+class _Beginning(NamedTuple):
+    """What all blocks with the same classes have in common."""
+
+    schema: pa.Schema
+    classes: pa.Array
+    text: bytes  # the messages before the rows: schema and dictionary of the classes
+
+
+def _beginning(classes: tuple[str, ...], explained: bool) -> _Beginning:
+    names = pa.array(classes, pa.string())
+    fields: list[Any] = [
+        ("id", pa.string()),
+        ("label", pa.dictionary(pa.int32(), pa.string())),
+        ("version", pa.int64()),
+    ]
+    if classes:
+        fields.append(("probabilities", pa.struct([(name, pa.float64()) for name in classes])))
+    if explained:
+        fields.append(("explanation", pa.string()))
+    schema = pa.schema(fields)
+    labels = pa.DictionaryArray.from_arrays(pa.nulls(1, pa.int32()), names)
+    columns = [labels if name == "label" else pa.nulls(1, kind) for name, kind in fields]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+    text: bytes = sink.getvalue().to_pybytes()
+    outline = inspect(text, max_rows=1)
+    assert not isinstance(outline, Flaw)
+    return _Beginning(schema, names, text[: outline.batches[0]])
+
+
+_kept = lru_cache(maxsize=256)(_beginning)
 
 
 def read_predictions(value: bytes) -> list[PredictionRow]:

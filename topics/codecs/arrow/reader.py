@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from topics.codecs.arrow import ids
 from topics.codecs.arrow.block import Block, read_block
 from topics.codecs.arrow.layout import INSTANCE_ROLES, LABEL_ROLES
 from topics.codecs.batch import Batch
@@ -31,7 +30,7 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:
         row=_join([block.row for block in blocks], np.int32),
         keys=batch.keys,
         key=np.repeat(batch.key[places], sizes),
-        ids=_join_lists([_ids(block, batch, place) for block, place in zip(blocks, places, strict=True)]),
+        ids=ids.joined([_ids(block, batch, place) for block, place in zip(blocks, places, strict=True)]),
         label_values=label_values,
         label=label,
         weight=_join([block.weight for block in blocks], np.float64),
@@ -100,10 +99,6 @@ def _join(columns: Sequence[Any], dtype: Any) -> Any:
     return np.concatenate(columns) if columns else np.empty(0, dtype=dtype)
 
 
-def _join_lists(columns: Sequence[list[str]]) -> list[str]:
-    return columns[0] if len(columns) == 1 else list(chain.from_iterable(columns))
-
-
 def _labels(blocks: Sequence[Block]) -> tuple[list[str], Ints32]:
     if len(blocks) == 1:
         return blocks[0].label_values, blocks[0].label
@@ -116,26 +111,17 @@ def _labels(blocks: Sequence[Block]) -> tuple[list[str], Ints32]:
     return list(names), _join(columns, np.int32)
 
 
-def _ids(block: Block, batch: Batch, place: int) -> list[str]:
+def _ids(block: Block, batch: Batch, place: int) -> Sequence[str]:
     """Return the ids of a block of instances: the producer's, else "<partition>-<offset>-<row>"."""
     head = f"{batch.partition}-{batch.offsets[place]}"
     if block.ids is None:
-        last = int(block.row[-1])
-        tails = row_suffixes(1 << last.bit_length())
-        if last + 1 == len(block):
-            # One join and one split make the strings faster than an addition each.
-            return (head + f"\n{head}".join(tails[: len(block)])).split("\n")
-        return [head + tails[row] for row in block.row.tolist()]
+        return ids.numbered(head, block.row)
+    if isinstance(block.ids, ids.Ids):
+        return block.ids
     return [
         f"{head}-{row}" if cell is None else cell
         for cell, row in zip(block.ids, block.row.tolist(), strict=True)
     ]
-
-
-@lru_cache(maxsize=32)
-def row_suffixes(n: int) -> tuple[str, ...]:
-    """Return "-0", "-1", … for n rows; asked for powers of two, so that few are kept."""
-    return tuple(f"-{row}" for row in range(n))
 
 
 def _features(blocks: Sequence[Block], starts: Ints32) -> list[Features]:

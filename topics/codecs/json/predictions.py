@@ -65,7 +65,7 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     steps = np.rint(predictions.probability[:, :count] * _STEPS)
     steps = np.clip(np.nan_to_num(steps), 0, _STEPS).astype(np.int32)
     middles = _middles(predictions.classes).of(predictions.prediction, steps)
-    ids = _escaped(predictions.ids)
+    ids = _escaped(list(predictions.ids))
     versions = predictions.version.tolist()
     if predictions.explanation is None:
         lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]

@@ -121,3 +121,21 @@ def test_in_arrays_every_position_counts() -> None:
 def test_a_record_of_nulls_still_gives_a_schema() -> None:
     schema = infer_schema(Features.of(("a", "b"), np.full((1, 2), np.nan)), 0, 5)
     assert [a.kind for a in schema.attributes] == ["numeric", "numeric"]
+
+
+def test_models_that_met_their_classes_in_another_order_share_one_matrix() -> None:
+    values = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    grown = Schema.of(NUMERIC.attributes)
+    one, other = grown.with_class("a").with_class("b"), grown.with_class("b").with_class("a")
+    placement = placement_of(one, other)
+    parts, _ = placement.parts([Features.of(("a", "b"), values)], np.array([0, 1, 0]))
+    assert len(parts) == 1
+    assert np.shares_memory(placement.place(parts, 3, 2).x, values)
+
+
+def test_models_with_open_and_closed_attributes_are_apart() -> None:
+    placement = placement_of(NUMERIC, Schema.of(NUMERIC.attributes, open_attributes=True))
+    features = [Features.of(("a", "b", "new"), np.ones((2, 3)))]
+    parts, _ = placement.parts(features, np.array([0, 1]))
+    assert [part.rows.tolist() for part in parts] == [[0], [1]]
+    assert list(placement.new_attributes(parts)) == [1]
