@@ -186,6 +186,9 @@ def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -
     index = values_carried(old_plan, plan)
     _copy_statistics(learner.numeric_observer.axes, source.numeric[:slots], target.numeric[:slots], index)
     _copy_statistics(learner.nominal_observer.axes, source.nominal[:slots], target.nominal[:slots], index)
+    sections = learner.schedule.axes(plan.schema.n_attributes)
+    for axes, old, new in zip(sections, source.schedule, target.schedule, strict=True):
+        _copy_statistics(axes, old[:slots], new[:slots], index)
 
 
 def _copy_statistics(axes: tuple[str | int, ...], source: Floats, target: Floats, values: Ints) -> None:

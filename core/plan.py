@@ -44,6 +44,7 @@ class Plan:
             (at.PLAN_DRIFT, spec.drift),
             (at.PLAN_STRATEGY, spec.query),
             (at.PLAN_BUDGETING, spec.budget),
+            (at.PLAN_SCHEDULE, spec.learner.schedule),
         ]
         numeric_table = at.PLAN_HEADER
         nominal_table = numeric_table + len(numeric)
@@ -64,7 +65,7 @@ class Plan:
         ints[at.PLAN_CLASSES] = schema.n_classes
         ints[at.PLAN_CONTIGUOUS] = numeric == list(range(len(numeric)))
         ints[at.PLAN_OPEN_VALUES] = any(a.open for a in schema.attributes)
-        ints[at.PLAN_MOA] = spec.learner.compat == "moa"
+        ints[at.PLAN_MOA] = spec.learner.compat is not None
         ints[at.PLAN_NULL_MERIT] = spec.learner.criterion.null_merit_is_gain
         ints[at.PLAN_NUMERIC_TABLE] = numeric_table
         ints[numeric_table:nominal_table] = numeric
@@ -74,6 +75,10 @@ class Plan:
         table[:, at.NOMINAL_FIRST] = firsts[:-1]
         table[:, at.NOMINAL_ROOM] = rooms
         self._write_sections()
+        ints[at.PLAN_SCHEDULE_AT] = self.shape(1, 1).schedule_at
+        floats[at.PLAN_GAP], floats[at.PLAN_TIE] = spec.learner.limits
+        ints[at.PLAN_INCREMENTAL] = spec.learner.criterion.is_incremental
+        ints[at.PLAN_SCHEDULE_RANKED] = spec.learner.schedule.ranked
         ints[at.PLAN_WINDOW] = spec.evaluation.window
         ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)
         ints[at.PLAN_CODE_SHIFT] = at.code_bits(schema.n_classes).bit_length() - 1
@@ -118,6 +123,7 @@ class Plan:
             nominal=learner.nominal_observer.shape(*counts),
             nodes=nodes,
             slots=slots,
+            schedule=learner.schedule.shapes(classes, self.schema.n_attributes, counts[2]),
         )
 
 

@@ -47,22 +47,59 @@ def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
 @kernel
 def rank_leaf(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, out: Any) -> None:
     """Write the ranking of a leaf, out: float64[RANKING_WORDS]."""
+    merit, test, value, _ = new_survey(plan)
+    survey_leaf(plan, knobs, ints, floats, t, leaf, merit, test, value, out)
+
+
+@kernel
+def new_survey(plan: Any) -> tuple[Any, Any, Any, Any]:
+    """Return room for merit, kind of test and value by attribute, and for the ranking."""
+    d = plan[at.PLAN_ATTRIBUTES]
+    return np.zeros(d), np.full(d, at.LEAF), np.zeros(d), np.zeros(RANKING_WORDS)
+
+
+@kernel
+def survey_leaf(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    leaf: int,
+    merit: Any,
+    test: Any,
+    value: Any,
+    out: Any,
+) -> None:
+    """Write the best test of every attribute (test LEAF: none) and the ranking, into a new survey."""
     node = node_at(ints, t, ints[leaf + at.LEAF_NODE])
     k = ints[at.MODEL_CLASSES]
     out[CLASSES] = classes_with_weight(plan, floats, node, leaf, k)
     if out[CLASSES] < 2:
         return
-    d = plan[at.PLAN_ATTRIBUTES]
-    merit = np.zeros(d)
-    test = np.full(d, at.LEAF)  # no suggestion
-    value = np.zeros(d)
     usable = untested(plan, ints, t, node)
     before, null = moa_merits(plan, floats, node, k)
     if plan[at.PLAN_NUMERIC] > 0:
-        suggest_numeric(plan, knobs, floats, leaf, k, before, usable, merit, test, value)
+        suggest_numeric(
+            plan, knobs, floats, leaf, k, before, usable, 0, plan[at.PLAN_NUMERIC], merit, test, value
+        )
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-        suggest_nominal(plan, knobs, ints, floats, statistics, k, before, usable, merit, test, value)
+        suggest_nominal(
+            plan,
+            knobs,
+            ints,
+            floats,
+            statistics,
+            k,
+            before,
+            usable,
+            0,
+            plan[at.PLAN_NOMINAL],
+            merit,
+            test,
+            value,
+        )
     choose(plan, merit, test, value, null, out)
 
 
@@ -117,19 +154,21 @@ def suggest_numeric(
     k: int,
     before: float,
     usable: Any,
+    start: int,
+    end: int,
     merit: Any,
     test: Any,
     value: Any,
 ) -> None:
-    """Write the best threshold of every numeric attribute; of equals the smallest."""
+    """Write the best thresholds of the numeric attributes start … end-1; of equals the smallest."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
     share = knobs[plan[at.PLAN_CRITERION + 1]]
     candidates = candidates_numeric(kind, plan, knobs)
-    d = plan[at.PLAN_NUMERIC]
+    d = end - start
     n = d * candidates
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    propose_numeric(kind, plan, knobs, floats, statistics, k, left, right, thresholds)
+    propose_numeric(kind, plan, knobs, floats, statistics, k, start, end, left, right, thresholds)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
     impurity(criterion, left, k, n, mixed, weight)
@@ -142,7 +181,7 @@ def suggest_numeric(
                 totals[c, a] = left[c, a * candidates] + right[c, a * candidates]
         impurity(criterion, totals, k, d, mixed_before, weight_before)
     for a in range(d):
-        attribute = plan[plan[at.PLAN_NUMERIC_TABLE] + a]
+        attribute = plan[plan[at.PLAN_NUMERIC_TABLE] + start + a]
         base = mixed_before[a] / weight_before[a] if math.isnan(before) else before
         for i in range(a * candidates, (a + 1) * candidates):
             if not usable[attribute] or math.isnan(thresholds[i]):
@@ -170,19 +209,27 @@ def suggest_nominal(
     k: int,
     before: float,
     usable: Any,
+    start: int,
+    end: int,
     merit: Any,
     test: Any,
     value: Any,
 ) -> None:
-    """Write the best test of every nominal attribute: of equals multiway, then the smallest value code."""
+    """Write the best tests of the nominal attributes start … end-1.
+
+    Of equals multiway, then the smallest value code.
+    """
     kind, criterion = plan[at.PLAN_NOMINAL_OBSERVER], plan[at.PLAN_CRITERION]
-    n, d = plan[at.PLAN_VALUES], plan[at.PLAN_NOMINAL]
+    table = plan[at.PLAN_NOMINAL_TABLE]
+    origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
+    last = table + (end - 1) * at.NOMINAL_FIELDS
+    n, d = plan[last + at.NOMINAL_FIRST] + plan[last + at.NOMINAL_ROOM] - origin, end - start
     equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.zeros((k, d))
-    masses_nominal(kind, plan, floats, statistics, k, equal)
+    masses_nominal(kind, plan, floats, statistics, k, origin, origin + n, equal)
     for c in range(k):
         for j in range(d):
-            entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-            first, room = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
+            entry = table + (start + j) * at.NOMINAL_FIELDS
+            first, room = plan[entry + at.NOMINAL_FIRST] - origin, plan[entry + at.NOMINAL_ROOM]
             for v in range(first, first + room):
                 totals[c, j] += equal[c, v]
             for v in range(first, first + room):
@@ -194,24 +241,24 @@ def suggest_nominal(
     impurity(criterion, other, k, n, mixed_other, weight_other)
     impurity(criterion, totals, k, d, mixed_before, weight_before)
     for j in range(d):
-        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
+        entry = table + (start + j) * at.NOMINAL_FIELDS
         attribute = plan[entry + at.NOMINAL_COLUMN]
-        first = plan[entry + at.NOMINAL_FIRST]
+        first = plan[entry + at.NOMINAL_FIRST] - origin
         if not usable[attribute] or (weight_before[j] <= 0.0 and plan[at.PLAN_MOA] == 0):
             continue
         base = mixed_before[j] / weight_before[j] if math.isnan(before) else before
-        end = first + ints[plan[at.PLAN_VALUES_SEEN] + j]
+        stop = first + ints[plan[at.PLAN_VALUES_SEEN] + start + j]
         if plan[at.PLAN_MOA] != 0:
-            end = first + reach(weight, first, first + plan[entry + at.NOMINAL_ROOM])
-        if end == first:
+            stop = first + reach(weight, first, first + plan[entry + at.NOMINAL_ROOM])
+        if stop == first:
             continue
         multiway = knobs[plan[at.PLAN_NOMINAL_OBSERVER + 1]] == 0.0
         if multiway:
-            best_multiway(plan, knobs, attribute, first, end, base, mixed, weight, merit, test)
-        if multiway and end - first == 2:
+            best_multiway(plan, knobs, attribute, first, stop, base, mixed, weight, merit, test)
+        if multiway and stop - first == 2:
             continue  # each value against the rest is the same partition
         share = knobs[plan[at.PLAN_CRITERION + 1]]
-        for v in range(first, end):
+        for v in range(first, stop):
             total = weight[v] + weight_other[v]
             gain = base - (mixed[v] + mixed_other[v]) / total
             if share > 0.0 and min(weight[v], weight_other[v]) / total <= share:

@@ -25,6 +25,7 @@ from core.jit import kernel, part, prefetch, row_of, start_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
 from core.queries import base as queries
+from core.schedules import base as schedules
 from core.screening import conclude_here as conclude
 from core.tree import layout as at
 from core.tree.routing import leaf_at, route
@@ -77,6 +78,7 @@ detect = drift.dispatcher()
 votes, account = leaf_models.dispatcher()
 update_numeric = observers.numeric_dispatcher()[0]
 update_nominal = observers.nominal_dispatcher()[0]
+observe = schedules.dispatcher()[0]
 
 
 @kernel
@@ -166,7 +168,8 @@ def learn(
             plan[at.PLAN_NOMINAL_OBSERVER], plan, knobs, ints, floats, statistics, label, x, weight
         )
     ints[t + at.TREE_LABELS] += 1
-    return LEAF_DUE if floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT] else END
+    due = observe(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight)
+    return LEAF_DUE if due else END
 
 
 @kernel

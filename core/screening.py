@@ -10,23 +10,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from core import ranking
 from core.criteria import base as criteria
 from core.jit import DISABLED, kernel, words_at
+from core.schedules import base as schedules
 from core.tree import layout as at
 from core.tree.routing import leaf_at
 
 GAP: Final = 0
 TIE: Final = 1
 GAIN: Final = 2
-STEP: Final = 3
 
 # Both sides of a comparison are rounded: what comes this near is left to the learner.
 _SURE: Final = 1.0 - 1e-6
 
 reach = criteria.range_dispatcher()
+reschedule_leaf = schedules.dispatcher()[1]
 
 
 @kernel("boolean(int64, int64, int64, int64)")
@@ -38,23 +37,31 @@ def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
     if screen == 0 or ints[t + at.TREE_STOPPED] != 0:
         return False
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    n = floats[leaf + at.LEAF_OBSERVED]
-    if not is_hopeless(plan, knobs, ints, floats, t, leaf, n, screen):
+    survey = ranking.new_survey(plan)
+    ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
+    if not is_hopeless(plan, knobs, ints, floats[leaf + at.LEAF_OBSERVED], screen, survey[3]):
         return False
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
-    floats[leaf + at.LEAF_EVALUATED] = n
-    floats[leaf + at.LEAF_NEXT] = n + knobs[screen + STEP]
+    reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, *survey)
     return True
 
 
+@kernel("void(int64, int64, int64, int64)")
+def reschedule(plan_address: int, address: int, t: int, node: int) -> None:
+    """Let the schedule plan on after an attempt that the learner itself has judged."""
+    plan, knobs = words_at(plan_address)
+    ints, floats = words_at(address)
+    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+    survey = ranking.new_survey(plan)
+    if plan[at.PLAN_SCHEDULE_RANKED] != 0:
+        ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
+    reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, *survey)
+
+
 @kernel
-def is_hopeless(
-    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, n: float, screen: int
-) -> bool:
-    """Return whether the learner would certainly not split."""
-    out = np.empty(ranking.RANKING_WORDS)
-    ranking.rank_leaf(plan, knobs, ints, floats, t, leaf, out)
+def is_hopeless(plan: Any, knobs: Any, ints: Any, n: float, screen: int, out: Any) -> bool:
+    """Return whether the learner would certainly not split on a ranking, from weight n."""
     if out[ranking.CLASSES] < 2:
         return True
     if out[ranking.SUGGESTIONS] < 2:

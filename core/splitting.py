@@ -7,20 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from core import arena
+from core import arena, screening
+from core.branches import divide_leaf
 from core.errors import GroveError
 from core.events import Event, GrowthStopped, Split
 from core.jit import kernel, words_at
 from core.learners.base import FORGET, Decision
 from core.model import Model
-from core.observers import base as observers
 from core.tree import layout as at
 from core.tree.layout import TreeView
 
 TESTS: Final = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
-
-masses_numeric = observers.numeric_dispatcher()[3]
-masses_nominal = observers.nominal_dispatcher()[1]
 
 
 def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | None:
@@ -40,7 +37,7 @@ def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | No
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
     decision = learner.decide(model, t, node, leaf)
-    learner.reschedule(model, node, leaf)
+    screening.reschedule(model.plan.address, model.address, t, node)
     if decision is None:
         return None
     number = (node - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
@@ -77,6 +74,9 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
     tree.header[at.TREE_NODES] += branches
     tree.header[at.TREE_LEAVES] = leaves
     tree.header[at.TREE_SPLITS] += 1
+    starts_empty = model.spec.learner.compat == "imac"  # in its authors' code no node inherits anything
+    if starts_empty:
+        tree.masses[node] = 0.0
     depth = int(inner[at.NODE_DEPTH]) + 1
     tree.header[at.TREE_DEPTH] = max(int(tree.header[at.TREE_DEPTH]), depth)
     for branch in range(branches):
@@ -86,9 +86,10 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
         if not present[branch]:
             tree.node_ints[child, at.NODE_KIND] = at.ABSENT
             continue
-        touched = np.flatnonzero(masses[branch] >= 0.0)
-        tree.masses[child, : masses.shape[1]] = np.maximum(masses[branch], 0.0)
-        tree.node_ints[child, at.NODE_REACH] = touched[-1] + 1 if len(touched) else 0
+        if not starts_empty:
+            touched = np.flatnonzero(masses[branch] >= 0.0)
+            tree.masses[child, : masses.shape[1]] = np.maximum(masses[branch], 0.0)
+            tree.node_ints[child, at.NODE_REACH] = touched[-1] + 1 if len(touched) else 0
         take_slot(model, tree, child)
     if not is_main:
         return None
@@ -134,46 +135,7 @@ def divide(
     ints, floats = words_at(address)
     record = t + at.TREE_HEADER + node * ints[t + at.TREE_NODE_STRIDE]
     leaf = t + ints[t + at.TREE_LEAVES_AT] + ints[record + at.NODE_SLOT] * ints[t + at.TREE_LEAF_STRIDE]
-    k = out.shape[1]
-    if test == at.NUMERIC:
-        position = 0
-        while plan[plan[at.PLAN_NUMERIC_TABLE] + position] != attribute:
-            position += 1
-        statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-        kind = plan[at.PLAN_NUMERIC_OBSERVER]
-        masses_numeric(kind, plan, knobs, floats, statistics, k, position, value, out[0], out[1])
-        return
-    entry = plan[at.PLAN_NOMINAL_TABLE]
-    while plan[entry + at.NOMINAL_COLUMN] != attribute:
-        entry += at.NOMINAL_FIELDS
-    counts = np.empty((k, plan[at.PLAN_VALUES]))
-    statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-    masses_nominal(plan[at.PLAN_NOMINAL_OBSERVER], plan, floats, statistics, k, counts)
-    first, room = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
-    for c in range(k):
-        divide_nominal(counts[c, first : first + room], test, int(value), out, c)
-
-
-@kernel
-def divide_nominal(counts: Any, test: int, value: int, out: Any, c: int) -> None:
-    """Write the masses of class c per branch from its counts (float64[value]).
-
-    MOA's vectors end at the largest value seen with the class, zeros before it are entries: so a class
-    touches every branch below that end.
-    """
-    end = 0
-    for v in range(len(counts)):
-        if counts[v] > 0.0:
-            end = v + 1
-    if test == at.MULTIWAY:
-        for v in range(out.shape[0]):
-            out[v, c] = counts[v] if v < end else -1.0
-        return
-    out[0, c] = counts[value] if value < end else -1.0
-    out[1, c] = -1.0
-    for v in range(end):
-        if v != value:
-            out[1, c] = max(out[1, c], 0.0) + counts[v]
+    divide_leaf(plan, knobs, ints, floats, t, leaf, attribute, test, value, out)
 
 
 def exceeds_cap(model: Model, leaves: int) -> bool:
@@ -188,6 +150,7 @@ def exceeds_cap(model: Model, leaves: int) -> bool:
     words = at.LEAF_FIELDS + counts[0]
     words += math.prod(learner.numeric_observer.shape(*counts))
     words += math.prod(learner.nominal_observer.shape(*counts))
+    words += sum(map(math.prod, learner.schedule.shapes(counts[0], plan.schema.n_attributes, values)))
     return bool(leaves > learner.max_leaves or leaves * words * at.WORD > learner.max_bytes)
 
 
@@ -243,6 +206,9 @@ def forget(model: Model, t: int, node: int) -> None:
     slot = int(tree.node_ints[node, at.NODE_SLOT])
     clear_slot(model, tree, slot)
     tree.leaf_ints[slot, at.LEAF_NODE] = node
+    if model.spec.learner.compat == "imac":
+        tree.masses[node] = 0.0
+        tree.node_ints[node, at.NODE_REACH] = 0
     model.spec.learner.begin(tree, node, slot)
 
 

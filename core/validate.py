@@ -152,7 +152,6 @@ def _mass_problems(model: Model, tree: TreeView) -> Iterator[str]:
             yield f"leaf {node}: seen={seen.tolist()} must add up to {observed}"
         if (seen < 0.0).any() or (masses < seen * (1.0 - 1e-9)).any():
             yield f"leaf {node}: masses={masses.tolist()} must be at least seen={seen.tolist()}"
-        if not model.plan.ints[at.PLAN_MOA] and observed >= tree.leaf_floats[slot, at.LEAF_NEXT]:
-            yield f"leaf {node}: an attempt is overdue"
+        yield from (f"leaf {node}: {p}" for p in model.spec.learner.schedule.problems(model, tree, slot))
     if not np.isfinite(tree.masses).all() or (tree.masses < 0.0).any():
         yield "class masses must be finite and not negative"

@@ -17,6 +17,10 @@ class Criterion(Parameters):
     ``masses`` (float64[class, column]), mass times impurity to ``out`` and mass to ``total``. The conditional
     impurity of a split is the sum of that over its branches, divided by its mass; the merit of a split is the
     impurity before it minus that (ALGORITHMS section 2.3).
+
+    It may have a kernel ``increment(n, cell, squares, weight)``: what a record adds to mass times impurity of
+    a branch of mass n, in whose class there is mass ``cell`` (``squares``: the sum of the squared class
+    masses). Without it, those who want to follow a test record by record measure the branch anew.
     """
 
     family: ClassVar[str] = "criteria"
@@ -26,6 +30,11 @@ class Criterion(Parameters):
 
     null_merit_is_gain: ClassVar[bool] = True
     """Whether MOA measures "no split" on the scale of its merits (else it is minus infinity there)."""
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether the module has ``increment``."""
+        return hasattr(registry.module("criteria", self.name), "increment")
 
     def merit_range(self, classes: int) -> float:
         """Return the range R of the merit for the confidence bound."""
@@ -40,3 +49,8 @@ def dispatcher() -> Any:
 def range_dispatcher() -> Any:
     """Return ``reach(kind, k)`` over all criteria: the range of the merit with k classes, compiled."""
     return registry.dispatch("criteria", "reach", "k")
+
+
+def increment_dispatcher() -> Any:
+    """Return ``increment(kind, …)`` over the criteria that have it."""
+    return registry.dispatch("criteria", "increment", "n, cell, squares, weight")

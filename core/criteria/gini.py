@@ -37,3 +37,12 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
             out[j] += row[j] * row[j]
     for j in range(n):
         out[j] = total[j] - out[j] / total[j] if total[j] > 0.0 else 0.0
+
+
+@kernel
+def increment(n: float, cell: float, squares: float, weight: float) -> float:
+    """Return what a record adds to ``W·G``: VFS Theorem 2; 0 if it is the first of its branch."""
+    grown = n + weight
+    before = squares / n if n > 0.0 else 0.0
+    after = (squares + weight * (2.0 * cell + weight)) / grown if grown > 0.0 else 0.0
+    return weight - (after - before)

@@ -47,3 +47,10 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
             out[j] += x_log2_x(row[j])
     for j in range(n):
         out[j] = x_log2_x(total[j]) - out[j]
+
+
+@kernel
+def increment(n: float, cell: float, squares: float, weight: float) -> float:
+    """Return what a record adds to ``W·H``: VFS Theorem 1 with the limits at zero cells."""
+    grown = x_log2_x(n + weight) - x_log2_x(n)
+    return grown - (x_log2_x(cell + weight) - x_log2_x(cell))

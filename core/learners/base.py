@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol
 
@@ -11,6 +12,7 @@ from core.errors import ParameterError
 from core.plugin import Parameters, choice, count, number
 from core.tree import layout as at
 from core.tree.layout import Floats, Ints, TreeView
+from core.tree.statistics import SLACK
 
 AXES: dict[str, str] = {
     "criterion": "criteria",
@@ -24,9 +26,6 @@ AXES: dict[str, str] = {
 
 FORGET: Final = at.LEAF
 """A decision's test that stands for: do not split, begin to observe anew."""
-
-# A sum of masses is rounded, so that a leaf may be due a hair before the weight its schedule names.
-SLACK: Final = 1e-6
 
 
 class HasPlan(Protocol):
@@ -68,7 +67,8 @@ class Learner(Parameters):
 
     The axes' own parameters stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets the
     parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes`` of leaf records.
-    ``compat="moa"`` restores MOA's quirks wherever they change a split or a prediction.
+    ``compat="moa"`` restores MOA's quirks wherever they change a split or a prediction; ``compat="imac"``
+    those of IMAC's published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing.
     """
 
     family: ClassVar[str] = "learners"
@@ -81,7 +81,7 @@ class Learner(Parameters):
     leaf_model: Any = "nba"
     max_leaves: int = count(1_000_000, at_least=1)
     max_bytes: float = number(float(1 << 30), at_least=1.0)
-    compat: str | None = choice(None, None, "moa")
+    compat: str | None = choice(None, None, "moa", "imac")
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, axes by name, and all parameters, the axes' among them."""
@@ -103,19 +103,29 @@ class Learner(Parameters):
         """
         raise NotImplementedError
 
-    def screen(self) -> tuple[float, float, float, float] | None:
+    def screen(self) -> tuple[float, float, float] | None:
         """Return what an attempt needs at the least to become a split, None if only ``decide`` can tell.
 
-        (gap, tie, gain, step): the gap of merits squared times the weight reaches ``gap``·R², or the weight
-        reaches ``tie``·R²; the best gain is at least ``gain``. ``step`` is the weight until the next attempt.
+        (gap, tie, gain): the gap of merits squared times the weight reaches ``gap``·R², or the weight
+        reaches ``tie``·R²; the best gain is at least ``gain``.
         """
         return None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return what a split needs, for schedules that look ahead: (gap, tie).
+
+        A gap between two merits of range R is enough if its square times the weight exceeds ``gap``·R²; a
+        weight above ``tie``·R² is enough by itself (infinite: never). NaN: there is no such number.
+        """
+        constant = self.bound.constant
+        return (math.nan if constant is None else constant * self.bound.factor**2), math.inf
 
     # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:
         """Return the weight that bounds and the schedule speak of."""
-        if self.compat == "moa":
+        if self.compat is not None:
             first = node + at.NODE_FIELDS
             total = 0.0
             for mass in model.floats[first : first + model.ints.item(at.MODEL_CLASSES)].tolist():
@@ -125,7 +135,7 @@ class Learner(Parameters):
 
     def begin(self, tree: TreeView, node: int, slot: int) -> None:
         """Set the schedule of a leaf that has seen nothing."""
-        if self.compat == "moa":
+        if self.compat is not None:
             inherited = 0.0
             for mass in tree.masses[node].tolist():
                 inherited += mass
@@ -136,21 +146,14 @@ class Learner(Parameters):
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
         """Return whether a leaf that the kernel reports is due indeed."""
-        if self.compat != "moa":
+        if self.compat is None or not self.schedule.periodic:
             return True
         since = self.weight(model, node, leaf) - model.floats.item(leaf + at.LEAF_EVALUATED)
-        return bool(since >= self.schedule.first())
-
-    def reschedule(self, model: HasState, node: int, leaf: int) -> None:
-        """Write when a leaf is due again that had an attempt now."""
-        floats = model.floats
-        observed = floats.item(leaf + at.LEAF_OBSERVED)
-        if self.compat == "moa":
-            floats[leaf + at.LEAF_EVALUATED] = self.weight(model, node, leaf)
-            floats[leaf + at.LEAF_NEXT] = self.schedule.next(observed) - SLACK
-        else:
-            floats[leaf + at.LEAF_EVALUATED] = observed
-            floats[leaf + at.LEAF_NEXT] = self.schedule.next(observed)
+        step = self.schedule.step
+        if step is None:  # intervals are whole, and counted from the observed weight of then
+            then = model.floats.item(leaf + at.LEAF_OBSERVED) - since
+            step = round(model.floats.item(leaf + at.LEAF_NEXT) + SLACK - then)
+        return bool(since >= step)
 
 
 def build(body: dict[str, Any]) -> Learner:

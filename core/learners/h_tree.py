@@ -26,13 +26,17 @@ class Plugin(Learner):
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
 
-    def screen(self) -> tuple[float, float, float, float] | None:
-        """Solve ε for the weight; a bound or schedule without a closed form leaves it to ``decide``."""
-        constant, step = self.bound.constant, self.schedule.step
-        if self.compat is not None or constant is None or step is None:
+    def screen(self) -> tuple[float, float, float] | None:
+        """Solve ε for the weight; a bound without a closed form leaves it to ``decide``."""
+        if self.compat is not None or self.bound.constant is None:
             return None
-        tie = constant / self.tau**2 if self.tau > 0.0 else math.inf
-        return constant * self.bound.factor**2, tie, MIN_GAIN, step
+        return *self.limits, MIN_GAIN
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return what a gap needs, and the weight at which ε falls below ``tau``."""
+        gap, _ = super(Plugin, self).limits
+        return gap, gap / (self.bound.factor * self.tau) ** 2 if self.tau > 0.0 else math.inf
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Compare the gap between best and second best with the bound."""
@@ -41,7 +45,7 @@ class Plugin(Learner):
         if out[ranking.CLASSES] < 2:
             return None
         attribute, test, value, best, second, suggestions, _ = out.tolist()
-        if self.compat == "moa":
+        if self.compat is not None:
             classes = model.ints.item(node + at.NODE_REACH)
         else:
             if attribute == ranking.NOBODY or best < MIN_GAIN:

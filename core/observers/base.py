@@ -8,9 +8,10 @@ Kernels of a module (``at``: where the leaf's statistics begin; ``k``: classes k
 
 numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
          ``candidates_numeric(plan, knobs) -> int``: how many thresholds per attribute it proposes
-         ``propose_numeric(plan, knobs, floats, at, k, left, right, value)``
-            writes class masses on both sides of each candidate to ``left``/``right`` (float64[class, column],
-            column = attribute·candidates + candidate) and the thresholds to ``value`` (NaN: no candidate)
+         ``propose_numeric(plan, knobs, floats, at, k, start, end, left, right, value)``
+            writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to
+            ``left``/``right`` (float64[class, column], column = (attribute - start)·candidates + candidate)
+            and the thresholds to ``value`` (NaN: no candidate)
          ``masses_numeric(plan, knobs, floats, at, k, position, value, left, right)``
             writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
             has never had anything to do with
@@ -18,7 +19,8 @@ numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
             attributes to out[c] (scratch: float64[attribute])
          ``densities_numeric(plan, knobs, floats, at, k, xs, out)`` multiplies with them instead (MOA)
 nominal  ``update_nominal(plan, knobs, ints, floats, at, label, x, weight)``
-         ``masses_nominal(plan, floats, at, k, out)`` writes class masses per value to float64[class, value]
+         ``masses_nominal(plan, floats, at, k, start, end, out)`` writes the class masses of the values
+            start … end-1 to float64[class, value - start]
          ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
 """
 
@@ -56,7 +58,7 @@ def numeric_dispatcher() -> tuple[Any, ...]:
     common = "plan, knobs, floats, at, k"
     return (
         registry.dispatch("observers", "update_numeric", "plan, knobs, floats, at, label, xs, weight"),
-        registry.dispatch("observers", "propose_numeric", f"{common}, left, right, value"),
+        registry.dispatch("observers", "propose_numeric", f"{common}, start, end, left, right, value"),
         registry.dispatch("observers", "candidates_numeric", "plan, knobs"),
         registry.dispatch("observers", "masses_numeric", f"{common}, position, value, left, right"),
         registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, scratch, out"),
@@ -69,7 +71,7 @@ def nominal_dispatcher() -> tuple[Any, ...]:
     common = "plan, knobs, ints, floats, at, k"
     return (
         registry.dispatch("observers", "update_nominal", "plan, knobs, ints, floats, at, label, x, weight"),
-        registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, out"),
+        registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, start, end, out"),
         registry.dispatch("observers", "log_densities_nominal", f"{common}, x, out"),
         registry.dispatch("observers", "densities_nominal", f"{common}, x, out"),
     )

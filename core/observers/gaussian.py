@@ -80,10 +80,20 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
 
 
 @kernel
-def _thresholds(plan: Any, knobs: Any, floats: Any, at: int, k: int, candidates: int, value: Any) -> None:
+def _thresholds(
+    plan: Any,
+    knobs: Any,
+    floats: Any,
+    at: int,
+    k: int,
+    start: int,
+    end: int,
+    candidates: int,
+    value: Any,
+) -> None:
     """Write ``lo + (hi - lo)/(B + 1)·i`` for i = 1 … B, NaN where that is not strictly inside the range."""
     d = plan[layout.PLAN_NUMERIC]
-    for a in range(d):
+    for a in range(start, end):
         low, high = math.inf, -math.inf
         for c in range(k):
             row = at + c * STATISTICS * d + a
@@ -92,7 +102,7 @@ def _thresholds(plan: Any, knobs: Any, floats: Any, at: int, k: int, candidates:
         step = (high - low) / (candidates + 1.0)
         for i in range(candidates):
             v = step * (i + 1.0) + low
-            value[a * candidates + i] = v if low < v < high else math.nan
+            value[(a - start) * candidates + i] = v if low < v < high else math.nan
 
 
 @kernel
@@ -121,16 +131,25 @@ def candidates_numeric(plan: Any, knobs: Any) -> int:
 
 @kernel
 def propose_numeric(
-    plan: Any, knobs: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
+    plan: Any,
+    knobs: Any,
+    floats: Any,
+    at: int,
+    k: int,
+    start: int,
+    end: int,
+    left: Any,
+    right: Any,
+    value: Any,
 ) -> None:
-    """Write thresholds and class masses on both sides; left, right: float64[class, attribute·B + i]."""
+    """Write thresholds and class masses on both sides; left, right: float64[class, (a - start)·B + i]."""
     d = plan[layout.PLAN_NUMERIC]
     candidates = candidates_numeric(plan, knobs)
-    _thresholds(plan, knobs, floats, at, k, candidates, value)
+    _thresholds(plan, knobs, floats, at, k, start, end, candidates, value)
     for c in range(k):
         below, weight = left[c], right[c]
-        row = at + c * STATISTICS * d
-        for a in range(d):
+        row = at + c * STATISTICS * d + start
+        for a in range(end - start):
             n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
             low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
             deviation = _deviation(n, floats[row + M2 * d + a])
@@ -138,20 +157,20 @@ def propose_numeric(
                 below[i] = _standardised(value[i], low, high, mean, deviation)
                 weight[i] = n
         if plan[layout.PLAN_MOA] != 0:
-            _propose_moa(plan, floats, row, candidates, value, below, weight)
+            _propose_moa(plan, floats, row, end - start, candidates, value, below, weight)
         else:
-            for i in range(d * candidates):
+            for i in range((end - start) * candidates):
                 below[i] = weight[i] * normal_cdf(below[i])
                 weight[i] = max(weight[i] - below[i], 0.0)
 
 
 @kernel
 def _propose_moa(
-    plan: Any, floats: Any, row: int, candidates: int, value: Any, below: Any, above: Any
+    plan: Any, floats: Any, row: int, n_attributes: int, candidates: int, value: Any, below: Any, above: Any
 ) -> None:
     """Write the masses of one class on both sides of all thresholds the way MOA computes them."""
     d = plan[layout.PLAN_NUMERIC]
-    for a in range(d):
+    for a in range(n_attributes):
         n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
         low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
         deviation = _deviation(n, floats[row + M2 * d + a])

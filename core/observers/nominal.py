@@ -47,12 +47,12 @@ def update_nominal(
 
 
 @kernel
-def masses_nominal(plan: Any, floats: Any, at: int, k: int, out: Any) -> None:
-    """Write class masses per value, out: float64[class, value]."""
+def masses_nominal(plan: Any, floats: Any, at: int, k: int, start: int, end: int, out: Any) -> None:
+    """Write class masses of the values start … end-1, out: float64[class, value - start]."""
     values = plan[layout.PLAN_VALUES]
     for c in range(k):
-        for v in range(values):
-            out[c, v] = floats[at + c * values + v]
+        for v in range(end - start):
+            out[c, v] = floats[at + c * values + start + v]
 
 
 @kernel

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from core.jit import kernel
 from core.plugin import number
 from core.schedules.base import Schedule
+from core.tree import layout as at
+from core.tree.statistics import SLACK, evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,8 @@ class Plugin(Schedule):
     """Due whenever the leaf has seen ``grace_period`` more than at its last attempt (section 5)."""
 
     grace_period: float = number(200.0, above=0.0)
+
+    ranked: ClassVar[bool] = False
 
     @property
     def step(self) -> float | None:
@@ -23,6 +29,40 @@ class Plugin(Schedule):
         """Return the grace period."""
         return self.grace_period
 
-    def next(self, observed: float) -> float:
-        """Return the weight now plus the grace period."""
-        return observed + self.grace_period
+
+@kernel
+def observe(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    leaf: int,
+    x: Any,
+    xs: Any,
+    label: int,
+    weight: float,
+) -> bool:
+    """Return whether the grace period is over."""
+    return floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]
+
+
+@kernel
+def reschedule(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    leaf: int,
+    merit: Any,
+    test: Any,
+    value: Any,
+    out: Any,
+) -> None:
+    """Add the grace period to the weight now."""
+    due = floats[leaf + at.LEAF_OBSERVED] + knobs[plan[at.PLAN_SCHEDULE + 1]]
+    floats[leaf + at.LEAF_EVALUATED] = evidence(plan, ints, floats, node, leaf)
+    floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_MOA] == 0 else due - SLACK

@@ -8,7 +8,7 @@ A *tree block* is self-contained; everything in it is found from its first word 
 
     tree header | node record × node capacity | leaf record × slot capacity
     node record = NODE_FIELDS words, then the class masses ``cls`` [class]
-    leaf record = LEAF_FIELDS words, then ``seen`` [class], then the observers' statistics
+    leaf record = LEAF_FIELDS words, then ``seen`` [class], the observers' statistics, the schedule's state
 
 so that a swap of main and background tree is an exchange of two header words. What models of one spec and
 schema share (counts, kinds, parameters, positions of attributes) lies in a *plan*, a buffer of its own that
@@ -113,7 +113,7 @@ PLAN_VALUES: Final = 3  # room for values of all nominal attributes
 PLAN_CLASSES: Final = 4
 PLAN_CONTIGUOUS: Final = 5  # the numeric attributes are the first columns
 PLAN_OPEN_VALUES: Final = 6  # some attribute takes in new values
-PLAN_MOA: Final = 7  # compat="moa"
+PLAN_MOA: Final = 7  # compat="moa" or "imac": MOA's quirks
 PLAN_NUMERIC_TABLE: Final = 8  # at: column of each numeric attribute
 PLAN_NOMINAL_TABLE: Final = 9  # at: NOMINAL_FIELDS words for each nominal attribute
 PLAN_DETECTOR: Final = 10  # in the model: sections
@@ -138,7 +138,13 @@ PLAN_SCREEN: Final = (
     35  # at: what an attempt needs to succeed (core/screening.py); 0: only the learner can tell
 )
 PLAN_CODE_SHIFT: Final = 36  # lg of the bits of a class code
-PLAN_HEADER: Final = 37
+PLAN_SCHEDULE: Final = 37  # kind and parameters as above
+PLAN_SCHEDULE_AT: Final = 39  # the schedule's state, relative to a leaf record
+PLAN_SCHEDULE_RANKED: Final = 40  # it needs the ranking of an attempt that failed
+PLAN_GAP: Final = 41  # what a leaf needs for a split (float64; Learner.limits)
+PLAN_TIE: Final = 42
+PLAN_INCREMENTAL: Final = 43  # the criterion says what one record adds (core/criteria/base.py)
+PLAN_HEADER: Final = 44
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
@@ -152,7 +158,7 @@ class TreeShape:
     """Sizes of a tree block.
 
     ``numeric`` and ``nominal`` are the shapes of the two observers' statistics in one leaf, for example
-    (class, 5, attribute) and (class, value).
+    (class, 5, attribute) and (class, value); ``schedule`` those of the sections of the schedule's state.
     """
 
     classes: int
@@ -160,6 +166,7 @@ class TreeShape:
     nominal: tuple[int, ...]
     nodes: int
     slots: int
+    schedule: tuple[tuple[int, ...], ...] = ()
 
     @property
     def node_stride(self) -> int:
@@ -177,9 +184,14 @@ class TreeShape:
         return self.numeric_at + math.prod(self.numeric)
 
     @property
+    def schedule_at(self) -> int:
+        """First word of the schedule's state in a leaf record."""
+        return self.nominal_at + math.prod(self.nominal)
+
+    @property
     def leaf_stride(self) -> int:
         """Words of a leaf record."""
-        return self.nominal_at + math.prod(self.nominal)
+        return self.schedule_at + sum(map(math.prod, self.schedule))
 
     @property
     def leaves_at(self) -> int:
@@ -229,8 +241,18 @@ class TreeView:
     @property
     def nominal(self) -> Floats:
         """Statistics of the nominal attributes, float64[slot, …]."""
-        part = self.leaf_floats[:, self.shape.nominal_at :]
+        part = self.leaf_floats[:, self.shape.nominal_at : self.shape.schedule_at]
         return part.reshape(self.shape.slots, *self.shape.nominal)
+
+    @property
+    def schedule(self) -> list[Floats]:
+        """Sections of the schedule's state, each float64[slot, …] (integers by their bits)."""
+        sections, first = [], self.shape.schedule_at
+        for shape in self.shape.schedule:
+            end = first + math.prod(shape)
+            sections.append(self.leaf_floats[:, first:end].reshape(self.shape.slots, *shape))
+            first = end
+        return sections
 
 
 def write_tree_header(header: Ints, shape: TreeShape) -> None:

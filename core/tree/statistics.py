@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from core.jit import kernel
 from core.tree import layout as at
 from core.tree.routing import node_at
+
+SLACK: Final = 1e-6
+"""MOA's sum of masses is rounded: a leaf may be due a hair before the weight its schedule names."""
 
 
 @kernel
@@ -50,3 +53,14 @@ def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight
         ints[node + at.NODE_REACH] = label + 1
     floats[leaf + at.LEAF_FIELDS + label] += weight
     floats[leaf + at.LEAF_OBSERVED] += weight
+
+
+@kernel
+def evidence(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
+    """Return the weight that bounds and schedules speak of: for MOA with what was inherited [D8]."""
+    if plan[at.PLAN_MOA] == 0:
+        return floats[leaf + at.LEAF_OBSERVED]
+    total = 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        total += floats[node + at.NODE_FIELDS + c]
+    return total

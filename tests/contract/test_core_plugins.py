@@ -17,7 +17,7 @@ from core.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from tests.naive.rows import mixed
-from tests.unit.core.builders import answer, schema_of, spec_of, table_of
+from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 EVERY = [(family, name) for family in registry.FAMILIES for name in registry.names(family)]
 PARAMETERS = [
@@ -179,10 +179,19 @@ def test_a_criterion_gains_by_splitting(name):
 
 
 @pytest.mark.parametrize("name", registry.names("schedules"))
-def test_a_schedule_goes_forward(name):
+def test_a_schedule_makes_few_attempts_from_a_state_that_can_grow(name):
     schedule = made("schedules", name)
     assert schedule.first() > 0.0
-    assert schedule.next(1234.5) > 1234.5
+    small, large = schedule.shapes(2, 3, 5), schedule.shapes(4, 9, 8)
+    assert all(
+        all(a <= b for a, b in zip(one, other, strict=True)) for one, other in zip(small, large, strict=True)
+    )
+    x, label = halves(600)
+    x[:, 1] = x[:, 0]  # two equal attributes and no ties: no attempt becomes a split
+    table = table_of(schema_of(None, None, None), spec_of(schedule=name, tau=0.0))
+    answer(table, x, label)
+    assert 0 < table.model(0).summary().attempts <= 600 / 200
+    validate.check(table.model(0))
 
 
 @pytest.mark.parametrize("name", registry.names("observers"))

@@ -21,11 +21,15 @@ SPECS = {
     "binary": {"binary_splits": True, "leaf_model": "mc"},
     "no_ties": {"tau": 0.0, "delta": 0.01, "leaf_model": "nba"},
     "two_epsilon": {"bound_factor": 2.0, "delta": 0.05, "tau": 0.0, "leaf_model": "mc"},
+    "osm": {"schedule": "osm", "leaf_model": "mc"},
+    "osm_gini": {"schedule": "osm", "criterion": "gini", "grace_period": 20, "leaf_model": "mc"},
+    "cgd": {"schedule": "cgd", "leaf_model": "mc"},
+    "cgd_no_ties": {"schedule": "cgd", "tau": 0.0, "bound_factor": 2.0, "leaf_model": "mc"},
     "eager": {"grace_period": 25, "delta": 0.1, "tau": 0.15, "leaf_model": "nba"},
 }
 
 
-@pytest.mark.parametrize("compat", [None, "moa"])
+@pytest.mark.parametrize("compat", [None, "moa", "imac"])
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_the_learner_and_its_twin(stream, name, compat):

@@ -36,7 +36,9 @@ def twin_of(spec, stream):
         leaf_model=learner["leaf_model"],
         binary_splits=learner["binary_splits"],
         bound_factor=learner["bound_factor"],
-        moa=learner["compat"] == "moa",
+        moa=learner["compat"] is not None,
+        inherit=learner["compat"] != "imac",
+        schedule=learner["schedule"],
     )
     queries = {
         "always": lambda: Always(),

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
+from tests.naive import schedules
 from tests.naive.criteria import conditional, entropy, gini, has_two_branches
 from tests.naive.observers import Gaussian, Nominal, add, is_missing
 
@@ -25,6 +26,8 @@ class Options:
     binary_splits: bool = False
     bound_factor: float = 1.0
     moa: bool = False
+    inherit: bool = True
+    schedule: str = "grace_period"
 
 
 @dataclass
@@ -68,6 +71,7 @@ class Node:
         self.attempts = 0
         self.majority_right = 0.0
         self.bayes_right = 0.0
+        self.interval = self.options.grace_period
         self.at_last_attempt = self.weight()
 
     def weight(self):
@@ -107,6 +111,7 @@ class HTree:
         self.leaves = 1
         self.splits = 0
         self.attempts = 0
+        self.ranking = None
 
     # Routing
 
@@ -177,12 +182,16 @@ class HTree:
             self.count_right(nodes, x, label, weight)
         leaf.learn(x, label, weight)
         seen = leaf.weight()
-        if seen - leaf.at_last_attempt < self.options.grace_period:
+        if seen - leaf.at_last_attempt < leaf.interval:
             return None
         leaf.at_last_attempt = seen
         leaf.attempts += 1
         self.attempts += 1
-        return self.attempt(leaf)
+        self.ranking = None
+        split = self.attempt(leaf)
+        if leaf.test is None:
+            leaf.interval = schedules.interval(self, leaf, self.ranking)
+        return split
 
     def grow(self, node, branch):
         """Make the leaf of a value that was unknown when the node was split (MOA)."""
@@ -200,12 +209,21 @@ class HTree:
         if best is None:
             return None
         if best.attribute is None:
+            if not self.options.inherit:
+                leaf.distribution = []
             leaf.forget()
+            self.ranking = None
             return None
         return self.install(leaf, best)
 
+    def impurity(self):
+        return entropy if self.options.criterion == "info_gain" else gini
+
+    def merit_range(self, classes):
+        return math.log2(max(2, classes)) if self.options.criterion == "info_gain" else 1.0
+
     def bound(self, leaf, classes):
-        value_range = math.log2(max(2, classes)) if self.options.criterion == "info_gain" else 1.0
+        value_range = self.merit_range(classes)
         return math.sqrt(
             value_range * value_range * math.log(1.0 / self.options.delta) / (2.0 * leaf.weight())
         )
@@ -220,6 +238,7 @@ class HTree:
                     suggestions.append(suggestion)
         best = max(suggestions, key=lambda s: s.merit)
         second = max((s for s in suggestions if s is not best), key=lambda s: s.merit, default=None)
+        self.ranking = (best, second)
         if second is None or best.attribute is None or best.merit < 1e-10:
             return None
         bound = self.bound(leaf, self.classes)
@@ -239,6 +258,7 @@ class HTree:
         suggestions.sort(key=lambda s: (1, 0.0) if math.isnan(s.merit) else (0, s.merit))
         if len(suggestions) == 1:
             return suggestions[0]
+        self.ranking = (suggestions[-1], suggestions[-2])
         bound = self.bound(leaf, len(leaf.distribution))
         gap = suggestions[-1].merit - suggestions[-2].merit
         return (
@@ -282,8 +302,11 @@ class HTree:
         weight = leaf.weight()
         leaf.test = best
         used = leaf.used | {best.attribute} if best.kind == "multiway" else leaf.used
-        leaf.children = [Node(self.options, branch, leaf.depth + 1, used) for branch in best.branches]
+        inherited = best.branches if self.options.inherit else [[] for _ in best.branches]
+        leaf.children = [Node(self.options, branch, leaf.depth + 1, used) for branch in inherited]
         self.leaves += len(leaf.children) - 1
+        if not self.options.inherit:
+            leaf.distribution = []
         self.splits += 1
         return Split(best.attribute, best.kind, best.value, weight)
 

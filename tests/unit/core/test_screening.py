@@ -43,7 +43,7 @@ def test_what_h_tree_needs_for_a_split():
         {"learner": {"name": "h-tree", "delta": 0.05, "tau": 0.1, "bound_factor": 2.0, "grace_period": 70}}
     ).learner
     constant = math.log(20.0) / 2.0
-    assert learner.screen() == pytest.approx((4.0 * constant, constant / 0.01, MIN_GAIN, 70.0))
+    assert learner.screen() == pytest.approx((4.0 * constant, constant / 0.01, MIN_GAIN))
     epsilon = learner.bound.epsilon(1.0, 500.0)
     assert epsilon**2 * 500.0 == pytest.approx(learner.bound.constant)
 

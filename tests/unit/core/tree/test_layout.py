@@ -41,6 +41,7 @@ def test_plan_words_do_not_overlap():
         "DRIFT",
         "STRATEGY",
         "BUDGETING",
+        "SCHEDULE",
     }
     taken = [w for name, w in words.items()] + [words[f"PLAN_{name}"] + 1 for name in with_parameters]
     assert len(set(taken)) == len(taken)
@@ -73,6 +74,18 @@ def test_sizes_add_up():
     assert shape.node_stride == at.NODE_FIELDS + 2
     assert shape.leaf_stride == at.LEAF_FIELDS + 2 + 30 + 8
     assert shape.words == at.TREE_HEADER + 7 * shape.node_stride + 4 * shape.leaf_stride
+
+
+def test_the_state_of_a_schedule_is_the_end_of_a_leaf_record():
+    shape = TreeShape(2, (2, 5, 3), (2, 4), nodes=1, slots=2, schedule=((3,), (2, 2)))
+    assert shape.schedule_at == shape.nominal_at + 8
+    assert shape.leaf_stride == shape.schedule_at + 3 + 4
+    ints = aligned_words(shape.words)
+    tree = at.TreeView(ints, ints.view(np.float64), 0, shape)
+    tree.schedule[0][1] = 7.0
+    tree.schedule[1][1, 1, 0] = 8.0
+    assert tree.leaf_floats[1, shape.schedule_at :].tolist() == [7.0, 7.0, 7.0, 0.0, 0.0, 8.0, 0.0]
+    assert not tree.leaf_floats[0].any()
 
 
 def test_codes_of_the_window():
