@@ -81,6 +81,7 @@ def plant(plan: Plan, ints: Ints, t: int) -> None:
     tree.header[at.TREE_SLOTS] = 1
     tree.header[at.TREE_LEAVES] = 1
     tree.node_ints[0, at.NODE_SLOT] = 0
+    at.end_here(tree, 0)
     plan.spec.learner.begin(tree, 0, 0)
 
 
@@ -176,7 +177,7 @@ def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -
     target.header[at.TREE_NODES] = source.header[at.TREE_NODES]
     for word in (at.TREE_SLOTS, at.TREE_FREE, at.TREE_LEAVES, at.TREE_DEPTH, at.TREE_SPLITS):
         target.header[word] = source.header[word]
-    for word in (at.TREE_ATTEMPTS, at.TREE_LABELS, at.TREE_STOPPED):
+    for word in (at.TREE_ATTEMPTS, at.TREE_LABELS, at.TREE_STOPPED, at.TREE_PATHS):
         target.header[word] = source.header[word]
     nodes, slots = int(source.header[at.TREE_NODES]), int(source.header[at.TREE_SLOTS])
     k = source.shape.classes

@@ -196,7 +196,7 @@ def _plain_row_of(array: Any, row: int) -> Any:
 
 
 def _plain_start_of(array: Any) -> Any:
-    return array
+    return array.reshape(-1)
 
 
 def _plain_part(array: Any, start: int, n: int) -> Any:
@@ -209,6 +209,14 @@ def _plain_bits(value: float) -> Any:
 
 def _plain_from_bits(value: int) -> Any:
     return np.int64(value).view(np.float64)
+
+
+def _plain_stay_apart() -> None:
+    pass
+
+
+def _plain_address_of(_words: Any) -> int:
+    return 0
 
 
 def _plain_prefetch(address: int) -> None:
@@ -269,6 +277,24 @@ def _bitcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
 
 
+def _address_of(_typing: Any, words: Any) -> Any:
+    return types.int64(words), _pointer_as_number
+
+
+def _pointer_as_number(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.ptrtoint(arguments[0], context.get_value_type(signature.return_type))
+
+
+def _stay_apart(_typing: Any) -> Any:
+    return types.void(), _refuse_inlining
+
+
+def _refuse_inlining(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+    builder.function.attributes.discard("alwaysinline")
+    builder.function.attributes.add("noinline")
+    return context.get_dummy_value()
+
+
 def _prefetch(_typing: Any, _address: Any) -> Any:
     return types.void(types.int64), _call_prefetch
 
@@ -310,6 +336,12 @@ bits: Callable[[float], Any] = _plain_bits if DISABLED else intrinsic(_bits)
 
 from_bits: Callable[[Any], Any] = _plain_from_bits if DISABLED else intrinsic(_from_bits)
 """Return the float64 with these bits."""
+
+stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(_stay_apart)
+"""Keep the kernel that calls this a function of its own: tight loops in large ones run short of registers."""
+
+address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(_address_of)
+"""Return the address of the first of some words, for ``prefetch``; without a compiler 0."""
 
 prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(_prefetch)
 """Ask for the cache line at an address, which need not be valid."""

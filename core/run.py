@@ -21,14 +21,15 @@ import numpy as np
 from core.budgets import base as budgets
 from core.drift import base as drift
 from core.evaluation import judge
-from core.jit import kernel, part, prefetch, row_of, start_of, words_at
+from core.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
 from core.queries import base as queries
 from core.schedules import base as schedules
 from core.screening import conclude_here as conclude
 from core.tree import layout as at
-from core.tree.routing import leaf_at, route
+from core.tree.foresight import WIDTH, foresee
+from core.tree.routing import arrive, count, leaf_at, route
 from core.tree.statistics import count_label, largest_share
 
 # Modes
@@ -62,9 +63,10 @@ CURSOR_ROW: Final = 0
 CURSOR_PHASE: Final = 1
 CURSOR_TREE: Final = 2  # of a due leaf or missing branch: first word of its tree,
 CURSOR_NODE: Final = 3  # first word of its node record
-CURSOR_WORDS: Final = 4
+CURSOR_ENDS: Final = 4  # where the next rows' ways end; forgotten with every return
+CURSOR_WORDS: Final = CURSOR_ENDS + WIDTH
 
-AHEAD: Final = 8  # rows
+AHEAD: Final = 2 * WIDTH  # rows
 LINES: Final = 16  # of 64 bytes
 
 _SIGNATURE = (
@@ -173,16 +175,31 @@ def learn(
 
 
 @kernel
-def look_ahead(addresses: Any, model: Any, row: int, n: int) -> None:
-    """Ask for the first cache lines of the model that comes a few rows later, if it is another one.
+def look_ahead(addresses: Any, model: Any, cells: int, d: int, row: int, n: int) -> None:
+    """Ask for the first cache lines of a record that comes later, and of its model, if it is another one.
 
     Ten thousand models do not fit a core's cache; a small model lies in these lines altogether.
     """
     later = row + AHEAD
-    if later < n and model[later] != model[row]:
-        address = addresses[model[later]]
-        for line in range(LINES):
-            prefetch(address + 64 * line)
+    if later < n:
+        if model[later] != model[row]:
+            address = addresses[model[later]]
+            for line in range(LINES):
+                prefetch(address + 64 * line)
+        last = min((d + 7) >> 3, LINES)
+        for line in range(last):
+            prefetch(cells + 8 * later * d + 64 * line)
+
+
+@kernel
+def is_stretch(models: Any, row: int, n: int) -> bool:
+    """Return whether the next WIDTH rows are of one model."""
+    if row + WIDTH > n or models[row] != models[row + WIDTH - 1]:
+        return False
+    others = 0
+    for later in range(row, row + WIDTH):
+        others |= models[later] ^ models[row]
+    return bool(others == 0)
 
 
 @kernel
@@ -228,27 +245,37 @@ def run(
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
     columns, scratch, opinions = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
+    cells, ends = start_of(x), part(start_of(cursor), CURSOR_ENDS, WIDTH)
+    foreseen = row  # the ways of rows before this one are known
     nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own, and a second version of all
     reason = END
     while row < n and reason == END:
-        look_ahead(addresses_of, models, row, n)
+        look_ahead(addresses_of, models, address_of(cells), x.shape[1], row, n)
         ints, floats = words_at(addresses_of[models[row]])
         plan, knobs = words_at(plans_of[models[row]])
         record, y, w = row_of(x, row), int(label[row]), weight[row]
         xs = gather(plan, record, columns)
         node, memo = nothing, nothing
+        if row >= foreseen and plan[at.PLAN_NOMINAL] == 0 and is_stretch(models, row, n):
+            t = ints[at.MODEL_MAIN]
+            if ints[t + at.TREE_NODES] > 1:
+                foresee(ints, floats, t, part(cells, row * x.shape[1], WIDTH * x.shape[1]), x.shape[1], ends)
+                foreseen = row + WIDTH
+        if row < foreseen:
+            node = ends[WIDTH - (foreseen - row)]
         if phase == START:
             if y >= plan[at.PLAN_CLASSES]:
                 reason = UNKNOWN_CLASS
                 break
             phase = JUDGE
             if mode != LEARN_ONLY:
-                passing = 0.0 if mode == ANSWER_ONLY else w
-                if mode != ANSWER_ONLY:
-                    ints[at.MODEL_RECORDS] += 1
                 version[row] = ints[at.MODEL_LABELS]
                 t = ints[at.MODEL_MAIN]
-                node = route(plan, ints, floats, t, record, passing)
+                if node < 0:
+                    node = arrive(plan, ints, floats, t, record, mode == ANSWER_ONLY)
+                if mode != ANSWER_ONLY:
+                    ints[at.MODEL_RECORDS] += 1
+                    count(ints, floats, t, node, w)
                 shares = row_of(probability, row)
                 best, memo = votes(
                     plan[at.PLAN_LEAF_MODEL], plan, knobs, ints, floats, t, node, record, xs, scratch, shares
@@ -276,7 +303,7 @@ def run(
             notice(plan, ints, y, record)
             t = ints[at.MODEL_MAIN]
             if node < 0:
-                node = route(plan, ints, floats, t, record, 0.0)
+                node = arrive(plan, ints, floats, t, record, False)
             reason = learn(plan, knobs, ints, floats, t, node, record, xs, y, w, memo, scratch, opinions)
             if reason != BRANCH_MISSING:
                 phase = SHADOW

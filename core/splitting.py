@@ -85,6 +85,7 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
         tree.node_ints[child, at.NODE_DEPTH] = depth
         if not present[branch]:
             tree.node_ints[child, at.NODE_KIND] = at.ABSENT
+            at.end_here(tree, child)
             continue
         if not starts_empty:
             touched = np.flatnonzero(masses[branch] >= 0.0)
@@ -182,6 +183,7 @@ def take_slot(model: Model, tree: TreeView, node: int) -> None:
         tree.header[at.TREE_SLOTS] += 1
     tree.node_ints[node, at.NODE_KIND] = at.LEAF
     tree.node_ints[node, at.NODE_SLOT] = slot
+    at.end_here(tree, node)
     tree.leaf_ints[slot, at.LEAF_NODE] = node
     model.spec.learner.begin(tree, node, slot)
 

@@ -87,6 +87,9 @@ def _node_problems(model: Model, tree: TreeView) -> Iterator[str]:
             yield f"inner node {node} must have no leaf record"
     if sorted(children) != list(range(1, n)):
         yield "every node but the root must be the child of one node"
+    ends = np.flatnonzero((kinds == at.LEAF) | (kinds == at.ABSENT))
+    if (nodes[ends, at.NODE_CHILD] != ends).any() or (tree.node_floats[ends, at.NODE_VALUE] != np.inf).any():
+        yield "leaves and absent branches must lead to themselves"
     live = kinds != at.ABSENT
     if tree.header[at.TREE_LEAVES] != np.count_nonzero(kinds == at.LEAF):
         yield f"leaves={tree.header[at.TREE_LEAVES]} must be {np.count_nonzero(kinds == at.LEAF)}"

@@ -73,14 +73,15 @@ TREE_NODE_STRIDE: Final = 12
 TREE_LEAF_STRIDE: Final = 13
 TREE_LEAVES_AT: Final = 14  # leaf records, relative to the block
 TREE_NOMINAL_AT: Final = 15  # nominal statistics, relative to a leaf record
-TREE_HEADER: Final = 16
+TREE_PATHS: Final = 16  # 1: every node counts what is routed through it; 0: leaves alone
+TREE_HEADER: Final = 17
 
 # Node record
 NODE_KIND: Final = 0
 NODE_ATTRIBUTE: Final = 1
-NODE_VALUE: Final = 2  # threshold or category (float64); equality goes to child 0
-NODE_CHILD: Final = 3  # first child; children are contiguous
-NODE_ROUTED: Final = 4  # weight routed through (float64), labelled or not
+NODE_VALUE: Final = 2  # threshold or category (float64); equality goes to child 0. Leaves: infinity
+NODE_CHILD: Final = 3  # first child; children are contiguous. Leaves and absent branches: the node itself
+NODE_ROUTED: Final = 4  # weight routed to it (float64), labelled or not; see TREE_PATHS
 NODE_CHILDREN: Final = 5
 NODE_PARENT: Final = 6  # -1: root
 NODE_SLOT: Final = 7  # leaf record, -1: none
@@ -223,6 +224,18 @@ class TreeView:
         self.leaf_floats = self.floats[shape.leaves_at :].reshape(rows)
 
     @property
+    def routed(self) -> Floats:
+        """Weight routed through each node, float64[node], labelled or not.
+
+        A tree that never missed a value counts at its leaves; an inner node has what came before its split.
+        """
+        routed = self.node_floats[:, NODE_ROUTED].copy()
+        if not self.header[TREE_PATHS]:
+            for node in range(int(self.header[TREE_NODES]) - 1, 0, -1):
+                routed[self.node_ints[node, NODE_PARENT]] += routed[node]
+        return routed
+
+    @property
     def masses(self) -> Floats:
         """Class masses of the nodes, float64[node, class]."""
         return self.node_floats[:, NODE_FIELDS:]
@@ -253,6 +266,17 @@ class TreeView:
             sections.append(self.leaf_floats[:, first:end].reshape(self.shape.slots, *shape))
             first = end
         return sections
+
+
+def end_here(tree: TreeView, node: int) -> None:
+    """Let a node be where ways end, a leaf or an absent branch: its test leads to itself.
+
+    It is a test of its parent's attribute, so that it asks for no value that was not asked for before.
+    """
+    parent = tree.node_ints[node, NODE_PARENT]
+    tree.node_ints[node, NODE_ATTRIBUTE] = 0 if parent < 0 else tree.node_ints[parent, NODE_ATTRIBUTE]
+    tree.node_floats[node, NODE_VALUE] = math.inf
+    tree.node_ints[node, NODE_CHILD] = node
 
 
 def write_tree_header(header: Ints, shape: TreeShape) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from core.jit import kernel
 from core.tree import layout as at
 
@@ -21,8 +23,8 @@ def leaf_at(ints: Any, t: int, slot: int) -> int:
 
 
 @kernel
-def route(plan: Any, ints: Any, floats: Any, t: int, x: Any, weight: float) -> int:
-    """Return the record of the node where x (float64[d]) ends, counting ``weight`` on its way.
+def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool) -> int:
+    """Return the record of the node where x (float64[d]) ends; a frozen model is not written to.
 
     A value that a test cannot place (missing, or no branch of its own) follows the child with the largest
     routed weight, the lowest of equals [D10]. With MOA's quirks it ends at the inner node instead, or at an
@@ -31,18 +33,51 @@ def route(plan: Any, ints: Any, floats: Any, t: int, x: Any, weight: float) -> i
     stride = ints[t + at.TREE_NODE_STRIDE]
     first = t + at.TREE_HEADER
     node = first
-    floats[node + at.NODE_ROUTED] += weight
     kind = ints[node + at.NODE_KIND]
     while kind != at.LEAF and kind != at.ABSENT:
         child = branch(kind, x[ints[node + at.NODE_ATTRIBUTE]], ints, floats, node)
         if child < 0:
             if plan[at.PLAN_MOA] != 0:
                 break
-            child = busiest_child(ints, floats, first, stride, node)
+            if ints[t + at.TREE_PATHS] == 0 and not frozen:
+                count_paths(ints, floats, t)
+            child = busiest_child(ints, floats, t, node)
         node = first + (ints[node + at.NODE_CHILD] + child) * stride
-        floats[node + at.NODE_ROUTED] += weight
         kind = ints[node + at.NODE_KIND]
     return node
+
+
+@kernel
+def count(ints: Any, floats: Any, t: int, node: int, weight: float) -> None:
+    """Count weight that has been routed to a node: there alone, or on its way from the root too."""
+    floats[node + at.NODE_ROUTED] += weight
+    if ints[t + at.TREE_PATHS] != 0:
+        parent = ints[node + at.NODE_PARENT]
+        while parent >= 0:
+            above = node_at(ints, t, parent)
+            floats[above + at.NODE_ROUTED] += weight
+            parent = ints[above + at.NODE_PARENT]
+
+
+@kernel
+def route(plan: Any, ints: Any, floats: Any, t: int, x: Any, weight: float) -> int:
+    """Return the record of the node where x (float64[d]) ends, and count it."""
+    node = arrive(plan, ints, floats, t, x, False)
+    count(ints, floats, t, node, weight)
+    return node
+
+
+@kernel
+def count_paths(ints: Any, floats: Any, t: int) -> None:
+    """Let inner nodes count from now on: carry up what was counted below them so far.
+
+    Most trees never miss a value; they are spared a walk over the path of every record.
+    """
+    for number in range(ints[t + at.TREE_NODES] - 1, 0, -1):  # children lie behind their parents
+        node = node_at(ints, t, number)
+        above = node_at(ints, t, ints[node + at.NODE_PARENT])
+        floats[above + at.NODE_ROUTED] += floats[node + at.NODE_ROUTED]
+    ints[t + at.TREE_PATHS] = 1
 
 
 @kernel
@@ -60,12 +95,29 @@ def branch(kind: int, value: float, ints: Any, floats: Any, node: int) -> int:
 
 
 @kernel
-def busiest_child(ints: Any, floats: Any, first: int, stride: int, node: int) -> int:
+def busiest_child(ints: Any, floats: Any, t: int, node: int) -> int:
     """Return the number of the child with the largest routed weight, the lowest of equals."""
     best = 0
     most = -1.0
     for child in range(ints[node + at.NODE_CHILDREN]):
-        routed = floats[first + (ints[node + at.NODE_CHILD] + child) * stride + at.NODE_ROUTED]
+        below = node_at(ints, t, ints[node + at.NODE_CHILD] + child)
+        routed = floats[below + at.NODE_ROUTED]
+        if ints[t + at.TREE_PATHS] == 0:
+            routed = routed_below(ints, floats, t, ints[node + at.NODE_CHILD] + child)
         if routed > most:
             best, most = child, routed
     return best
+
+
+@kernel
+def routed_below(ints: Any, floats: Any, t: int, top: int) -> float:
+    """Return the weight routed through node number ``top`` of a tree that counts at its leaves only."""
+    n = ints[t + at.TREE_NODES]
+    routed = np.empty(n - top)
+    for number in range(n - 1, top - 1, -1):
+        routed[number - top] = floats[node_at(ints, t, number) + at.NODE_ROUTED]
+    for number in range(n - 1, top, -1):
+        parent = ints[node_at(ints, t, number) + at.NODE_PARENT]
+        if parent >= top:
+            routed[parent - top] += routed[number - top]
+    return routed[0]

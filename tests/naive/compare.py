@@ -119,12 +119,13 @@ def assert_same_tree(model, naive):
     """Compare tests, class masses, routed weight and every statistic of every leaf."""
     tree = arena.tree_view(model.plan, model.ints, model.main)
     pairs = [(0, naive.root)]
+    routed = tree.routed
     leaves = 0
     for number, node in pairs:
         kind = int(tree.node_ints[number, at.NODE_KIND])
         assert_same_list(tree.masses[number], node.distribution)
         if not naive.options.moa:  # MOA's way of routing has no use for it
-            assert tree.node_floats[number, at.NODE_ROUTED] == pytest.approx(node.routed, rel=CLOSE)
+            assert routed[number] == pytest.approx(node.routed, rel=CLOSE)
         if node.test is None:
             assert kind == at.LEAF
             leaves += 1

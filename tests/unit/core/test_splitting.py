@@ -179,7 +179,7 @@ def test_missing_values_follow_the_busier_child():
     table = table_of(THREE, spec_of(grace_period=100))
     answer(table, x, label)
     tree = view(table)
-    left, right = tree.node_floats[1:3, at.NODE_ROUTED]
+    left, right = tree.routed[1:3]
     assert left != right
     missing = answer(table, [[math.nan, 0.5, 0.5]])
     majority = int(np.argmax(tree.masses[1 if left >= right else 2]))

@@ -1,0 +1,107 @@
+import math
+
+import numpy as np
+import pytest
+
+from core import arena, validate
+from core.model_table import ANSWER_ONLY
+from core.tree import layout as at
+from core.tree.foresight import WIDTH, foresee
+from core.tree.routing import count_paths
+from tests.unit.core.builders import answer, schema_of, spec_of, table_of
+
+THREE = schema_of(None, None, None)
+
+
+def grown(n=6000, weights=None, **learner):
+    """Return a table whose model has a tree of many leaves, and the rows that made it."""
+    x = np.random.default_rng(4).random((n, 3))
+    label = ((4 * x[:, 0]).astype(int) + (4 * x[:, 1]).astype(int)) % 2
+    table = table_of(THREE, spec_of(grace_period=100, tau=0.3, **learner))
+    answer(table, x, label, weights)
+    assert table.model(0).summary().leaves > 10
+    return table, x
+
+
+def view(table):
+    model = table.model(0)
+    return arena.tree_view(model.plan, model.ints, model.main)
+
+
+def by_hand(tree, x):
+    """Return the number of the leaf of a record without missing values."""
+    node = 0
+    while tree.node_ints[node, at.NODE_KIND] != at.LEAF:
+        above = x[tree.node_ints[node, at.NODE_ATTRIBUTE]] > tree.node_floats[node, at.NODE_VALUE]
+        node = int(tree.node_ints[node, at.NODE_CHILD]) + int(above)
+    return node
+
+
+def test_records_that_go_together_end_where_each_would():
+    table, _ = grown()
+    tree = view(table)
+    x = np.random.default_rng(8).random((400, 3))
+    x[5, 1], x[6, 2] = math.inf, -math.inf
+    majority = [int(np.argmax(tree.masses[by_hand(tree, row)])) for row in x]
+    together = answer(table, x, mode=ANSWER_ONLY).prediction
+    alone = [int(answer(table, row, mode=ANSWER_ONLY).prediction[0]) for row in x]
+    assert together.tolist() == alone == majority
+
+
+@pytest.mark.parametrize("missing", range(WIDTH))
+def test_records_with_a_missing_value_are_left_to_others(missing):
+    table, _ = grown()
+    model = table.model(0)
+    x = np.random.default_rng(9).random((WIDTH, 3))
+    words = [model.ints.copy(), model.floats.copy()]
+    ends = np.zeros(WIDTH, dtype=np.int64)
+    foresee(*words, model.main, x.reshape(-1), 3, ends)
+    stride = model.ints[model.main + at.TREE_NODE_STRIDE]
+    numbers = (ends - model.main - at.TREE_HEADER) // stride
+    assert numbers.tolist() == [by_hand(view(table), row) for row in x]
+    x[missing] = math.nan
+    foresee(*words, model.main, x.reshape(-1), 3, ends)
+    assert (ends == -1).all()
+    together = answer(table, x, mode=ANSWER_ONLY)
+    alone = [answer(table, row, mode=ANSWER_ONLY).probability[0].tolist() for row in x]
+    assert together.probability.tolist() == alone
+
+
+def test_a_tree_counts_at_its_leaves_until_it_misses_a_value():
+    weights = np.random.default_rng(1).integers(1, 5, 6000).astype(float)
+    table, x = grown(weights=weights)
+    tree = view(table)
+    assert not tree.header[at.TREE_PATHS]
+    assert tree.routed[0] == weights.sum()
+    before = tree.routed
+    inner = np.flatnonzero(tree.node_ints[: tree.header[at.TREE_NODES], at.NODE_KIND] != at.LEAF)
+    assert (tree.node_floats[inner, at.NODE_ROUTED] < before[inner]).any()
+    answer(table, [[math.nan] * 3], mode=ANSWER_ONLY)
+    assert not tree.header[at.TREE_PATHS]  # a frozen model stays as it is
+    answer(table, [[math.nan] * 3], weight=[2.0])
+    tree = view(table)
+    assert tree.header[at.TREE_PATHS]
+    assert tree.routed[0] == weights.sum() + 2.0
+    assert (tree.routed >= before).all()
+    answer(table, x[:50])
+    assert view(table).routed[0] == weights.sum() + 52.0
+    validate.check(table.model(0))
+
+
+def test_a_frozen_model_sends_missing_values_where_the_living_one_would():
+    table, _ = grown()
+    rows = np.random.default_rng(3).random((200, 3))
+    rows[np.random.default_rng(5).random((200, 3)) < 0.4] = math.nan
+    before = table.model(0).snapshot()
+    frozen = answer(table, rows, mode=ANSWER_ONLY, weight=np.full(200, 1e-9))
+    assert table.model(0).snapshot() == before
+    living = answer(table, rows, weight=np.full(200, 1e-9))  # too little to make another child busier
+    assert living.probability.tolist() == frozen.probability.tolist()
+
+
+def test_counting_paths_carries_up_what_leaves_counted():
+    table, _ = grown()
+    routed = view(table).routed
+    model = table.model(0)
+    count_paths(model.ints, model.floats, model.main)
+    assert view(table).node_floats[:, at.NODE_ROUTED].tolist() == routed.tolist()
