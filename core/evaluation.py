@@ -6,12 +6,14 @@ into 2·b bits a record (b = bits of a class code), so that windowed kappa and F
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from operator import mul
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from core.account import DRAWN_FOR_EVALUATION, NOT_DRAWN, Account
 from core.jit import kernel
 from core.plan import Plan
 from core.tree import layout as at
@@ -33,6 +35,23 @@ class Evaluation:
     f1_rarer_windowed: float
     label_share: float
     """Labels learned per record answered."""
+    asked: int
+    """Labels asked for; so many of them were"""
+    answered: int
+    """learned,"""
+    declined: int
+    """refused,"""
+    expired: int
+    """not learned in time,"""
+    outstanding: int
+    """and are still awaited."""
+    drawn_labels: int
+    """Judged predictions of records that were drawn at random."""
+    accuracy_unbiased: float
+    """Accuracy over these, an estimate of that over all records; NaN without any."""
+    accuracy_unbiased_low: float
+    """Lower end of its interval of 95 % (Wilson), NaN without any."""
+    accuracy_unbiased_high: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -48,6 +67,10 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     accuracy, kappa, f1 = _measures(*rows[: at.EVALUATION_WINDOW])
     accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[at.EVALUATION_WINDOW :])
     records, labels = int(ints[at.MODEL_RECORDS]), int(ints[at.MODEL_LABELS])
+    section = start - at.EVALUATION_FIELDS
+    drawn, drawn_hits = (int(ints[section + word]) for word in (at.EVALUATION_DRAWN, at.EVALUATION_DRAWN_HIT))
+    low, high = wilson(drawn_hits, drawn)
+    account = Account.of(ints)
     return Evaluation(
         records=records,
         labels=labels,
@@ -58,7 +81,35 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
         f1_rarer=f1,
         f1_rarer_windowed=f1_windowed,
         label_share=labels / records if records else 0.0,
+        asked=account.asked,
+        answered=account.answered,
+        declined=account.declined,
+        expired=account.expired,
+        outstanding=account.outstanding,
+        drawn_labels=drawn,
+        accuracy_unbiased=drawn_hits / drawn if drawn else math.nan,
+        accuracy_unbiased_low=low,
+        accuracy_unbiased_high=high,
     )
+
+
+NORMAL_95: Final = 1.959963984540054
+"""Two-sided quantile of the standard normal distribution at 95 %."""
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return the interval of 95 % for a share of which hits of n are known (Wilson 1927); NaN for n = 0.
+
+    It does not leave [0, 1] and keeps its word for few labels and for shares near 0 or 1. Records that are
+    drawn one from each block vary less than independent ones: there it is rather too wide.
+    """
+    if n == 0:
+        return math.nan, math.nan
+    z2 = NORMAL_95 * NORMAL_95
+    share = hits / n
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = NORMAL_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[float, float, float]:
@@ -76,9 +127,15 @@ def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[
 
 
 @kernel
-def judge(plan: Any, ints: Any, label: int, prediction: int) -> None:
-    """Count one judged prediction."""
+def judge(plan: Any, ints: Any, label: int, prediction: int, drawn: int) -> None:
+    """Count one judged prediction; drawn: whether and why its record was drawn at random."""
     section = plan[at.PLAN_EVALUATION]
+    # A reserved slice is drawn at an even rate. What a strategy draws depends on when its budget was open:
+    # it counts only where there is no slice.
+    if drawn == DRAWN_FOR_EVALUATION or (drawn != NOT_DRAWN and plan[at.PLAN_SLICE] == 0):
+        ints[section + at.EVALUATION_DRAWN] += 1
+        if label == prediction:
+            ints[section + at.EVALUATION_DRAWN_HIT] += 1
     classes = plan[at.PLAN_CLASSES]
     rows = section + at.EVALUATION_FIELDS
     position = ints[section + at.EVALUATION_NEXT]

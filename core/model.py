@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core import arena, evaluation, jit, snapshot
+from core.account import Account, close
 from core.errors import SchemaError, SpecError
 from core.evaluation import Evaluation
 from core.features import Schema
@@ -33,7 +34,17 @@ class Summary:
     version: int
     """Labels learned when the next record is answered."""
     requests: int
-    """Labels asked for."""
+    """Labels asked for; so many of them were"""
+    answered: int
+    """learned,"""
+    declined: int
+    """refused,"""
+    expired: int
+    """not learned in time,"""
+    outstanding: int
+    """and are still awaited."""
+    refused: int
+    """Records that the query strategy was not asked about, because the budget was closed."""
     rebuilds: int
     """Trees replaced after a drift."""
     growth_stopped: bool
@@ -82,6 +93,7 @@ class Model:
         """Return the model's size and counters."""
         ints = self.ints
         t = int(ints[at.MODEL_MAIN])
+        account = Account.of(ints)
         return Summary(
             leaves=int(ints[t + at.TREE_LEAVES]),
             nodes=arena.live_nodes(self.plan, ints, t),
@@ -91,7 +103,12 @@ class Model:
             labels=int(ints[at.MODEL_LABELS]),
             records=int(ints[at.MODEL_RECORDS]),
             version=int(ints[at.MODEL_LABELS]),
-            requests=int(ints[at.MODEL_REQUESTS]),
+            requests=account.asked,
+            answered=account.answered,
+            declined=account.declined,
+            expired=account.expired,
+            outstanding=account.outstanding,
+            refused=account.refused,
             rebuilds=int(ints[at.MODEL_REBUILDS]),
             growth_stopped=bool(ints[t + at.TREE_STOPPED]),
         )
@@ -154,6 +171,10 @@ class Model:
         ints = arena.relayout(self.plan, self.ints, plan, arena.blocks(self.ints))
         self.plan = plan
         self.use(ints)
+
+    def close(self, how: int, n: int = 1) -> None:
+        """Close n requests for labels: ANSWERED, DECLINED or EXPIRED (account.py)."""
+        close(self.ints, how, n)
 
     @property
     def main(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import rebuild, run, splitting
+from core.account import CLOSINGS
 from core.errors import RowError, SchemaError
 from core.events import EvaluationDue, Event
 from core.model import Model
@@ -29,6 +30,8 @@ class Answers:
     """Normalised votes [row, class], zeros where nothing has been learned yet."""
     asked: npt.NDArray[np.bool_]
     """The label is asked for."""
+    drawn: npt.NDArray[np.int8]
+    """The record was drawn at random: NOT_DRAWN, DRAWN_BY_STRATEGY, DRAWN_FOR_EVALUATION (account.py)."""
     version: npt.NDArray[np.int64]
     """Labels the model had learned when it answered."""
     events: list[Event]
@@ -110,6 +113,7 @@ class ModelTable:
             prediction=np.full(n, -1, dtype=np.int32),
             probability=np.zeros((n, self._widest(model))),
             asked=np.zeros(n, dtype=np.bool_),
+            drawn=np.zeros(n, dtype=np.int8),
             version=np.zeros(n, dtype=np.int64),
             events=[],
         )
@@ -124,19 +128,23 @@ class ModelTable:
         weight: npt.NDArray[np.float64],
         predicted: npt.NDArray[np.int32],
         requested: npt.NDArray[np.bool_],
+        drawn: npt.NDArray[np.int8] | None = None,
     ) -> list[Event]:
         """Learn labels that arrived later, in order; return what happened.
 
         predicted: int32[n], the class answered then (-1 not known: neither evaluation nor detector see the
-        row); requested: bool[n], the label had been asked for. x is routed through the tree of now [D58].
+        row); requested: bool[n], the label had been asked for; drawn: int8[n], as it was answered (None: no
+        row was drawn). x is routed through the tree of now [D58]. A row with the label DECLINED, EXPIRED or
+        ANSWERED (account.py) has no label: it closes as many requests as its weight says.
         """
-        if len(label) and label.min() < 0:
-            msg = f"label={label.min()} must be at least 0: learning needs a class for every row"
+        if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
+            msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
             raise SchemaError(msg)
         answers = Answers(
             prediction=np.ascontiguousarray(predicted, dtype=np.int32),
             probability=np.zeros((len(model), self._widest(model))),
             asked=np.ascontiguousarray(requested, dtype=np.bool_),
+            drawn=np.zeros(len(model), np.int8) if drawn is None else np.ascontiguousarray(drawn, np.int8),
             version=np.zeros(len(model), dtype=np.int64),
             events=[],
         )
@@ -172,6 +180,7 @@ class ModelTable:
             answers.prediction,
             answers.probability,
             answers.asked,
+            answers.drawn,
             answers.version,
             mode,
             np.empty((3, max(x.shape[1], answers.probability.shape[1], 1))),

@@ -83,7 +83,15 @@ class Plan:
         ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)
         ints[at.PLAN_CODE_SHIFT] = at.code_bits(schema.n_classes).bit_length() - 1
         ints[at.PLAN_EVERY] = spec.evaluation.every
-        ints[at.PLAN_QUERY_KEY] = np.uint64(rng.stream_key(spec.seed, rng.QUERY_DECISION)).view(np.int64)
+        for word, stream in (
+            (at.PLAN_QUERY_KEY, rng.QUERY_DECISION),
+            (at.PLAN_COIN_KEY, rng.SPLIT_COIN),
+            (at.PLAN_THRESHOLD_KEY, rng.RANDOMISED_THRESHOLD),
+            (at.PLAN_SLICE_KEY, rng.EVALUATION_SLICE),
+        ):
+            ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
+        ints[at.PLAN_SLICE] = spec.evaluation.slice
+        ints[at.PLAN_DRAWN_DETECTION] = spec.query.drawn_detection
         position = first_parameter
         for (word, plugin), values in zip(parameters, constants, strict=True):
             ints[word] = registry.kind(plugin.family, plugin.name)

@@ -18,19 +18,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.budgets import base as budgets
+from core.account import NOT_DRAWN, close
+from core.asking import ask, draw
 from core.drift import base as drift
 from core.evaluation import judge
 from core.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
-from core.queries import base as queries
 from core.schedules import base as schedules
 from core.screening import conclude_here as conclude
 from core.tree import layout as at
 from core.tree.foresight import WIDTH, foresee
 from core.tree.routing import arrive, count, leaf_at, route
-from core.tree.statistics import count_label, largest_share
+from core.tree.statistics import count_label
 
 # Modes
 LABELLED: Final = 0
@@ -71,11 +71,9 @@ LINES: Final = 16  # of 64 bytes
 
 _SIGNATURE = (
     "int64(int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
-    " int32[::1], float64[:, ::1], boolean[::1], int64[::1], int64, float64[:, ::1], int64[::1])"
+    " int32[::1], float64[:, ::1], boolean[::1], int8[::1], int64[::1], int64, float64[:, ::1], int64[::1])"
 )
 
-decide = queries.dispatcher()
-is_open, spend = budgets.dispatcher()
 detect = drift.dispatcher()
 votes, account = leaf_models.dispatcher()
 update_numeric = observers.numeric_dispatcher()[0]
@@ -93,31 +91,6 @@ def gather(plan: Any, x: Any, scratch: Any) -> Any:
     for a in range(n):
         scratch[a] = x[plan[table + a]]
     return part(scratch, 0, n)
-
-
-@kernel
-def ask(plan: Any, knobs: Any, ints: Any, floats: Any, node: int) -> bool:
-    """Return whether the label of the current record is asked for, and account for it [D19, D20]."""
-    t = ints[at.MODEL_RECORDS]
-    purse = plan[at.PLAN_BUDGET]
-    budget, budget_at = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
-    asked = False
-    if is_open(budget, knobs, budget_at, floats, purse, ints[at.MODEL_REQUESTS], t):
-        asked = decide(
-            plan[at.PLAN_STRATEGY],
-            knobs,
-            plan[at.PLAN_STRATEGY + 1],
-            floats,
-            plan[at.PLAN_QUERY],
-            knobs[budget_at],
-            largest_share(ints, floats, node),
-            plan[at.PLAN_QUERY_KEY],
-            t,
-        )
-    spend(budget, knobs, budget_at, floats, purse, asked)
-    if asked:
-        ints[at.MODEL_REQUESTS] += 1
-    return asked
 
 
 @kernel
@@ -227,6 +200,7 @@ def run(
     prediction: Any,
     probability: Any,
     asked: Any,
+    drawn: Any,
     version: Any,
     mode: int,
     workspace: Any,
@@ -235,8 +209,10 @@ def run(
     """Process rows from the cursor on; return the reason of the return.
 
     addresses, plans: int64[table]; model: int64[n]; x: float64[n, d]; label: int32[n] (-1: none);
-    weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], version:
-    int64[n] are written, except in LEARN_ONLY, where prediction (-1: not known) and asked are read.
+    weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], drawn:
+    int8[n], version: int64[n] are written, except in LEARN_ONLY, where prediction (-1: not known), asked and
+    drawn are read, and a row whose label is DECLINED, EXPIRED or ANSWERED closes as many requests as its
+    weight says.
     workspace: float64[3, max(d, K)], whatever it holds.
     """
     n = len(model)
@@ -268,7 +244,11 @@ def run(
                 reason = UNKNOWN_CLASS
                 break
             phase = JUDGE
-            if mode != LEARN_ONLY:
+            if mode == LEARN_ONLY:
+                if y < 0:
+                    close(ints, y, int(w))
+                    phase = NEXT
+            else:
                 version[row] = ints[at.MODEL_LABELS]
                 t = ints[at.MODEL_MAIN]
                 if node < 0:
@@ -283,22 +263,25 @@ def run(
                 prediction[row] = best
                 if mode == ANSWER_ONLY:
                     phase = NEXT
-                elif mode == ON_REQUEST or y < 0:
-                    asked[row] = ask(plan, knobs, ints, floats, node)
-                    if y < 0 or not asked[row]:
-                        phase = NEXT
+                else:
+                    drawn[row] = draw(plan, ints)
+                    if mode == ON_REQUEST or y < 0:
+                        drawn[row], asked[row] = ask(plan, knobs, ints, floats, t, node, drawn[row])
+                        if y < 0 or not asked[row]:
+                            phase = NEXT
         if phase == JUDGE:
             phase = LEARN
             if prediction[row] >= 0:
-                judge(plan, ints, y, prediction[row])
-                error = 0.0 if prediction[row] == y else 1.0
-                level = detect(
-                    plan[at.PLAN_DRIFT], knobs, plan[at.PLAN_DRIFT + 1], floats, plan[at.PLAN_DETECTOR], error
-                )
-                if level != ints[at.MODEL_LEVEL]:
-                    ints[at.MODEL_LEVEL] = level
-                    reason = LEVEL_CHANGED
-                    break
+                judge(plan, ints, y, prediction[row], drawn[row])
+                # Labels asked for where the model is unsure would look like a drift of their own.
+                if not asked[row] or drawn[row] != NOT_DRAWN or plan[at.PLAN_DRAWN_DETECTION] == 0:
+                    error = 0.0 if prediction[row] == y else 1.0
+                    detector, detector_at = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
+                    level = detect(detector, knobs, detector_at, floats, plan[at.PLAN_DETECTOR], error)
+                    if level != ints[at.MODEL_LEVEL]:
+                        ints[at.MODEL_LEVEL] = level
+                        reason = LEVEL_CHANGED
+                        break
         if phase == LEARN:
             notice(plan, ints, y, record)
             t = ints[at.MODEL_MAIN]

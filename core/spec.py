@@ -2,7 +2,7 @@
 
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
-     "evaluation": {"window": 1000, "every": 1000}, "seed": 1, "max_classes": 64}
+     "evaluation": {"window": 1000, "every": 1000, "share": 0.0}, "seed": 1, "max_classes": 64}
 
 Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
 preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from core.budgets.base import Budget
 from core.drift.base import Detector
 from core.errors import ParameterError, SpecError
 from core.learners.base import Learner, build
-from core.plugin import Parameters, check, count
+from core.plugin import Parameters, check, count, number
 from core.queries.base import Query
 
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"}
@@ -31,10 +32,20 @@ MAX_SEED = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan(Parameters):
-    """Prequential evaluation: ``window`` judged predictions, an event ``every`` so many labels (0: never)."""
+    """Prequential evaluation: ``window`` judged predictions, an event ``every`` so many labels (0: never).
+
+    ``share`` of the records have their label asked for at random, whatever they look like and within the
+    budget: from these the accuracy is estimated without the bias of a strategy that asks for the hard ones.
+    """
 
     window: int = count(1000, at_least=1, at_most=1_000_000)
     every: int = count(1000, at_least=0)
+    share: float = number(0.0, at_least=0.0, at_most=1.0)
+
+    @property
+    def slice(self) -> int:
+        """One record in so many is reserved, 0: none. Rounded up: never more than ``share``."""
+        return math.ceil(round(1.0 / self.share, 9)) if self.share > 0.0 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +118,9 @@ def _build(text: str) -> Spec:
     parts = {part: _named(part, body.get(part, default)) for part, default in DEFAULTS.items()}
     evaluation = body.get("evaluation", {})
     if not isinstance(evaluation, dict):
-        msg = f"evaluation={evaluation!r} must be an object with 'window' and 'every'"
+        msg = f"evaluation={evaluation!r} must be an object with 'window', 'every' and 'share'"
         raise ParameterError(msg)
-    return Spec(
+    spec = Spec(
         learner=build(parts["learner"]),
         query=_plugin("query", parts["query"]),
         budget=_plugin("budget", parts["budget"]),
@@ -122,6 +133,13 @@ def _build(text: str) -> Spec:
             {"type": int, "rules": {"at least": 1, "at most": 32767}},
         ),
     )
+    if spec.evaluation.share > spec.budget.limit:
+        msg = (
+            f"evaluation.share={spec.evaluation.share} must be at most budget.limit={spec.budget.limit}: "
+            "its labels are asked for within the budget"
+        )
+        raise ParameterError(msg)
+    return spec
 
 
 def _named(part: str, given: Any) -> dict[str, Any]:

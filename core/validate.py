@@ -37,8 +37,11 @@ def _header_problems(model: Model) -> Iterator[str]:
     ints = model.ints
     if ints[at.MODEL_WORDS] != len(ints):
         yield f"words={ints[at.MODEL_WORDS]} must be {len(ints)}"
-    if not ints[at.MODEL_REPLIES] <= ints[at.MODEL_REQUESTS] <= ints[at.MODEL_RECORDS]:
-        yield "replies, requests and records must not decrease in this order"
+    closed = ints[at.MODEL_REPLIES] + ints[at.MODEL_DECLINED] + ints[at.MODEL_EXPIRED]
+    if not closed <= ints[at.MODEL_REQUESTS] <= ints[at.MODEL_RECORDS]:
+        yield "closed requests, requests and records must not decrease in this order"
+    if not 0 <= ints[at.MODEL_RESERVED] <= ints[at.MODEL_REQUESTS]:
+        yield "requests for the evaluation must be among the requests"
     if not model.schema.declared_classes <= ints[at.MODEL_CLASSES] <= model.schema.n_classes:
         yield f"classes={ints[at.MODEL_CLASSES]} must be from the declared to the known ones"
     if len({block.source for block in arena.blocks(ints)}) != len(arena.blocks(ints)):

@@ -10,6 +10,7 @@ The wire formats are described in docs/records.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -214,6 +215,15 @@ class EvaluationRecord:
     f1_rarer_windowed: float
     label_share: float
     version: int = 0  # labels learned by the model
+    asked: int = 0  # labels asked for, and what became of them
+    answered: int = 0
+    declined: int = 0
+    expired: int = 0
+    outstanding: int = 0
+    drawn_labels: int = 0  # judged predictions of records drawn at random
+    accuracy_unbiased: float = math.nan  # estimated from these, with its interval of 95 %
+    accuracy_unbiased_low: float = math.nan
+    accuracy_unbiased_high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,24 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.budgets.base import Budget
+from core.budgets.base import LIMIT, Budget
 from core.jit import kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Budget):
-    """Open iff ``requests / t < limit``, t with this record: ``{"name": "count", "limit": 0.1}`` [D19].
+    """Open iff ``spent / t < limit``, t with this record: ``{"name": "count", "limit": 0.1}`` [D19].
 
-    Labels that never arrive count as spent. ``requests < limit·t + 1`` always holds.
+    Labels that never arrive count as spent, unless ``respend`` returns them. ``spent < limit·t + 1`` always
+    holds: what was saved early may be spent at once later; a budget that forgets is ``window``.
     """
 
 
 @kernel
-def is_open(knobs: Any, at: int, floats: Any, state: int, requests: int, t: int) -> bool:
+def is_open(knobs: Any, at: int, floats: Any, state: int, spent: float, returned: int, t: int) -> bool:
     """Compare the share of requests with the limit."""
-    return requests / t < knobs[at]
+    return spent / t < knobs[at + LIMIT]
 
 
 @kernel
-def spend(knobs: Any, at: int, floats: Any, state: int, asked: bool) -> None:
+def spend(knobs: Any, at: int, floats: Any, state: int, asked: bool, reserved: bool) -> None:
     """Keep nothing: the model counts its requests."""

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from core import registry
 from core.plugin import Parameters
+
+NO: Final = 0
+YES: Final = 1
+AT_RANDOM: Final = 2
+"""Yes, and whatever the record looks like: its label may stand for those that are not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query(Parameters):
     """Decides at answering time, per record; asked only while the budget is open (ALGORITHMS section 9.1).
 
-    The module's kernel ``decide(knobs, at, floats, state, limit, share, key, t) -> bool`` gets its parameters
-    at ``knobs[at:]``, its state at ``floats[state:]``, the budget's limit, the largest class share at the
-    leaf (½ for an empty one), the key of its random draws and the record's number t.
+    The module's kernel ``decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t) -> NO, YES or
+    AT_RANDOM`` gets its parameters at ``knobs[at:]``, its state at ``floats[state:]``, the budget's limit,
+    the first words of the node where the record ended and of its leaf record (-1: an inner node, which
+    happens under MOA's routing), and the record's number t. It may read the whole model but changes its own
+    state alone. Keys of random draws are in the plan: ``plan[PLAN_QUERY_KEY]`` and its neighbours.
     """
 
     family: ClassVar[str] = "queries"
+
+    drawn_detection: ClassVar[bool] = False
+    """The drift detector sees a label that was asked for only if it was asked for at random."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""
@@ -27,4 +37,5 @@ class Query(Parameters):
 
 def dispatcher() -> Any:
     """Return ``decide(kind, …)`` over all strategies."""
-    return registry.dispatch("queries", "decide", "knobs, at, floats, state, limit, share, key, t")
+    parameters = "plan, knobs, at, ints, floats, state, limit, node, leaf, t"
+    return registry.dispatch("queries", "decide", parameters)

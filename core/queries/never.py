@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.jit import kernel
-from core.queries.base import Query
+from core.queries.base import NO, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,16 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    knobs: Any, at: int, floats: Any, state: int, limit: float, share: float, key: int, t: int
-) -> bool:
+    plan: Any,
+    knobs: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    node: int,
+    leaf: int,
+    t: int,
+) -> int:
     """Say no."""
-    return False
+    return NO

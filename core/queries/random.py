@@ -7,7 +7,8 @@ from typing import Any
 
 from core import rng
 from core.jit import kernel
-from core.queries.base import Query
+from core.queries.base import AT_RANDOM, NO, Query
+from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,16 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    knobs: Any, at: int, floats: Any, state: int, limit: float, share: float, key: Any, t: int
-) -> bool:
+    plan: Any,
+    knobs: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    node: int,
+    leaf: int,
+    t: int,
+) -> int:
     """Draw for record t."""
-    return rng.uniform(key, t << rng.DRAW_BITS) < limit
+    return AT_RANDOM if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < limit else NO

@@ -7,7 +7,8 @@ from typing import Any
 
 from core.jit import kernel
 from core.plugin import number
-from core.queries.base import Query
+from core.queries.base import NO, YES, Query
+from core.tree.statistics import largest_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,20 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    knobs: Any, at: int, floats: Any, state: int, limit: float, share: float, key: int, t: int
-) -> bool:
+    plan: Any,
+    knobs: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    node: int,
+    leaf: int,
+    t: int,
+) -> int:
     """Compare the share with θ and move θ."""
-    if share < floats[state]:
+    if largest_share(ints, floats, node) < floats[state]:
         floats[state] *= 1.0 - knobs[at]
-        return True
+        return YES
     floats[state] *= 1.0 + knobs[at]
-    return False
+    return NO

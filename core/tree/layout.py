@@ -39,17 +39,23 @@ MODEL_BACKGROUND: Final = 2  # first word of the tree that trains for its turn; 
 MODEL_RECORDS: Final = 3  # records answered: t of the papers
 MODEL_LABELS: Final = 4  # labels learned: the model's version
 MODEL_REQUESTS: Final = 5  # labels asked for
-MODEL_REPLIES: Final = 6  # labels learned that had been asked for
+MODEL_REPLIES: Final = 6  # labels learned that had been asked for (and had not expired)
 MODEL_CLASSES: Final = 7  # classes declared, or the largest class code learned plus one
 MODEL_LEVEL: Final = 8  # the drift detector's level
 MODEL_REBUILDS: Final = 9  # trees replaced after a drift
 MODEL_BACKGROUND_STALE: Final = 10  # the background tree begins anew at the next warning
-MODEL_HEADER: Final = 12
+MODEL_DECLINED: Final = 11  # requests that nobody will answer
+MODEL_EXPIRED: Final = 12  # requests not answered in time
+MODEL_RESERVED: Final = 13  # requests made for the evaluation's sake, past the gate of the budget
+MODEL_REFUSED: Final = 14  # records that the strategy was not asked about: the budget was closed
+MODEL_HEADER: Final = 16
 
 # Evaluation section: counters, then six rows [class], then the window as packed codes
 EVALUATION_COUNT: Final = 0  # predictions judged
 EVALUATION_NEXT: Final = 1  # window position that is written next
-EVALUATION_FIELDS: Final = 2
+EVALUATION_DRAWN: Final = 2  # judged predictions of records that were drawn at random,
+EVALUATION_DRAWN_HIT: Final = 3  # and those of them that were right
+EVALUATION_FIELDS: Final = 4
 EVALUATION_ACTUAL: Final = 0  # rows, cumulative: labels per class,
 EVALUATION_PREDICTED: Final = 1  # predictions per class,
 EVALUATION_HIT: Final = 2  # predictions that were right, per class;
@@ -145,7 +151,12 @@ PLAN_SCHEDULE_RANKED: Final = 40  # it needs the ranking of an attempt that fail
 PLAN_GAP: Final = 41  # what a leaf needs for a split (float64; Learner.limits)
 PLAN_TIE: Final = 42
 PLAN_INCREMENTAL: Final = 43  # the criterion says what one record adds (core/criteria/base.py)
-PLAN_HEADER: Final = 44
+PLAN_COIN_KEY: Final = 44  # random keys: of the coin between two strategies,
+PLAN_THRESHOLD_KEY: Final = 45  # of shaken thresholds,
+PLAN_SLICE_KEY: Final = 46  # of the records reserved for the evaluation
+PLAN_SLICE: Final = 47  # one record in so many is reserved; 0: none
+PLAN_DRAWN_DETECTION: Final = 48  # of labels asked for, the detector sees those drawn at random alone
+PLAN_HEADER: Final = 49
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

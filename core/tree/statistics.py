@@ -46,6 +46,26 @@ def largest_share(ints: Any, floats: Any, node: int) -> float:
 
 
 @kernel
+def two_largest(ints: Any, floats: Any, counts: int) -> tuple[float, float]:
+    """Return the two largest of the class counts that lie at word ``counts``."""
+    largest = 0.0
+    second = 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        count = floats[counts + c]
+        if count > largest:
+            largest, second = count, largest
+        elif count > second:
+            second = count
+    return largest, second
+
+
+@kernel
+def known_classes(ints: Any) -> float:
+    """Return the number of known classes, at least 2: a second class is always possible."""
+    return float(max(ints[at.MODEL_CLASSES], 2))
+
+
+@kernel
 def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight: float) -> None:
     """Count a label at a leaf: class masses of the node, and what the leaf itself has seen."""
     floats[node + at.NODE_FIELDS + label] += weight

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core import registry
+from core.account import DECLINED, EXPIRED
 from core.events import Drift
 from core.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
@@ -20,7 +21,7 @@ from tests.naive.compare import (
 from tests.naive.rows import Stream, mixed, numeric
 
 LEARNER = {"name": "h-tree", "grace_period": 40, "delta": 0.01, "tau": 0.1, "leaf_model": "nba"}
-QUERIES = ("always", "never", "random", "variable_uncertainty")
+QUERIES = registry.names("queries")
 
 
 def drifting(n=6000, seed=7):
@@ -37,6 +38,13 @@ def assert_same_evaluation(model, twin):
     ours = model.evaluation()
     assert ours.records == twin.t
     assert ours.labels == twin.labels
+    closed = (ours.answered, ours.declined, ours.expired)
+    assert closed == tuple(twin.closed[how] for how in ("answered", "declined", "expired"))
+    assert (ours.asked, ours.outstanding) == (twin.requests, twin.requests - sum(closed))
+    assert model.summary().refused == twin.refused
+    assert ours.drawn_labels == len(twin.drawn_hits)
+    if twin.drawn_hits:
+        assert ours.accuracy_unbiased == pytest.approx(np.mean(twin.drawn_hits), abs=1e-12)
     for windowed, suffix in ((False, ""), (True, "_windowed")):
         assert getattr(ours, "accuracy" + suffix) == pytest.approx(
             twin.evaluation.accuracy(windowed), abs=1e-12
@@ -100,13 +108,30 @@ def test_every_detector_with_every_reaction(name, reaction):
 @pytest.mark.parametrize("limit", [1.0, 0.3, 0.05])
 @pytest.mark.parametrize("query", QUERIES)
 def test_active_learning(query, limit):
-    stream = numeric(3000)
+    follow(numeric(3000), {"query": query, "budget": {"name": "count", "limit": limit}})
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_active_learning_in_a_window_with_a_reserved_slice_and_drift(query):
+    """Of labels asked for, the detector of the split strategies sees those drawn at random alone."""
     spec = {
-        "learner": LEARNER,
-        "query": {"name": query},
-        "budget": {"name": "count", "limit": limit},
-        "seed": 5,
+        "query": query,
+        "budget": {"name": "window", "limit": 0.4, "window": 50},
+        "evaluation": {"share": 0.03, "window": 200},
+        "drift": {"name": "ddm", "warm_up": 10, "warning": 1.5, "min_errors": 3},
     }
+    follow(drifting(4000), spec)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_active_learning_with_three_classes(query):
+    follow(mixed(2000), {"query": query, "budget": {"limit": 0.4}, "evaluation": {"share": 0.05}})
+
+
+def follow(stream, parts):
+    """Compare core and its twin on a stream whose labels come only when they are asked for."""
+    spec = {"learner": LEARNER, "seed": 5} | parts
+    query = spec["query"]
     twin = twin_of(spec, stream)
     predictions, asked, splits = naive_answers(twin, stream, on_request=True)
     model, ours, ours_asked, events = core_answers(spec, stream, mode=ON_REQUEST)
@@ -115,7 +140,7 @@ def test_active_learning(query, limit):
     assert_same_splits(splits_of(events), splits)
     assert_same_evaluation(model, twin)
     assert model.summary().requests == twin.requests == sum(asked)
-    assert (sum(asked) == 0) == (query == "never")
+    assert (sum(asked) == 0) == (query == "never" and not model.spec.evaluation.share)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -185,6 +210,48 @@ def test_a_label_without_a_prediction_is_learned_but_not_judged():
     assert model.evaluation().accuracy == 0.0
     assert model.summary().records == 0
     assert model.summary().labels == 1000
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("name", registry.names("budgets"))
+@pytest.mark.parametrize("respend", [False, True])
+def test_labels_late_lost_and_declined(name, respend, query):
+    """Requests are answered 40 records later, declined or never answered; what was lost may be spent anew."""
+    stream = drifting(1600)
+    budget = {"name": name, "limit": 0.3, "respend": respend}
+    spec = {"learner": LEARNER, "query": query, "budget": budget, "evaluation": {"share": 0.04}, "seed": 2}
+    twin = twin_of(spec, stream)
+    table = ModelTable()
+    index = table.add(CoreModel.create(Spec.parse(spec), stream.schema()))
+    fate = np.random.default_rng(4).choice(["answered", "declined", "expired"], 1600, p=[0.5, 0.25, 0.25])
+    size = 40
+    before, predictions, drawn = (np.empty(0, kind) for kind in (np.int64, np.int32, np.int8))
+    for first in range(0, 1600, size):
+        rows = slice(first, first + size)
+        answers = table.answer(
+            np.full(size, index), stream.x[rows], np.full(size, -1, np.int32), stream.weight[rows]
+        )
+        theirs = [twin.answer(x) for x in stream.x[rows].tolist()]
+        assert answers.asked.tolist() == [asked for _, asked, _ in theirs]
+        assert answers.prediction.tolist() == [prediction for prediction, _, _ in theirs]
+        if len(before):
+            closing = np.select([fate[before] == "declined", fate[before] == "expired"], [DECLINED, EXPIRED])
+            label = np.where(fate[before] == "answered", stream.y[before], closing).astype(np.int32)
+            columns = (predictions, np.ones(len(before), bool), drawn)
+            table.learn(np.full(len(before), index), stream.x[before], label, stream.weight[before], *columns)
+            for place, record in enumerate(before.tolist()):
+                if fate[record] == "answered":
+                    x, y = stream.x[record].tolist(), int(stream.y[record])
+                    twin.learn(x, y, 1.0, int(predictions[place]), True, twin.drawn[record])
+                else:
+                    twin.close(fate[record])
+        asked = np.flatnonzero(answers.asked)
+        before, predictions, drawn = first + asked, answers.prediction[asked], answers.drawn[asked]
+    model = table.model(index)
+    assert_same_tree(model, twin.tree)
+    assert_same_evaluation(model, twin)
+    assert model.evaluation().declined > 0
+    assert model.evaluation().expired > 0
 
 
 @pytest.mark.parametrize("size", [1, 7, 5000])

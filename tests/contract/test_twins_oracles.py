@@ -9,7 +9,7 @@ from tests.naive.detectors import Ddm
 from tests.naive.evaluation import Evaluation
 from tests.naive.model import Model
 from tests.naive.observers import Gaussian, Nominal
-from tests.naive.queries import Always, CountBudget, Random, VariableUncertainty, uniform
+from tests.naive.queries import Always, CountBudget, Place, Random, VariableUncertainty, uniform
 from tests.naive.tree import HTree, Node, Options, first_maximum, log_bayes
 
 D1 = [[30.0, 10.0], [5.0, 55.0]]
@@ -162,8 +162,8 @@ def test_the_count_budget():
     for limit, asked in ((0.5, [1, 3, 5, 7, 9]), (0.1, [1, 11, 21])):
         budget, requests, times = CountBudget(limit), 0, []
         for t in range(1, 31):
-            if budget.is_open(requests, t):
-                requests += Always().decide(t, 0.5, limit)
+            if budget.is_open(requests, 0, t):
+                requests += Always().decide(t, Place(), limit) != "no"
                 times.append(t)
         assert times[: len(asked)] == asked
 
@@ -171,11 +171,11 @@ def test_the_count_budget():
 def test_the_trace_of_variable_uncertainty():
     strategy = VariableUncertainty()
     shares = (1, 0.6, 0.9, 0.95, 0.999, 0.7, 0.99)
-    answers = [strategy.decide(0, p, 1.0) for p in (1, *shares)]
+    answers = [strategy.decide(0, Place([p, 1 - p]), 1.0) == "yes" for p in (1, *shares)]
     thetas = []
     strategy = VariableUncertainty()
     for share in (1, 1, 0.6, 0.9, 0.95, 0.999, 0.7, 0.99):
-        strategy.decide(0, share, 1.0)
+        strategy.decide(0, Place([share, 1 - share]), 1.0)
         thetas.append(strategy.theta)
     assert [int(a) for a in answers] == [0, 1, 1, 1, 1, 0, 1, 0]
     assert thetas == pytest.approx(
@@ -187,7 +187,7 @@ def test_draws_are_those_of_the_counter_rng():
     assert [uniform(42, 1, c) for c in range(4)] == pytest.approx(
         [0.504308, 0.082444, 0.360572, 0.013948], abs=5e-7
     )
-    share = sum(Random(3).decide(t, 0.5, 0.2) for t in range(1, 20_001)) / 20_000
+    share = sum(Random(3).decide(t, Place(), 0.2) == "random" for t in range(1, 20_001)) / 20_000
     assert abs(share - 0.2) < 4.5 * math.sqrt(0.16 / 20_000)
 
 

@@ -12,14 +12,31 @@ from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
 from core.spec import Spec
 from core.tree import layout as at
+from tests.naive import queries as naive_queries
 from tests.naive.detectors import DETECTORS
 from tests.naive.model import Model
-from tests.naive.queries import Always, CountBudget, Never, Random, VariableUncertainty
 from tests.naive.tree import Options
 
 KINDS = {at.NUMERIC: "numeric", at.CATEGORY: "binary", at.MULTIWAY: "multiway"}
 TESTS = {"numeric": "numeric", "category": "binary", "multiway": "multiway"}
 CLOSE = 1e-9
+QUERIES = {
+    "always": lambda query, seed: naive_queries.Always(),
+    "never": lambda query, seed: naive_queries.Never(),
+    "random": lambda query, seed: naive_queries.Random(seed),
+    "fixed_uncertainty": lambda query, seed: naive_queries.FixedUncertainty(query["threshold"]),
+    "variable_uncertainty": lambda query, seed: naive_queries.VariableUncertainty(query["step"]),
+    "randomised_uncertainty": lambda query, seed: naive_queries.RandomisedUncertainty(seed, query["step"]),
+    "selective_sampling": lambda query, seed: naive_queries.SelectiveSampling(seed),
+    "conf_tree": lambda query, seed: naive_queries.ConfTree(seed, query["delta"]),
+    "split": lambda query, seed: naive_queries.Split(
+        seed, naive_queries.VariableUncertainty(query["step"]), query["random"]
+    ),
+    "split_conf_tree": lambda query, seed: naive_queries.Split(
+        seed, naive_queries.ConfTree(seed, query["delta"]), query["random"]
+    ),
+}
+"""The twin of every query strategy, from its spec and the model's seed."""
 
 
 def twin_of(spec, stream):
@@ -40,21 +57,23 @@ def twin_of(spec, stream):
         inherit=learner["compat"] != "imac",
         schedule=learner["schedule"],
     )
-    queries = {
-        "always": lambda: Always(),
-        "never": lambda: Never(),
-        "random": lambda: Random(body["seed"]),
-        "variable_uncertainty": lambda: VariableUncertainty(query["step"]),
-    }
-    parameters = {name: value for name, value in drift.items() if name not in ("name", "reaction")}
+    budgets = {"count": naive_queries.CountBudget, "window": naive_queries.WindowBudget}
+    share = body["evaluation"]["share"]
     return Model(
         options,
-        query=queries[query["name"]](),
-        budget=CountBudget(budget["limit"]),
-        detector=DETECTORS[drift["name"]](**parameters),
+        query=QUERIES[query["name"]](query, body["seed"]),
+        budget=budgets[budget["name"]](**parameters(budget)),
+        detector=DETECTORS[drift["name"]](**parameters(drift)),
         reaction=drift["reaction"],
         window=body["evaluation"]["window"],
+        slice_=math.ceil(round(1 / share, 9)) if share else 0,
+        seed=body["seed"],
     )
+
+
+def parameters(body):
+    """Return a plug-in's parameters without its name and the reaction to a drift."""
+    return {name: value for name, value in body.items() if name not in ("name", "reaction")}
 
 
 def core_answers(spec, stream, label=None, mode=LABELLED, size=173):

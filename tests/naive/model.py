@@ -6,12 +6,23 @@ tell the detector, train the background tree in a warning, change trees at a dri
 
 from tests.naive.detectors import NoDetector
 from tests.naive.evaluation import Evaluation
-from tests.naive.queries import Always, CountBudget
+from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
 
 
 class Model:
-    def __init__(self, options, *, query=None, budget=None, detector=None, reaction="rebuild", window=1000):
+    def __init__(
+        self,
+        options,
+        *,
+        query=None,
+        budget=None,
+        detector=None,
+        reaction="rebuild",
+        window=1000,
+        slice_=0,
+        seed=1,
+    ):
         self.options = options
         self.tree = HTree(options)
         self.background = HTree(options)
@@ -23,8 +34,14 @@ class Model:
         self.evaluation = Evaluation(window)
         self.level = "in-control"
         self.t = 0
+        self.slice = slice_  # one record in so many is drawn for the evaluation
+        self.seed = seed
         self.labels = 0
-        self.requests = 0
+        self.asked = []  # for each request "strategy" or "evaluation"
+        self.closed = {"answered": 0, "declined": 0, "expired": 0}
+        self.refused = 0
+        self.drawn = []  # of each record None, "strategy" or "evaluation"
+        self.drawn_hits = []  # of judged predictions of drawn records
         self.rebuilds = 0
 
     def answer(self, x, label=None, weight=1.0, on_request=False):
@@ -36,32 +53,58 @@ class Model:
         self.tree.visit(x, weight)
         prediction, _ = self.tree.predict(x)
         asked = False
+        self.drawn.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
         if on_request or label is None:
             asked = self.ask(x)
         split = None
         if label is not None and (asked or not on_request):
-            split = self.learn(x, label, weight, prediction)
+            split = self.learn(x, label, weight, prediction, asked, self.drawn[-1])
         return prediction, asked, split
+
+    @property
+    def requests(self):
+        return len(self.asked)
 
     def ask(self, x):
         """Decide whether to ask; a closed budget leaves the strategy alone."""
-        if not self.budget.is_open(self.requests, self.t):
-            return False
-        asked = self.query.decide(self.t, self.share(x), self.budget.limit)
-        self.requests += asked
-        return asked
+        reserved = self.drawn[-1] == "evaluation"
+        answer = "random" if reserved else "no"
+        if not reserved:
+            returned = self.closed["declined"] + self.closed["expired"] if self.budget.respend else 0
+            spent = self.asked.count("strategy") - returned
+            if self.slice:
+                spent += 1 + (self.t - 1) / self.slice
+            if self.budget.is_open(spent, returned, self.t):
+                answer = self.query.decide(self.t, self.place(x), self.budget.limit)
+            else:
+                self.refused += 1
+            if answer == "random":
+                self.drawn[-1] = "strategy"
+        self.budget.spend(answer != "no", reserved)
+        if answer != "no":
+            self.asked.append("evaluation" if reserved else "strategy")
+        return answer != "no"
 
-    def share(self, x):
-        """Return the largest class share where x ends, one half for a node without weight."""
-        distribution = self.tree.path(x)[0][-1].distribution
-        total = sum(distribution)
-        return max(distribution) / total if total > 0.0 else 0.5
+    def place(self, x):
+        """Return where x ends, as a strategy sees it."""
+        node = self.tree.path(x)[0][-1]
+        observed = node.observed if node.test is None else None
+        return Place(node.distribution, observed, self.tree.classes)
 
-    def learn(self, x, label, weight=1.0, prediction=None):
+    def close(self, how, n=1):
+        """Close requests: "answered", "declined" or "expired"."""
+        self.closed[how] += n
+
+    def learn(self, x, label, weight=1.0, prediction=None, requested=False, drawn=None):
         """Learn a label; without the prediction that was given nothing is judged."""
         self.labels += 1
+        self.closed["answered"] += requested
         if prediction is not None and prediction >= 0:
             self.evaluation.judge(label, prediction)
+            if drawn == "evaluation" or (drawn == "strategy" and not self.slice):
+                self.drawn_hits.append(prediction == label)
+        seen = not requested or drawn is not None or not getattr(self.query, "drawn_detection", False)
+        if prediction is not None and prediction >= 0 and seen:
             self.level = self.detector.update(int(prediction != label))
             if self.level == "drift" and self.reaction != "alert":
                 self.change_trees()

@@ -1,8 +1,18 @@
-"""Query strategies and the count budget, the obvious way (ALGORITHMS section 9)."""
+"""Query strategies and budgets, the obvious way (ALGORITHMS section 9).
+
+A strategy answers "no", "yes", or "random": yes, whatever the record looks like.
+"""
+
+import math
+from dataclasses import dataclass, field
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 QUERY_DECISION = 1
+SPLIT_COIN = 2
+RANDOMISED_THRESHOLD = 3
+EVALUATION_SLICE = 7
+DRAWS = 1 << 20  # draws that a record owns
 
 
 def mix(z):
@@ -12,38 +22,100 @@ def mix(z):
     return z ^ (z >> 31)
 
 
-def uniform(seed, stream, counter):
-    """Return the draw of a purpose at a counter (ALGORITHMS section 3.1)."""
+def bits(seed, stream, counter):
+    """Return the 64 bits of a purpose at a counter (ALGORITHMS section 3.1)."""
     key = mix(mix(seed + GOLDEN & MASK) ^ (stream * 0xD1342543DE82EF95 & MASK))
-    return (mix(key + (counter + 1) * GOLDEN & MASK) >> 11) * 2.0**-53
+    return mix(key + (counter + 1) * GOLDEN & MASK)
+
+
+def uniform(seed, stream, counter):
+    """Return the draw of a purpose at a counter, in [0, 1)."""
+    return (bits(seed, stream, counter) >> 11) * 2.0**-53
+
+
+def normal(seed, stream, first):
+    """Return the standard normal variate made of two draws (Box and Muller)."""
+    u, v = uniform(seed, stream, first), uniform(seed, stream, first + 1)
+    return math.sqrt(-2.0 * math.log(1.0 - u)) * math.cos(2.0 * math.pi * v)
+
+
+@dataclass
+class Place:
+    """Where a record ended: class masses of the node, labels the leaf itself has seen, known classes."""
+
+    masses: list = field(default_factory=list)
+    observed: list | None = None  # None: no leaf
+    classes: int = 2
+
+    @property
+    def share(self):
+        """The largest class share, one half without weight."""
+        total = sum(self.masses)
+        return max(self.masses) / total if total > 0.0 else 0.5
 
 
 class CountBudget:
-    """Open while the requests before a record are fewer than a share of the records with it."""
+    """Open while what was spent before a record is less than a share of the records with it."""
 
-    def __init__(self, limit=1.0):
+    def __init__(self, limit=1.0, respend=False):
         self.limit = limit
+        self.respend = respend
 
-    def is_open(self, requests, t):
-        return requests / t < self.limit
+    def is_open(self, spent, returned, t):
+        return spent / t < self.limit
+
+    def spend(self, asked, reserved):
+        pass
+
+
+class WindowBudget:
+    """Open while requests, exponentially forgotten, are less than a share of the window."""
+
+    def __init__(self, limit=1.0, respend=False, window=100):
+        self.limit = limit
+        self.respend = respend
+        self.window = window
+        self.recent = 0.0
+        self.paid = 0
+
+    def is_open(self, spent, returned, t):
+        return self.recent / self.window < self.limit or self.paid < returned
+
+    def spend(self, asked, reserved):
+        paid = asked and not reserved and self.recent / self.window >= self.limit
+        self.recent *= (self.window - 1.0) / self.window
+        if paid:
+            self.paid += 1
+        elif asked:
+            self.recent += 1.0
 
 
 class Always:
-    def decide(self, t, share, limit):
-        return True
+    def decide(self, t, place, limit):
+        return "random"
 
 
 class Never:
-    def decide(self, t, share, limit):
-        return False
+    def decide(self, t, place, limit):
+        return "no"
 
 
 class Random:
     def __init__(self, seed):
         self.seed = seed
 
-    def decide(self, t, share, limit):
-        return uniform(self.seed, QUERY_DECISION, t << 20) < limit
+    def decide(self, t, place, limit):
+        return "random" if uniform(self.seed, QUERY_DECISION, t * DRAWS) < limit else "no"
+
+
+class FixedUncertainty:
+    def __init__(self, threshold=0.9):
+        self.threshold = threshold
+
+    def decide(self, t, place, limit):
+        k = max(place.classes, 2)
+        threshold = self.threshold if self.threshold > 0.0 else 1 / k + limit * (1 - 1 / k)
+        return "yes" if place.share < threshold else "no"
 
 
 class VariableUncertainty:
@@ -51,9 +123,84 @@ class VariableUncertainty:
         self.step = step
         self.theta = 1.0
 
-    def decide(self, t, share, limit):
-        if share < self.theta:
-            self.theta *= 1.0 - self.step
-            return True
-        self.theta *= 1.0 + self.step
+    def decide(self, t, place, limit):
+        return self.move(place.share < self.theta)
+
+    def move(self, yes):
+        self.theta *= 1.0 - self.step if yes else 1.0 + self.step
+        return "yes" if yes else "no"
+
+
+class RandomisedUncertainty(VariableUncertainty):
+    def __init__(self, seed, step=0.01):
+        super().__init__(step)
+        self.seed = seed
+
+    def decide(self, t, place, limit):
+        eta = 1.0 + normal(self.seed, RANDOMISED_THRESHOLD, t * DRAWS)
+        return self.move(place.share < self.theta * eta)
+
+
+class SelectiveSampling:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def probability(self, place, limit):
+        return limit / (limit + abs(place.share - 1 / max(place.classes, 2)))
+
+    def decide(self, t, place, limit):
+        wanted = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit)
+        return "yes" if wanted else "no"
+
+
+class ConfTree:
+    def __init__(self, seed, delta=0.0):
+        self.seed = seed
+        self.delta = delta
+
+    def epsilon(self, place, t):
+        delta = self.delta or 1 / t
+        return math.sqrt(math.log(max(place.classes, 2) * t / delta) / (2 * sum(place.observed)))
+
+    def gap(self, place):
+        shares = sorted((count / sum(place.observed) for count in place.observed), reverse=True)
+        return shares[0] - (shares[1] if len(shares) > 1 else 0.0)
+
+    def is_consistent(self, place, t):
+        if place.observed is None or sum(place.observed) == 0:
+            return False
+        return self.gap(place) > 2 * self.epsilon(place, t)
+
+    def probability(self, place, limit, t):
+        e = self.epsilon(place, t)
+        return (limit + e) / (limit + e + self.gap(place) / 2)
+
+    def decide(self, t, place, limit):
+        if not self.is_consistent(place, t):
+            return "yes"
+        wanted = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit, t)
+        return "yes" if wanted else "no"
+
+
+class Split:
+    """A coin between Random and another strategy; the detector sees no label the other one asked for."""
+
+    drawn_detection = True
+
+    def __init__(self, seed, other, share=0.2):
+        self.seed = seed
+        self.share = share
+        self.random = Random(seed)
+        self.other = other
+
+    def decide(self, t, place, limit):
+        coin = uniform(self.seed, SPLIT_COIN, t * DRAWS)
+        return (self.random if coin < self.share else self.other).decide(t, place, limit)
+
+
+def is_reserved(seed, t, size):
+    """Return whether record t is the one of its block of so many that is drawn for the evaluation."""
+    if size == 0:
         return False
+    block, place = divmod(t - 1, size)
+    return ((bits(seed, EVALUATION_SLICE, block) >> 32) * size) >> 32 == place

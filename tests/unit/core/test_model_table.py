@@ -144,7 +144,7 @@ def test_unknown_classes_are_refused_before_anything_happens():
     with pytest.raises(SchemaError, match="label=2 of row 1 must be below 2; adopt a schema with the class"):
         answer(table, np.ones((3, 2)), [0, 2, 1])
     assert table.model(0).summary().records == 1
-    with pytest.raises(SchemaError, match="label=-1 must be at least 0"):
+    with pytest.raises(SchemaError, match="label=-1 must be a class code, or DECLINED"):
         learn(table, np.ones((1, 2)), [-1])
 
 

@@ -70,7 +70,7 @@ def test_other_versions_are_refused(data):
     for position in (8, 12):
         altered = bytearray(data)
         altered[position] += 1
-        with pytest.raises(SnapshotError, match="this build reads format 1 and state version 2"):
+        with pytest.raises(SnapshotError, match=r"this build reads format 1 and state version \d+$"):
             Model.restore(bytes(altered))
 
 

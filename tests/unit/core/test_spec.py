@@ -47,7 +47,7 @@ def test_parts_by_name_or_object():
         (
             {"query": "sometimes"},
             UnknownPluginError,
-            "unknown query strategy 'sometimes'; known: always, never",
+            "unknown query strategy 'sometimes'; known: always, conf_tree, .*random",
         ),
         ({"drift": "ddmm"}, UnknownPluginError, "unknown drift detector 'ddmm'; known: .*ddm.*none"),
         ({"budget": "purse"}, UnknownPluginError, "unknown budget 'purse'; known: .*count"),

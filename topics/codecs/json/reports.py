@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 import orjson
@@ -30,7 +30,12 @@ def read_reports(kind: type[Report], values: Iterable[bytes]) -> list[Report | M
 def _read(kind: type[Report], record: int, value: bytes) -> Report | Malformed:
     try:
         document: dict[str, Any] = orjson.loads(value)
-        members = {field.name: document[field.name] for field in fields(kind)}
+        # What has a default came with a later release: records from before are read all the same.
+        members = {
+            field.name: document[field.name]
+            for field in fields(kind)
+            if field.name in document or field.default is MISSING
+        }
     except orjson.JSONDecodeError as error:
         return malformed(record, Flaw(Reason.NOT_JSON, str(error)))
     except (KeyError, TypeError) as error:
@@ -38,6 +43,6 @@ def _read(kind: type[Report], record: int, value: bytes) -> Report | Malformed:
             record, Flaw(Reason.MISSING_FIELD, f"the record must be a {kind.__name__}; {error!r}")
         )
     for field in fields(kind):
-        if field.type == "float" and members[field.name] is None:
+        if field.type == "float" and members.get(field.name, 0.0) is None:
             members[field.name] = math.nan
     return kind(**members)

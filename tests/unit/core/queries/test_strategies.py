@@ -1,22 +1,80 @@
-"""The traces of ALGORITHMS section 9, kernel by kernel and through a model."""
+"""The oracles of ALGORITHMS section 9.2, formula by formula and through a model whose leaf is given."""
 
 import numpy as np
 import pytest
 
-from core import rng
+from core import registry, rng
 from core.model_table import ON_REQUEST
-from core.queries import random as random_query
-from core.queries import variable_uncertainty as var_un
+from core.queries import conf_tree, selective_sampling
+from core.spec import Spec
 from core.tree import layout as at
+from core.tree.routing import leaf_at, node_at
+from tests.naive.queries import ConfTree, Place, normal
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 ONE = schema_of(None)
+TEN = schema_of(None, classes=[str(c) for c in range(10)])
 
 
 def asked(query, limit, n=400, seed=1, labels=None, mode=0):
     """Return for which of n records a label was asked."""
     table = table_of(ONE, spec_of(query=query, budget={"name": "count", "limit": limit}, seed=seed))
     return answer(table, np.zeros((n, 1)), labels, mode=mode).asked
+
+
+def at_a_leaf(query, counts, *, first=1, n=1, limit=0.1, seed=1, inherited=None):
+    """Return a model whose one leaf has seen these labels, and what it asked of records first, first + 1, ….
+
+    Each record meets an open budget. inherited: class masses of the node beside those its leaf has seen.
+    """
+    table = table_of(
+        ONE if len(counts) == 2 else TEN, spec_of(query=query, budget={"limit": limit}, seed=seed)
+    )
+    model = table.model(0)
+    node = node_at(model.ints, model.main, 0) + at.NODE_FIELDS
+    leaf = leaf_at(model.ints, model.main, 0)
+    model.floats[node : node + len(counts)] = np.add(counts, 0.0 if inherited is None else inherited)
+    model.floats[leaf + at.LEAF_FIELDS : leaf + at.LEAF_FIELDS + len(counts)] = counts
+    model.floats[leaf + at.LEAF_OBSERVED] = sum(counts)
+    found = []
+    for t in range(first, first + n):
+        model.ints[at.MODEL_RECORDS] = t - 1
+        model.ints[at.MODEL_REQUESTS] = 0
+        found.append(bool(answer(table, np.zeros((1, 1))).asked[0]))
+    return model, found
+
+
+def draws(seed, first, n, stream=rng.QUERY_DECISION):
+    key = rng.stream_key(seed, stream)
+    return np.array([rng.uniform(key, t << rng.DRAW_BITS) for t in range(first, first + n)])
+
+
+# -- all
+
+
+@pytest.mark.parametrize("query", registry.names("queries"))
+@pytest.mark.parametrize("limit", [0.05, 0.1, 0.37, 0.9, 1.0])
+def test_the_budget_is_never_overdrawn(query, limit):
+    requests = np.cumsum(asked(query, limit, 2000))
+    t = np.arange(1, 2001)
+    assert (requests < limit * t + 1).all()
+    assert requests[-1] > 0 or query == "never"
+
+
+@pytest.mark.parametrize("query", ["variable_uncertainty", "randomised_uncertainty", "split"])
+def test_a_closed_budget_leaves_the_strategy_as_it_is(query):
+    """[D20]: θ moves on the records where the gate is open, and on no others."""
+    table = table_of(ONE, spec_of(query=query, budget={"name": "count", "limit": 0.25}))
+    model = table.model(0)
+    theta = int(model.plan.ints[at.PLAN_QUERY])
+    for t in range(1, 60):
+        before, is_open = model.floats[theta], model.ints[at.MODEL_REQUESTS] / t < 0.25
+        answer(table, np.zeros((1, 1)))
+        if not is_open:
+            assert model.floats[theta] == before
+        elif query != "split":
+            assert model.floats[theta] != before
+    assert model.summary().refused > 20
 
 
 def test_always_is_paced_by_the_budget():
@@ -28,18 +86,12 @@ def test_never():
     assert not asked("never", 1.0).any()
 
 
-@pytest.mark.parametrize("query", ["always", "random", "variable_uncertainty"])
-@pytest.mark.parametrize("limit", [0.05, 0.1, 0.37, 0.9, 1.0])
-def test_the_budget_is_never_overdrawn(query, limit):
-    requests = np.cumsum(asked(query, limit, 2000))
-    t = np.arange(1, 2001)
-    assert (requests < limit * t + 1).all()
+# -- Rnd
 
 
 def test_random_depends_on_seed_and_record_number_alone():
     """The draw of record t, whatever was asked before."""
-    key = rng.stream_key(3, rng.QUERY_DECISION)
-    wanted = np.array([rng.uniform(key, t << rng.DRAW_BITS) < 0.4 for t in range(1, 401)])
+    wanted = draws(3, 1, 400) < 0.4
     found = asked("random", 0.4, seed=3)
     requests, expected = 0, []
     for t, want in enumerate(wanted.tolist(), 1):
@@ -52,20 +104,42 @@ def test_random_depends_on_seed_and_record_number_alone():
 def test_random_keeps_its_rate():
     share = asked("random", 0.3, 20_000).mean()
     assert 0.28 < share <= 0.3 + 1 / 20_000
-    knobs = np.zeros(1)
-    key = rng.stream_key(1, rng.QUERY_DECISION)
-    draws = [random_query.decide(knobs, 0, knobs, 0, 0.3, 0.5, key, t) for t in range(1, 20_001)]
-    assert np.mean(draws) == pytest.approx(0.3, abs=4 * (0.3 * 0.7 / 20_000) ** 0.5)
+
+
+def test_replays_with_training_left_out_decide_alike():
+    """Decisions of random depend on t only, not on what was learned."""
+    labels = np.arange(400) % 2
+    assert asked("random", 0.4, labels=labels, mode=ON_REQUEST).tolist() == asked("random", 0.4).tolist()
+
+
+# -- FixedUn, VarUn, RndVar
+
+
+def test_a_fixed_threshold():
+    for counts, expected in (((89, 11), True), ((90, 10), False), ((0, 0), True)):
+        assert at_a_leaf("fixed_uncertainty", counts)[1] == [expected]
+
+
+def test_a_threshold_from_classes_and_budget():
+    """1/K + B·(1 - 1/K): 0.55 for two classes and B = 0.1, 0.19 for ten."""
+    query = {"name": "fixed_uncertainty", "threshold": 0}
+    for counts, expected in (((54, 46), True), ((56, 44), False)):
+        assert at_a_leaf(query, counts)[1] == [expected]
+    assert at_a_leaf(query, (18, *[9] * 8, 10))[1] == [True]
+    assert at_a_leaf(query, (20, *[9] * 8, 8))[1] == [False]
 
 
 def test_the_trace_of_variable_uncertainty():
-    knobs, state = np.array(var_un.Plugin().constants()), np.array(var_un.Plugin().initial())
-    shares = [1, 1, 0.6, 0.9, 0.95, 0.999, 0.7, 0.99]
+    table = table_of(ONE, spec_of(query="variable_uncertainty"))
+    model = table.model(0)
+    masses = node_at(model.ints, model.main, 0) + at.NODE_FIELDS
     answers, thetas = [], []
-    for share in shares:
-        answers.append(bool(var_un.decide(knobs, 0, state, 0, 1.0, float(share), 0, 0)))
-        thetas.append(state[0])
-    assert answers == [False, True, True, True, True, False, True, False]
+    for share in (1, 1, 0.6, 0.9, 0.95, 0.999, 0.7, 0.99):
+        model.floats[masses : masses + 2] = share, 1 - share
+        model.ints[at.MODEL_REQUESTS] = 0
+        answers.append(int(answer(table, np.zeros((1, 1))).asked[0]))
+        thetas.append(model.floats[int(model.plan.ints[at.PLAN_QUERY])])
+    assert answers == [0, 1, 1, 1, 1, 0, 1, 0]
     expected = [1.01, 0.9999, 0.989901, 0.980002, 0.970202, 0.979904, 0.970105, 0.979806]
     assert thetas == pytest.approx(expected, abs=1e-6)
 
@@ -73,26 +147,11 @@ def test_the_trace_of_variable_uncertainty():
 def test_variable_uncertainty_is_neutral_a_little_below_one_half():
     """θ stays where it is if 0.4975 of the records are asked for: 0.6 is never reached (section 9.2).
 
-    The shares lie evenly around θ, so that it finds its level.
+    A leaf of one in four each is as sure as θ allows half of the time: its share 0.75 lies where θ moves to.
     """
-    knobs, state = np.array(var_un.Plugin().constants()), np.array(var_un.Plugin().initial())
-    shares = np.random.default_rng(0).random(60_000)
-    answers = [var_un.decide(knobs, 0, state, 0, 1.0, share, 0, 0) for share in shares.tolist()]
-    assert np.mean(answers[5000:]) == pytest.approx(0.4975, abs=4 * 0.5 / 55_000**0.5)
-
-
-def test_a_closed_budget_leaves_the_strategy_as_it_is():
-    """[D20]: θ moves on the records where the gate is open, and on no others."""
-    table = table_of(ONE, spec_of(query="variable_uncertainty", budget={"name": "count", "limit": 0.25}))
-    model = table.model(0)
-    theta = int(model.plan.ints[at.PLAN_QUERY])
-    seen = []
-    for _ in range(12):
-        before = model.floats[theta]
-        was_asked = answer(table, np.zeros((1, 1))).asked[0]
-        seen.append((bool(was_asked), bool(model.floats[theta] != before)))
-    # The empty leaf has the share one half: always below θ. Open at t = 1, 5, 9.
-    assert seen == [(t % 4 == 1, t % 4 == 1) for t in range(1, 13)]
+    model, found = at_a_leaf("variable_uncertainty", (3, 1), n=20_000, limit=0.6)
+    assert np.mean(found[2000:]) == pytest.approx(0.4975, abs=1e-3)
+    assert model.floats[int(model.plan.ints[at.PLAN_QUERY])] == pytest.approx(0.75, rel=0.011)
 
 
 def test_the_share_is_the_leaf_s_whatever_predicts():
@@ -105,7 +164,142 @@ def test_the_share_is_the_leaf_s_whatever_predicts():
         assert answer(table, np.zeros((3, 1))).asked.tolist() == [True, True, False]
 
 
-def test_replays_with_training_left_out_decide_alike():
-    """Decisions of random depend on t only, not on what was learned."""
-    labels = np.arange(400) % 2
-    assert asked("random", 0.4, labels=labels, mode=ON_REQUEST).tolist() == asked("random", 0.4).tolist()
+def test_a_shaken_threshold_is_multiplied():
+    """[D21]: p < θ·η with η from N(1, 1), drawn by record; a negative η never asks."""
+    _, found = at_a_leaf("randomised_uncertainty", (7, 3), n=3000, seed=4)
+    theta, expected, negative = 1.0, [], 0
+    for t in range(1, 3001):
+        eta = 1.0 + normal(4, rng.RANDOMISED_THRESHOLD, t << rng.DRAW_BITS)
+        expected.append(theta * eta > 0.7)
+        negative += eta < 0.0
+        theta *= 0.99 if expected[-1] else 1.01
+    assert found == expected
+    assert negative / 3000 == pytest.approx(0.158655, abs=4 * (0.159 * 0.841 / 3000) ** 0.5)
+
+
+# -- Sel-Samp
+
+
+def test_selective_sampling():
+    """Margin 0.4 and B = 0.1: 0.2."""
+    assert selective_sampling.probability(0.1, 0.9, 2.0) == pytest.approx(0.2)
+    assert at_a_leaf("selective_sampling", (90, 10), n=500)[1] == (draws(1, 1, 500) < 0.2).tolist()
+    wanted = 0.1 / (0.1 + 0.4)  # a share of one half among ten classes
+    assert at_a_leaf("selective_sampling", (5, 5, *[0] * 8), n=500)[1] == (draws(1, 1, 500) < wanted).tolist()
+
+
+# -- ConfTree
+
+
+@pytest.mark.parametrize(
+    ("m", "t", "classes", "expected"),
+    [
+        (10, 100, 2, 0.703686),
+        (100, 1000, 2, 0.269339),
+        (1000, 10_000, 2, 0.097759),
+        (100, 1000, 10, 0.283885),
+    ],
+)
+def test_epsilon(m, t, classes, expected):
+    assert conf_tree.epsilon(float(m), t, float(classes), 0.0) == pytest.approx(expected, abs=6e-7)
+    assert conf_tree.epsilon(float(m), t, float(classes), 1 / t) == pytest.approx(expected, abs=6e-7)
+    twin, place = ConfTree(0), Place([m], [m], classes)
+    assert twin.epsilon(place, t) == pytest.approx(expected, abs=6e-7)
+
+
+@pytest.mark.parametrize(
+    ("t", "smallest"), [(1, 2), (10, 11), (100, 20), (1000, 30), (10**4, 39), (10**5, 48), (10**6, 57)]
+)
+def test_the_smallest_pure_consistent_leaf(t, smallest):
+    """One label less, and every record is asked for; from there on some are not."""
+    for m, consistent in ((smallest - 1, False), (smallest, True)):
+        found = at_a_leaf("conf_tree", (m, 0), first=t, n=1, seed=seed_that_refuses(t))[1]
+        assert found == [not consistent]
+        assert ConfTree(0).is_consistent(Place([m], [m, 0], 2), t) == consistent
+
+
+def seed_that_refuses(t):
+    """Return a seed whose draw of record t is high: a leaf that may refuse does."""
+    return next(seed for seed in range(1, 1000) if draws(seed, t, 1)[0] > 0.9)
+
+
+@pytest.mark.parametrize(
+    ("counts", "probability"), [((90, 10), 0.480073), ((70, 30), None), ((360, 40), 0.369751)]
+)
+def test_the_probability_of_conf_tree(counts, probability):
+    """B = 0.1, t = 1000; 70 of 100 is not consistent."""
+    decisions = []
+    for seed in range(1, 60):
+        found = at_a_leaf("conf_tree", counts, first=1000, seed=seed)[1][0]
+        wanted = probability is None or draws(seed, 1000, 1)[0] < probability
+        assert found == wanted
+        decisions.append(found)
+    assert all(decisions) == (probability is None)
+    if probability is not None:
+        gap = (counts[0] - counts[1]) / sum(counts)
+        width = conf_tree.epsilon(float(sum(counts)), 1000, 2.0, 0.0)
+        assert conf_tree.probability(0.1, width, gap) == pytest.approx(probability, abs=5e-7)
+        assert 0.1 / 0.6 < probability < (0.1 + width) / (0.1 + 2 * width)
+
+
+def test_inherited_mass_proves_nothing():
+    """[D23]: a child with many inherited labels and none of its own is in doubt."""
+    for counts, expected in (((0, 0), True), ((3, 0), True), ((400, 0), False)):
+        found = at_a_leaf("conf_tree", counts, first=1000, inherited=(500, 0), seed=seed_that_refuses(1000))
+        assert found[1] == [expected]
+
+
+def test_a_fixed_delta():
+    """With δ = 0.5 and t = 1000 the pure leaf of 17 labels is in doubt (ln 4000 / 34 ≥ ¼), 18 are enough."""
+    query, seed = {"name": "conf_tree", "delta": 0.5}, seed_that_refuses(1000)
+    smallest = next(m for m in range(1, 100) if np.log(2 * 1000 / 0.5) / (2 * m) < 0.25)
+    assert at_a_leaf(query, (smallest - 1, 0), first=1000, seed=seed)[1] == [True]
+    assert at_a_leaf(query, (smallest, 0), first=1000, seed=seed)[1] == [False]
+
+
+def test_half_the_gap_is_the_margin_of_many_classes():
+    """A leaf with two classes of equal shares among ten is never consistent."""
+    seed = seed_that_refuses(1000)
+    assert at_a_leaf("conf_tree", (5000, 5000, *[0] * 8), first=1000, seed=seed)[1] == [True]
+    assert at_a_leaf("conf_tree", (9000, 1000, *[0] * 8), first=1000, seed=seed)[1] == [False]
+
+
+def test_a_consistent_leaf_is_rarely_wrong():
+    """Theorem 5 with δ = 0.1 and P(Y=1) = 0.55, 4000 runs: consistent and wrong with a probability ≤ δ."""
+    draw = np.random.default_rng(0)
+    for m in (20, 50, 200):
+        hits = draw.binomial(m, 0.55, 4000)
+        width = conf_tree.epsilon(float(m), m, 2.0, 0.1)
+        assert np.mean(hits / m < 0.5 - width) <= 0.1
+
+
+# -- Split
+
+
+@pytest.mark.parametrize(
+    ("query", "branch"), [("split", "variable_uncertainty"), ("split_conf_tree", "conf_tree")]
+)
+def test_a_coin_decides_who_decides(query, branch):
+    """The random branch asks as Rnd does; with ν = 1 it decides alone."""
+    coin = draws(1, 1, 600, rng.SPLIT_COIN) < 0.2
+    _, found = at_a_leaf(query, (999, 1), n=600)
+    assert np.array_equal(np.array(found)[coin], (draws(1, 1, 600) < 0.1)[coin])
+    _, alone = at_a_leaf({"name": query, "random": 1}, (999, 1), n=600)
+    assert alone == (draws(1, 1, 600) < 0.1).tolist()
+    if branch == "conf_tree":
+        assert np.array_equal(np.array(found)[~coin], np.array(at_a_leaf(branch, (999, 1), n=600)[1])[~coin])
+
+
+def test_who_draws_at_random_says_so():
+    """The evaluation may rest on these alone."""
+    for query, expected in (("always", {1}), ("random", {1}), ("conf_tree", {0}), ("split", {0, 1})):
+        table = table_of(ONE, spec_of(query=query, budget={"limit": 0.5}))
+        answers = answer(table, np.zeros((500, 1)))
+        assert set(answers.drawn[answers.asked].tolist()) == expected
+        assert not answers.drawn[~answers.asked].any()
+
+
+def test_their_detectors_see_labels_drawn_at_random_alone():
+    assert Spec.parse({"query": "split"}).query.drawn_detection
+    assert Spec.parse({"query": "split_conf_tree"}).query.drawn_detection
+    assert not Spec.parse({"query": "conf_tree"}).query.drawn_detection

@@ -91,7 +91,7 @@ def test_the_state_of_a_schedule_is_the_end_of_a_leaf_record():
 def test_codes_of_the_window():
     assert [code_bits(k) for k in (0, 1, 2, 3, 4, 5, 16, 17, 256, 257)] == [1, 1, 1, 2, 2, 4, 4, 8, 8, 16]
     assert window_words(1000, 1) == 32
-    assert evaluation_words(2, 1000) == 2 + 12 + 32
+    assert evaluation_words(2, 1000) == at.EVALUATION_FIELDS + 12 + 32
 
 
 @pytest.mark.parametrize("words", [1, 8, 1000])

@@ -1,0 +1,95 @@
+"""Whether the label of a record is asked for: reserved for the evaluation, or wanted within the budget.
+
+    every record ──> drawn for the evaluation? ── yes ─────────────────────> asked (past the gate)
+                               └ no ──> budget open? ── yes ──> strategy ──> asked, or not
+                                              └ no: the strategy is not asked [D20]
+
+With ``evaluation.share`` one record in each block of L = 1/share is drawn. Its label is within the budget all
+the same, for the gate makes room beforehand: before the strategy's next request it counts S + 1 + (t - 1)/L,
+S being those it made. If that is below limit·t, then at any later t', with that request in S,
+S + (t' - 1)/L < limit·t', because 1/L is at most the limit; and at most (t' - 1)/L + 1 blocks have begun by
+t'. So both together keep ``asked < limit·t + 1``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core import rng
+from core.account import DRAWN_BY_STRATEGY, DRAWN_FOR_EVALUATION, NOT_DRAWN
+from core.budgets import base as budgets
+from core.jit import kernel
+from core.queries import base as queries
+from core.tree import layout as at
+from core.tree.routing import leaf_at
+
+decide = queries.dispatcher()
+is_open, spend = budgets.dispatcher()
+
+
+@kernel
+def draw(plan: Any, ints: Any) -> int:
+    """Return DRAWN_FOR_EVALUATION if the current record is the one of its block, else NOT_DRAWN."""
+    size = plan[at.PLAN_SLICE]
+    if size == 0:
+        return NOT_DRAWN
+    block = (ints[at.MODEL_RECORDS] - 1) // size
+    place = ints[at.MODEL_RECORDS] - 1 - block * size
+    return DRAWN_FOR_EVALUATION if rng.integer(plan[at.PLAN_SLICE_KEY], block, size) == place else NOT_DRAWN
+
+
+@kernel
+def ask(plan: Any, knobs: Any, ints: Any, floats: Any, tree: int, node: int, drawn: int) -> tuple[int, bool]:
+    """Return how the current record was drawn, and whether its label is asked for; account for it [D19]."""
+    budget, budget_at = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
+    purse = plan[at.PLAN_BUDGET]
+    reserved = drawn == DRAWN_FOR_EVALUATION
+    asked = reserved
+    if not reserved:
+        answer = queries.NO
+        t = ints[at.MODEL_RECORDS]
+        returned = returned_requests(knobs, budget_at, ints)
+        spent = spent_requests(plan, ints, returned, t)
+        if is_open(budget, knobs, budget_at, floats, purse, spent, returned, t):
+            is_leaf = ints[node + at.NODE_KIND] == at.LEAF
+            answer = decide(
+                plan[at.PLAN_STRATEGY],
+                plan,
+                knobs,
+                plan[at.PLAN_STRATEGY + 1],
+                ints,
+                floats,
+                plan[at.PLAN_QUERY],
+                knobs[budget_at + budgets.LIMIT],
+                node,
+                leaf_at(ints, tree, ints[node + at.NODE_SLOT]) if is_leaf else -1,
+                t,
+            )
+        else:
+            ints[at.MODEL_REFUSED] += 1
+        asked = answer != queries.NO
+        if answer == queries.AT_RANDOM:
+            drawn = DRAWN_BY_STRATEGY
+    spend(budget, knobs, budget_at, floats, purse, asked, reserved)
+    if asked:
+        ints[at.MODEL_REQUESTS] += 1
+    if reserved:
+        ints[at.MODEL_RESERVED] += 1
+    return drawn, asked
+
+
+@kernel
+def returned_requests(knobs: Any, budget_at: int, ints: Any) -> int:
+    """Return the requests that the budget takes back: with ``respend`` those declined and expired."""
+    if knobs[budget_at + budgets.RESPEND] == 0.0:
+        return 0
+    return ints[at.MODEL_DECLINED] + ints[at.MODEL_EXPIRED]
+
+
+@kernel
+def spent_requests(plan: Any, ints: Any, returned: int, t: int) -> float:
+    """Return the requests the gate counts before record t, those of the evaluation by their rate."""
+    spent = float(ints[at.MODEL_REQUESTS] - ints[at.MODEL_RESERVED] - returned)
+    if plan[at.PLAN_SLICE] > 0:
+        spent += 1.0 + (t - 1) / plan[at.PLAN_SLICE]
+    return spent

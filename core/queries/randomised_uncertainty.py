@@ -1,0 +1,46 @@
+"""Ask where the leaf is unsure by a threshold that adapts and is shaken at each record (RndVar)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core import rng
+from core.jit import kernel
+from core.queries import variable_uncertainty
+from core.queries.base import NO, YES
+from core.tree import layout
+from core.tree.statistics import largest_share
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(variable_uncertainty.Plugin):
+    """As variable uncertainty, with the threshold θ·η, η drawn from N(1, 1) for each record.
+
+    ``{"name": "randomised_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, RndVar; Žliobaitė et al.
+    2014). The threshold is multiplied, as the paper has it; MOA divides the share, which asks whenever η
+    is negative [D21]. Records that look sure are asked for now and then, so that a change there is seen.
+    """
+
+
+@kernel
+def decide(
+    plan: Any,
+    knobs: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    node: int,
+    leaf: int,
+    t: int,
+) -> int:
+    """Compare the share with θ·η and move θ."""
+    # A normal variate takes two draws: half the counter of the record's first one.
+    shaken = 1.0 + rng.normal(plan[layout.PLAN_THRESHOLD_KEY], t << (rng.DRAW_BITS - 1))
+    if largest_share(ints, floats, node) < floats[state] * shaken:
+        floats[state] *= 1.0 - knobs[at]
+        return YES
+    floats[state] *= 1.0 + knobs[at]
+    return NO
