@@ -9,10 +9,10 @@ run ──> process ──> effects
 from __future__ import annotations
 
 import traceback
-from dataclasses import replace
 
 from streamapp.errors import StreamappError
 from streamapp.task.effects import DeadLetter, Effects, Notice, Origin, join
+from streamapp.task.parts import parts
 from streamapp.task.record_error import RecordError
 from streamapp.task.task import Run, Task
 from topics.errors import Reason
@@ -109,18 +109,4 @@ def _cause(error: BaseException) -> BaseException:
 
 def _singles(run: Run) -> list[Run]:
     """Return a run for each record; decoding again gives each the rows it had."""
-    raw = run.raw
-    return [
-        Run(
-            run.source,
-            replace(
-                raw,
-                offsets=raw.offsets[at : at + 1],
-                timestamps=raw.timestamps[at : at + 1],
-                keys=raw.keys[at : at + 1],
-                values=raw.values[at : at + 1],
-                headers=raw.headers[at : at + 1],
-            ),
-        )
-        for at in range(len(raw))
-    ]
+    return [Run(run.source, part) for _, part in parts(run.raw, range(len(run.raw)))]

@@ -28,6 +28,11 @@ class RunTime:
         self._clocks = clocks
         self.last = last  # the clock after the run
 
+    @property
+    def first(self) -> int:
+        """The clock at the first record of the run."""
+        return max(self._timestamps[0], self._before) if self._clocks is None else int(self._clocks[0])
+
     def clocks(self) -> Ints64:
         """Return int64[n]: the clock once each record was seen. Only runs that keep something need it."""
         if self._clocks is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from core.account import ANSWERED, DECLINED
 from streamapp.task import counters
 from streamapp.task.pending import Kept, Name
 from topics.records import Ints64
@@ -71,8 +72,12 @@ def _keep_special(run: InstancesRun, row: int, wanted: Mask, asked: Mask) -> Non
     serial, state = pending.find(name, int(run.clocks[row]))
     if state in ("open", "settled"):
         run.effects.count(counters.REPEATED)
-        asked[row] = False
+        if asked[row]:  # in the model's account, but nobody is asked
+            asked[row] = False
+            pending.close(int(run.model[row]), DECLINED)
         if state == "open" and run.labelled[row]:
+            if pending.answered(serial)[1]:
+                pending.close(int(run.model[row]), ANSWERED)
             pending.settle(serial)
     elif wanted[row]:
         pending.keep(_columns(run, np.array([row]), asked))
@@ -87,5 +92,6 @@ def _columns(run: InstancesRun, rows: Ints64, asked: Mask) -> Kept:
         run.width[rows],
         run.replies.prediction[rows],
         asked[rows],
+        run.replies.drawn[rows],
         run.clocks[rows],
     )

@@ -12,7 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from core.account import DECLINED, NOT_DRAWN
 from core.errors import RowError
 from streamapp.task import counters
 from streamapp.task.class_codes import ClassCodes, RefusedClassError
@@ -34,14 +36,15 @@ NOT_KEPT = -1  # serial of an instance that is not pending
 
 
 class _Lesson(NamedTuple):
-    """A label to learn."""
+    """A label to learn, or (DECLINED) a request that ends without one."""
 
     row: int
     slot: int
     serial: int  # of the pending instance whose features it takes; NOT_KEPT: it has its own
     code: int
     predicted: int  # class code answered, -1: not known
-    requested: bool
+    requested: bool  # its request was open
+    drawn: int  # whether and why its record was drawn at random
 
 
 class LabelsRun:
@@ -82,6 +85,10 @@ class LabelsRun:
         if state == "settled" or self._learned_before(row, name):
             return counters.DUPLICATE
         if state == "open":
+            if self.state.pending.answered(serial)[1]:
+                # In its place among the lessons: an evaluation on the way counts what came before it.
+                slot = self.store.slot(name[0])
+                self.lessons.append(_Lesson(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_DRAWN))
             self.state.pending.settle(serial)
         return counters.DECLINED
 
@@ -117,10 +124,10 @@ class LabelsRun:
             code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
         except RefusedClassError as error:
             return self._refuse(row, error.reason, error.detail)
-        predicted, requested = pending.answered(serial) if serial >= 0 else (-1, False)
+        predicted, requested, drawn = pending.answered(serial) if serial >= 0 else (-1, False, NOT_DRAWN)
         # A late one that is still remembered has given up its features.
         features = NOT_KEPT if late else serial
-        self.lessons.append(_Lesson(row, slot, features, code, predicted, requested))
+        self.lessons.append(_Lesson(row, slot, features, code, predicted, requested, drawn))
         if late:
             pending.expire(self.clocks[row])
         if serial >= 0:
@@ -161,42 +168,44 @@ class LabelsRun:
         slots = np.array([self.store.slot(key) for key, _ in names], dtype=np.int32)
         width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
         born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
-        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, np.zeros(n, dtype=np.bool_), born)
+        requested, drawn = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
+        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, requested, drawn, born)
         self.state.pending.keep(kept, settled=True)
         self._learned_now.clear()
 
     def _learn(self) -> None:
         """Learn the lessons in one call."""
         store = self.store
-        rows, slots, serials, codes, predicted, requested = zip(*self.lessons, strict=True)
+        rows, slots, serials, codes, predicted, requested, drawn = zip(*self.lessons, strict=True)
         row, model = np.array(rows, dtype=np.int64), np.array(slots, dtype=np.int64)
         code = np.array(codes, dtype=np.int32)
-        own = np.array(serials, dtype=np.int64) < 0
+        own = (np.array(serials, dtype=np.int64) < 0) & (code >= 0)
         self.effects.count(counters.VALUES_IGNORED, self.own.grow_values(set(row[own].tolist())))
         if self.state.undoable:
             store.preserve({*slots, *store.grown})
         store.adopt_grown()
-        x = self._features(row, np.array(serials, dtype=np.int64), int(store.width[model].max()))
+        x = self._features(row, np.array(serials, dtype=np.int64), own, int(store.width[model].max()))
+        weight = np.where(code >= 0, self.batch.weight[row], 1.0)
         judged = (np.array(predicted, dtype=np.int32), np.array(requested, dtype=np.bool_))
         try:
-            events = store.table.learn(model, x, code, self.batch.weight[row], *judged)
+            events = store.table.learn(model, x, code, weight, *judged, np.array(drawn, dtype=np.int8))
         except RowError as error:
             raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
         np.maximum.at(store.known_classes, model, code + 1)
 
         def version(at: int) -> int:
             labels = store.model(slots[at]).summary().labels
-            return labels - int(np.count_nonzero(model[at:] == model[at]))
+            return labels - int(np.count_nonzero((model[at:] == model[at]) & (code[at:] >= 0)))
 
         self.happenings.add(events, row, version)
 
-    def _features(self, row: Ints64, serials: Ints64, width: int) -> Floats:
-        """Return float64[m, width]: the features of each lesson."""
+    def _features(self, row: Ints64, serials: Ints64, own: npt.NDArray[np.bool_], width: int) -> Floats:
+        """Return float64[m, width]: the features of each lesson, NaN where it has none; own: bool[m]."""
         x = np.full((len(row), width), np.nan)
         kept = serials >= 0
         if kept.any():
             x[kept] = self.state.pending.features(serials[kept], width)
-        if not kept.all():
-            own = self.own.x[row[~kept]]
-            x[~kept, : own.shape[1]] = own[:, :width]
+        if own.any():
+            brought = self.own.x[row[own]]
+            x[own, : brought.shape[1]] = brought[:, :width]
         return x

@@ -27,6 +27,14 @@ class PartitionState:
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
+    def tell_due(self, clock: int) -> None:
+        """Tell the models which of their requests have ended up to the last tick before `clock`."""
+        closings = self.pending.close_due(clock)
+        if self.undoable:
+            self.store.preserve(sorted({slot for slot, _ in closings}))
+        for (slot, how), n in closings.items():
+            self.store.model(slot).close(how, n)
+
     def forget_due(self, clock: int) -> None:
         """Forget what waited too long; look-ups have judged it so already."""
         self.pending.expire(clock)

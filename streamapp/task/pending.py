@@ -13,17 +13,27 @@ All decisions are functions of the sequence of records, never of how it is cut i
 may happen late, but every look-up judges an entry by the clock of its own record. An entry is known by
 model key and instance id together, because one stream may feed several models.
 
+Who asked for a label learns what became of its request (`Closings`). A label that is learned and one that
+is declined are told by whoever reads them; a request that ends otherwise is told at the next *tick*, a
+sixteenth of the time to live, by `close_due`: expired in time, forgotten for lack of room (expired as well),
+answered by a repeated instance with its label, or never sent because the id was known (declined). Ticks are
+fixed points of event time, and a run is cut at them (parts.py), so that it does not matter when a request is
+found due.
+
 `checkpoint` begins a run and `rollback` undoes it: no row is moved or overwritten in between, so it takes
-the three borders, the serials that were settled and the names that were struck out.
+the four borders, the serials that were settled and the names that were struck out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from core.account import EXPIRED
 
 Name = tuple[str, str]  # model key, instance id
 State = Literal["open", "settled", "expired", "unknown"]
@@ -31,6 +41,11 @@ Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+Closings = Mapping[tuple[int, int], int]  # (model, ANSWERED | DECLINED | EXPIRED) -> requests
+
+TICKS: Final = 16
+"""Ticks in a time to live: how finely it is told that requests have expired."""
 
 ENTRY_BYTES: Final = 320
 """What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
@@ -44,6 +59,7 @@ _ROW = np.dtype(
         ("width", np.int32),  # number of features
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
+        ("drawn", np.int8),  # whether and why the record was drawn at random (core/account.py)
         ("settled", np.bool_),
     ]
 )
@@ -58,6 +74,7 @@ class Kept(NamedTuple):
     width: Ints32  # int32[m]
     prediction: Ints32  # int32[m]
     requested: Mask  # bool[m]
+    drawn: npt.NDArray[np.int8]  # int8[m]
     born: Ints64  # int64[m] clock at the record, ascending
 
     def slice(self, start: int, stop: int) -> Kept:
@@ -70,6 +87,7 @@ class Kept(NamedTuple):
             self.width[cut],
             self.prediction[cut],
             self.requested[cut],
+            self.drawn[cut],
             self.born[cut],
         )
 
@@ -84,6 +102,9 @@ class _Mark(NamedTuple):
     bytes: int
     expired: int
     dropped: int
+    told: int
+    tick: int
+    closings: Counter[tuple[int, int]]
 
 
 class Pending:
@@ -98,6 +119,9 @@ class Pending:
         self._index: dict[Name, int] = {}
         self._base = 0  # serial of physical row 0
         self._first = self._live = self._next = 0
+        self._told = 0  # the requests of entries before this serial are closed
+        self._tick = -1  # number of the last tick
+        self._closings: Counter[tuple[int, int]] = Counter()  # to be told at the next tick
         self._n_words = 0
         self._settled: list[int] = []  # undo: serials settled since the checkpoint
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
@@ -139,10 +163,11 @@ class Pending:
             return serial, "settled"
         return serial, "expired" if age > self._ttl_ms else "open"
 
-    def answered(self, serial: int) -> tuple[int, bool]:
-        """Return the class code the instance was answered with, and whether its label was requested."""
+    def answered(self, serial: int) -> tuple[int, bool, int]:
+        """Return the class code of the answer, whether its request is open, and how it was drawn."""
         row = serial - self._base
-        return self._rows["prediction"].item(row), self._rows["requested"].item(row)
+        is_open = self._rows["requested"].item(row) and serial >= self._told
+        return self._rows["prediction"].item(row), is_open, self._rows["drawn"].item(row)
 
     def features(self, serials: Ints64, n_columns: int) -> Floats:
         """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
@@ -178,6 +203,8 @@ class Pending:
             at += fit
             if at < n and not self._make_room(int(sizes[at]), int(kept.born[at])):
                 self.dropped += 1
+                if kept.requested[at]:
+                    self.close(int(kept.model[at]), EXPIRED)
                 at += 1
 
     def settle(self, serial: int) -> None:
@@ -188,8 +215,34 @@ class Pending:
         if serial >= self._live:
             self.bytes -= 8 * self._rows["width"].item(row)
 
+    def close(self, model: int, how: int) -> None:
+        """Note that a request of a model has ended otherwise than by time; it is told at the next tick."""
+        self._closings[model, how] += 1
+
+    def tick_of(self, clock: int) -> int:
+        """Return the number of the last tick up to `clock`."""
+        return clock // max(self._ttl_ms // TICKS, 1)
+
+    def close_due(self, clock: int) -> Closings:
+        """Return the requests that have ended up to the last tick, each once; none if no tick has passed."""
+        tick = self.tick_of(clock)
+        if tick == self._tick:
+            return {}
+        self._tick = tick
+        # Waited longer than the time to live at the tick itself: look-ups have judged them expired.
+        due = self._first_born_from(tick * max(self._ttl_ms // TICKS, 1) - self._ttl_ms)
+        closings = self._closings
+        self._closings = Counter()
+        rows = self._between(max(self._told, self._first), max(self._told, self._first, due))
+        models = rows["model"][rows["requested"] & ~rows["settled"]]
+        closings.update((model, EXPIRED) for model in models.tolist())
+        self._told = max(self._told, due)
+        return closings
+
     def forget_model(self, model: int) -> None:
-        """Forget every entry of a model that begins anew or is gone."""
+        """Forget every entry of a model that begins anew or is gone, and its requests."""
+        if self._closings:
+            self._closings = Counter({key: n for key, n in self._closings.items() if key[0] != model})
         rows = self._between(self._first, self._next)
         for serial in (np.flatnonzero(rows["model"] == model) + self._first).tolist():
             self.dropped += serial >= self._live and not self._rows["settled"].item(serial - self._base)
@@ -233,13 +286,14 @@ class Pending:
         self._struck.clear()
         self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
         self.bytes, self.expired, self.dropped = mark.bytes, mark.expired, mark.dropped
+        self._told, self._tick, self._closings = mark.told, mark.tick, Counter(mark.closings)
 
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _now(self) -> _Mark:
-        return _Mark(
-            self._first, self._live, self._next, self._n_words, self.bytes, self.expired, self.dropped
-        )
+        borders = (self._first, self._live, self._next, self._n_words)
+        counts = (self.bytes, self.expired, self.dropped)
+        return _Mark(*borders, *counts, self._told, self._tick, Counter(self._closings))
 
     def _between(self, start: int, stop: int) -> npt.NDArray[np.void]:
         return self._rows[start - self._base : stop - self._base]
@@ -260,6 +314,7 @@ class Pending:
         ends = np.cumsum(width)
         rows["born"], rows["model"], rows["width"] = kept.born, kept.model, kept.width
         rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
+        rows["drawn"] = kept.drawn
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x[used]
@@ -297,6 +352,10 @@ class Pending:
         holds = ~rows["settled"]
         holds[: self._live - self._first] = False
         self.dropped += int(np.count_nonzero(holds))
+        is_open = rows["requested"] & ~rows["settled"]
+        is_open[: max(self._told - self._first, 0)] = False
+        for model in rows["model"][is_open].tolist():
+            self.close(model, EXPIRED)
         self.bytes -= ENTRY_BYTES * len(rows) + 8 * int(rows["width"][holds].sum())
         for serial in range(self._first, first):
             self._strike(serial)

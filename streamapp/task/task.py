@@ -16,12 +16,15 @@ from typing import Literal
 from streamapp.task.answering import InstancesRun
 from streamapp.task.commanding import ControlsRun
 from streamapp.task.config import TaskConfig
-from streamapp.task.effects import Effects
+from streamapp.task.effects import Effects, join
+from streamapp.task.event_time import RunTime
 from streamapp.task.learning import LabelsRun
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import ModelStore
 from streamapp.task.partition_state import PartitionState
+from streamapp.task.parts import parts, ticks
 from streamapp.task.pending import Pending
+from streamapp.task.record_error import RecordError
 from topics.codecs import decode_controls, decode_instances, decode_labels
 from topics.records import Controls, Instances, Labels, RawRecords
 
@@ -76,15 +79,48 @@ class Task:
         An exception is a bug or a plug-in's: state may then be half changed until `rollback`.
         """
         self.checkpoint()
+        raw = run.raw
+        effects = self._process_records(run) if len(raw) else Effects()
+        effects.notices.sort(key=lambda notice: notice.offset)
+        self._state.count_changes(effects)
+        self.counters.update(effects.counts)
+        position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
+        if position is not None:
+            self.next[run.source] = position
+        return effects
+
+    def _process_records(self, run: Run) -> Effects:
+        """Process a run, cut where a tick lies inside (parts.py)."""
+        clock, raw = self._state.time, run.raw
+        before = clock.state()
+        time = clock.advance(raw.timestamps)
+        starts = ticks(self._state.pending, time)
+        if len(starts) == 1:
+            return self._process_part(run.source, raw, run.batch, time, 0)
+        clock.restore(before)
+        # Decoded again: it happens once in a sixteenth of `pending.ttl.ms`.
+        return join(
+            (start, self._process_part(run.source, part, None, clock.advance(part.timestamps), start))
+            for start, part in parts(raw, starts)
+        )
+
+    def _process_part(
+        self,
+        source: Source,
+        raw: RawRecords,
+        batch: Instances | Labels | Controls | None,
+        time: RunTime,
+        start: int,
+    ) -> Effects:
+        """Process a part of a run without a tick inside; it begins at record `start` of the run."""
         effects = Effects()
-        raw, batch = run.raw, run.batch
-        if len(raw):
-            time = self._state.time.advance(raw.timestamps)
-            if run.source == "instances":
+        self._state.tell_due(time.first)
+        try:
+            if source == "instances":
                 batch = decode_instances(raw, self.config.limits) if batch is None else batch
                 assert isinstance(batch, Instances)
                 InstancesRun(self._state, raw, batch, time, effects).process()
-            elif run.source == "labels":
+            elif source == "labels":
                 batch = decode_labels(raw, self.config.limits) if batch is None else batch
                 assert isinstance(batch, Labels)
                 LabelsRun(self._state, raw, batch, time, effects).process()
@@ -92,13 +128,9 @@ class Task:
                 batch = decode_controls(raw, self.config.limits) if batch is None else batch
                 assert isinstance(batch, Controls)
                 ControlsRun(self._state, raw, batch, time.clocks().tolist(), effects).process()
-            self._state.forget_due(time.last)
-        effects.notices.sort(key=lambda notice: notice.offset)
-        self._state.count_changes(effects)
-        self.counters.update(effects.counts)
-        position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
-        if position is not None:
-            self.next[run.source] = position
+        except RecordError as error:
+            raise RecordError(error.record + start) from error.__cause__
+        self._state.forget_due(time.last)
         return effects
 
     def skip(self, run: Run) -> None:

@@ -20,6 +20,17 @@ TTL = 400
 SPECS: dict[str, dict[str, Any]] = {
     "asks-all": {"query": "always", "budget": {"name": "count", "limit": 1.0}},
     "asks-some": {"query": "variable_uncertainty", "budget": {"name": "count", "limit": 0.5}, "drift": "ddm"},
+    "asks-again": {
+        "query": "split_conf_tree",
+        "budget": {"name": "count", "limit": 0.4, "respend": True},
+        "evaluation": {"window": 20, "every": 3, "share": 0.1},
+        "drift": "ddm",
+    },
+    "asks-in-a-window": {
+        "query": "randomised_uncertainty",
+        "budget": {"name": "window", "limit": 0.3, "window": 20, "respend": True},
+        "evaluation": {"window": 20, "every": 5},
+    },
     "asks-none": {"query": "never", "drift": "ddm", "evaluation": {"window": 20, "every": 7}},
 }
 

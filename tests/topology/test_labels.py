@@ -228,9 +228,11 @@ def test_a_frozen_model_answers_and_neither_asks_nor_learns() -> None:
     partition.control("freeze")
     before = partition.model().snapshot()
     partition.instances({"features": {"x": 1}, "label": "no"}, {"features": {"x": 1}, "id": "c"})
-    partition.labels({"id": "a", "label": "no"}, {"id": "b", "declined": True})
+    partition.labels({"id": "a", "label": "no"})
     partition.labels({"id": "f", "label": "no", "features": {"x": 1}})
     assert partition.model().snapshot() == before
+    partition.labels({"id": "b", "declined": True})
+    assert partition.model().summary().declined == 1  # what becomes of requests is counted all the same
     assert len(partition.predictions) == 5
     assert len(partition.requests) == 2
     assert partition.counts["instances.frozen"] == 1

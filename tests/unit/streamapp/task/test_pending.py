@@ -32,6 +32,7 @@ def kept(
         widths,
         np.arange(n, dtype=np.int32),
         np.full(n, requested),
+        np.zeros(n, dtype=np.int8),
         np.broadcast_to(np.array(born, dtype=np.int64), n),
     )
 
@@ -67,7 +68,7 @@ def test_features_come_back_as_they_were_kept_and_missing_columns_are_nan() -> N
         ],
         equal_nan=True,
     )
-    assert pending.answered(int(serials[0])) == (2, True)
+    assert pending.answered(int(serials[0])) == (2, True, 0)
 
 
 def test_a_settled_instance_is_remembered_without_its_features() -> None:

@@ -1,0 +1,40 @@
+"""A run cut into parts: where it must be, and how.
+
+A model is told at ticks of event time which of its requests have expired, for its budget may spend them
+again. A tick inside a run is a place where it is cut, so that every record sees the same account of requests,
+whatever runs the records come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from streamapp.task.event_time import RunTime
+from streamapp.task.pending import Pending
+from topics.records import RawRecords
+
+
+def ticks(pending: Pending, time: RunTime) -> list[int]:
+    """Return where the parts of a run begin: 0, and each record that is the first one after a tick."""
+    if pending.tick_of(time.first) == pending.tick_of(time.last):
+        return [0]
+    number = np.array([pending.tick_of(clock) for clock in time.clocks().tolist()])
+    return [0, *(np.flatnonzero(np.diff(number)) + 1).tolist()]
+
+
+def parts(raw: RawRecords, starts: Sequence[int]) -> Iterator[tuple[int, RawRecords]]:
+    """Yield the parts of a run that begin at `starts` (ascending, the first is 0), each with its start."""
+    for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
+        cut = slice(start, stop)
+        part = replace(
+            raw,
+            offsets=raw.offsets[cut],
+            timestamps=raw.timestamps[cut],
+            keys=raw.keys[cut],
+            values=raw.values[cut],
+            headers=raw.headers[cut],
+        )
+        yield start, part
