@@ -78,6 +78,7 @@ class Plan:
         ints[at.PLAN_SCHEDULE_AT] = self.shape(1, 1).schedule_at
         floats[at.PLAN_GAP], floats[at.PLAN_TIE] = spec.learner.limits
         ints[at.PLAN_INCREMENTAL] = spec.learner.criterion.is_incremental
+        ints[at.PLAN_GLANCE] = not nominal and spec.learner.can_be_rough
         ints[at.PLAN_SCHEDULE_RANKED] = spec.learner.schedule.ranked
         ints[at.PLAN_WINDOW] = spec.evaluation.window
         ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from core import ranking
 from core.criteria import base as criteria
+from core.glance import gap_at_most
 from core.jit import DISABLED, kernel, words_at
 from core.schedules import base as schedules
 from core.tree import layout as at
@@ -38,13 +39,31 @@ def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
         return False
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
-    ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
-    if not is_hopeless(plan, knobs, ints, floats[leaf + at.LEAF_OBSERVED], screen, survey[3]):
-        return False
+    n = floats[leaf + at.LEAF_OBSERVED]
+    if plan[at.PLAN_SCHEDULE_RANKED] != 0 or not is_hopeless_at_a_glance(
+        plan, knobs, ints, floats, leaf, n, screen
+    ):
+        ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
+        if not is_hopeless(plan, knobs, ints, n, screen, survey[3]):
+            return False
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
     reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, *survey)
     return True
+
+
+@kernel
+def is_hopeless_at_a_glance(
+    plan: Any, knobs: Any, ints: Any, floats: Any, leaf: int, n: float, screen: int
+) -> bool:
+    """Return whether a rough ranking shows already that the learner would not split."""
+    k = ints[at.MODEL_CLASSES]
+    merit_range = reach(plan[at.PLAN_CRITERION], k)
+    square = merit_range * merit_range * _SURE
+    if plan[at.PLAN_GLANCE] == 0 or n >= knobs[screen + TIE] * square:
+        return False
+    gap = gap_at_most(plan, knobs, floats, leaf, k)
+    return gap * gap * n < knobs[screen + GAP] * square
 
 
 @kernel("void(int64, int64, int64, int64)")

@@ -60,6 +60,23 @@ _TAIL: Final = (
 (_T0, _T1, _T2, _T3, _T4, _T5, _T6, _T7, _T8, _T9, _T10) = _TAIL[:11]
 (_T11, _T12, _T13, _T14, _T15, _T16, _T17, _T18, _T19, _T20, _T21) = _TAIL[11:]
 
+_FRACTION_MASK: Final = 0x000FFFFFFFFFFFFF
+_ONE_BITS: Final = 0x3FF0000000000000
+_LOGARITHM: Final = (
+    0.5849627591044444,
+    0.48089827008326824,
+    -0.08015796961419044,
+    0.0178135030041211,
+    -0.004412159626410395,
+    0.0011753270088186163,
+    -0.0003923459523829109,
+    0.00011281525384276847,
+)
+(_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7) = _LOGARITHM
+_ERROR_FUNCTION: Final = (0.0705230784, 0.0422820123, 0.0092705272, 0.0001520143, 0.0002765672, 0.0000430638)
+(_E1, _E2, _E3, _E4, _E5, _E6) = _ERROR_FUNCTION
+_SQRT_HALF: Final = math.sqrt(0.5)
+
 # 1/(2k+1): the series of atanh, whose argument stays below 0.172.
 (_A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10) = (1.0 / (2 * k + 1) for k in range(1, 11))
 
@@ -107,6 +124,38 @@ def log2(x: float) -> float:
     p = p * z + _A2
     p = p * z + _A1
     return k + 2.0 * LOG2_E * (s + s * (z * p))
+
+
+@kernel
+def rough_log2(x: float) -> float:
+    """Return the binary logarithm of a normal x > 0, absolute error below 4e-7; some number for 0."""
+    k = from_bits(((bits(x) >> 52) - 1023) + _ROUNDER_BITS) - _ROUNDER
+    # x = 2^k · m with m in [1, 2); the Chebyshev series of the logarithm in 2m - 3, cut at degree 7.
+    t = 2.0 * from_bits((bits(x) & _FRACTION_MASK) | _ONE_BITS) - 3.0
+    p = _L7 * t + _L6
+    p = p * t + _L5
+    p = p * t + _L4
+    p = p * t + _L3
+    p = p * t + _L2
+    p = p * t + _L1
+    return k + (p * t + _L0)
+
+
+@kernel
+def rough_cdf(z: float) -> float:
+    """Return Φ(z), absolute error below 2e-7 (Abramowitz and Stegun 1964, formula 7.1.28)."""
+    u = abs(z) * _SQRT_HALF
+    p = _E6 * u + _E5
+    p = p * u + _E4
+    p = p * u + _E3
+    p = p * u + _E2
+    p = p * u + _E1
+    p = p * u + 1.0
+    p = p * p
+    p = p * p
+    p = p * p
+    tail = 0.5 / (p * p)
+    return tail if z < 0.0 else 1.0 - tail
 
 
 @kernel

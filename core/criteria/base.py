@@ -18,6 +18,9 @@ class Criterion(Parameters):
     impurity of a split is the sum of that over its branches, divided by its mass; the merit of a split is the
     impurity before it minus that (ALGORITHMS section 2.3).
 
+    It may have a kernel ``impurity_roughly``, which does the same with an error of at most 1e-6 of the mass
+    for each class (core/glance.py).
+
     It may have a kernel ``increment(n, cell, squares, weight)``: what a record adds to mass times impurity of
     a branch of mass n, in whose class there is mass ``cell`` (``squares``: the sum of the squared class
     masses). Without it, those who want to follow a test record by record measure the branch anew.
@@ -44,6 +47,11 @@ class Criterion(Parameters):
 def dispatcher() -> Any:
     """Return ``impurity(kind, …)`` over all criteria."""
     return registry.dispatch("criteria", "impurity", "masses, k, n, out, total")
+
+
+def rough_dispatcher() -> Any:
+    """Return ``impurity_roughly(kind, …)`` over the criteria that have it."""
+    return registry.dispatch("criteria", "impurity_roughly", "masses, k, n, out, total")
 
 
 def range_dispatcher() -> Any:

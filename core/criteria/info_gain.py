@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from core.criteria.base import Criterion
 from core.jit import kernel
 from core.plugin import number
-from core.special import x_log2_x
+from core.special import rough_log2, x_log2_x
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,18 @@ def increment(n: float, cell: float, squares: float, weight: float) -> float:
     """Return what a record adds to ``W·H``: VFS Theorem 1 with the limits at zero cells."""
     grown = x_log2_x(n + weight) - x_log2_x(n)
     return grown - (x_log2_x(cell + weight) - x_log2_x(cell))
+
+
+@kernel
+def impurity_roughly(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+    """Write the same with short logarithms."""
+    for j in range(n):
+        total[j] = masses[0, j]
+        out[j] = masses[0, j] * rough_log2(masses[0, j])
+    for c in range(1, k):
+        row = masses[c]
+        for j in range(n):
+            total[j] += row[j]
+            out[j] += row[j] * rough_log2(row[j])
+    for j in range(n):
+        out[j] = total[j] * rough_log2(total[j]) - out[j]

@@ -121,6 +121,14 @@ class Learner(Parameters):
         constant = self.bound.constant
         return (math.nan if constant is None else constant * self.bound.factor**2), math.inf
 
+    @property
+    def can_be_rough(self) -> bool:
+        """Whether observer and criterion have what a glance takes (core/glance.py)."""
+        observer = registry.module("observers", self.numeric_observer.name)
+        criterion = registry.module("criteria", self.criterion.name)
+        rough = hasattr(observer, "propose_roughly") and hasattr(criterion, "impurity_roughly")
+        return rough and self.compat is None
+
     # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:

@@ -12,6 +12,7 @@ numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
             writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to
             ``left``/``right`` (float64[class, column], column = (attribute - start)·candidates + candidate)
             and the thresholds to ``value`` (NaN: no candidate)
+         ``propose_roughly``, which not all have, does the same with an error of at most 1e-6 of the weight
          ``masses_numeric(plan, knobs, floats, at, k, position, value, left, right)``
             writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
             has never had anything to do with
@@ -64,6 +65,12 @@ def numeric_dispatcher() -> tuple[Any, ...]:
         registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, scratch, out"),
         registry.dispatch("observers", "densities_numeric", f"{common}, xs, out"),
     )
+
+
+def rough_dispatcher() -> Any:
+    """Return ``propose_roughly`` over the numeric observers that have it."""
+    parameters = "plan, knobs, floats, at, k, left, right, value"
+    return registry.dispatch("observers", "propose_roughly", parameters)
 
 
 def nominal_dispatcher() -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from core import cephes
 from core.jit import kernel, part
 from core.observers.base import Observer
 from core.plugin import count
-from core.special import LN2, LN_SQRT_2PI, log2, normal_cdf
+from core.special import LN2, LN_SQRT_2PI, log2, normal_cdf, rough_cdf
 from core.tree import layout
 
 WEIGHT: Final = 0
@@ -162,6 +162,34 @@ def propose_numeric(
             for i in range((end - start) * candidates):
                 below[i] = weight[i] * normal_cdf(below[i])
                 weight[i] = max(weight[i] - below[i], 0.0)
+
+
+@kernel
+def propose_roughly(
+    plan: Any, knobs: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
+) -> None:
+    """Write the same with a short Φ (not for MOA)."""
+    d = plan[layout.PLAN_NUMERIC]
+    candidates = candidates_numeric(plan, knobs)
+    _thresholds(plan, knobs, floats, at, k, 0, d, candidates, value)
+    for c in range(k):
+        below, weight = left[c], right[c]
+        row = at + c * STATISTICS * d
+        for a in range(d):
+            n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
+            low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
+            deviation = _deviation(n, floats[row + M2 * d + a])
+            steepness = 1.0 / deviation if deviation > 0.0 else 1e300
+            for i in range(a * candidates, (a + 1) * candidates):
+                v = value[i]
+                z = (v - mean) * steepness
+                z = FAR if deviation <= 0.0 and v == mean else z
+                z = -FAR if v < low else z
+                below[i] = FAR if v >= high else z
+                weight[i] = n
+        for i in range(d * candidates):
+            below[i] = weight[i] * rough_cdf(below[i])
+            weight[i] = max(weight[i] - below[i], 0.0)
 
 
 @kernel

@@ -156,7 +156,8 @@ PLAN_THRESHOLD_KEY: Final = 45  # of shaken thresholds,
 PLAN_SLICE_KEY: Final = 46  # of the records reserved for the evaluation
 PLAN_SLICE: Final = 47  # one record in so many is reserved; 0: none
 PLAN_DRAWN_DETECTION: Final = 48  # of labels asked for, the detector sees those drawn at random alone
-PLAN_HEADER: Final = 49
+PLAN_GLANCE: Final = 49  # a rough ranking is possible (core/glance.py)
+PLAN_HEADER: Final = 50
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
