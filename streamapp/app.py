@@ -10,6 +10,7 @@ from streamapp.gauges import manager_gauges
 from streamapp.health import Health
 from streamapp.metrics import Metrics
 from streamapp.pages import add_pages
+from streamapp.pages.models import add_model_page
 from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments
 from streamapp.task_manager import TaskManager
@@ -63,6 +64,7 @@ def create_app(
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
     add_pages(app, health, metrics.registry)
+    add_model_page(app, manager)
     return app
 
 

@@ -19,7 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from faust.types import TP
 
@@ -31,6 +31,8 @@ from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import CommitRefusedError, Membership
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Processor(Outputs, Protocol):
@@ -158,6 +160,11 @@ class TaskManager:
         if processed[topic] != position:
             processed[topic] = position
             self._commits.note()
+
+    async def between_runs(self, read: Callable[[list[Any]], T]) -> T:
+        """Return what `read` makes of the tasks here while none of them is processing."""
+        async with self._lock:
+            return read([state.task for state in self.partitions.values()])
 
     # -- commits --------------------------------------------------------------------------------------------
 

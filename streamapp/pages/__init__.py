@@ -1,4 +1,4 @@
-"""The pages of a worker on Faust's web server: `/livez`, `/readyz`, `/metrics`.
+"""The pages of a worker on Faust's web server: `/livez`, `/readyz`, `/metrics` (`/models/KEY`: models.py).
 
 The server has a thread and a loop of its own (`web_in_thread`), so that a busy event loop does not matter.
 """

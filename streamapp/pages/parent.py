@@ -1,5 +1,5 @@
 """The pages of a parent of several workers: `/livez` of itself, `/readyz` of all, `/metrics` of their
-processes.
+processes, `/models/KEY` of the worker that has it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 
 from streamapp.health import Check
 from streamapp.pages.checks import answer
+from streamapp.pages.models import SECONDS, SNAPSHOT
 from streamapp.settings import Settings
 
 WORKER_SECONDS = 2.0  # a worker's page is waited for
@@ -72,8 +73,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif asked.path == "/metrics":
             self._reply(200, generate_latest(metrics(workers)), CONTENT_TYPE_LATEST)
             return
+        elif asked.path.startswith("/models/"):
+            self._reply(*model(workers, asked.path))
+            return
         else:
-            status, text = 404, "not found; there are /livez, /readyz and /metrics\n"
+            status, text = 404, "not found; there are /livez, /readyz, /metrics and /models/KEY\n"
         self._reply(status, text.encode(), "text/plain; charset=utf-8")
 
     def _reply(self, status: int, body: bytes, kind: str) -> None:
@@ -87,13 +91,33 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not log what is asked."""
 
 
-def ready(worker: Worker) -> Check:
-    """Ask a worker whether it is ready."""
+def address(worker: Worker) -> str:
+    """Return where a worker's pages are."""
     host = f"[{worker.settings.web_host}]" if ":" in worker.settings.web_host else worker.settings.web_host
     host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - where it listens, not us
+    return f"http://{host}:{worker.settings.web_port}"
+
+
+def model(workers: Sequence[Worker], path: str) -> tuple[int, bytes, str]:
+    """Return status, body and type of the first worker's answer that has the model."""
+    silent = []
+    for worker in workers:
+        try:
+            with urllib.request.urlopen(address(worker) + path, timeout=SECONDS) as page:  # noqa: S310 - ours
+                return 200, page.read(), SNAPSHOT
+        except urllib.error.HTTPError as error:
+            error.close()
+        except OSError as error:
+            silent.append(f"{worker.name} does not answer ({error})")
+    said = "; ".join(["no model with this key in the partitions of the workers", *silent])
+    return 404, f"{said}\n".encode(), "text/plain; charset=utf-8"
+
+
+def ready(worker: Worker) -> Check:
+    """Ask a worker whether it is ready."""
     try:
         with urllib.request.urlopen(  # noqa: S310 - a URL of our own
-            f"http://{host}:{worker.settings.web_port}/readyz", timeout=WORKER_SECONDS
+            f"{address(worker)}/readyz", timeout=WORKER_SECONDS
         ) as page:
             return Check(worker.name, page.status == 200, "")
     except urllib.error.HTTPError as error:

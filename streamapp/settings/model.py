@@ -112,7 +112,7 @@ class Settings(BaseSettings):
         default_factory=default_state_dir, description="Directory of the worker's lock and state."
     )
     web_host: str = Field(
-        "127.0.0.1", min_length=1, description="Address of `/livez`, `/readyz` and `/metrics`."
+        "127.0.0.1", min_length=1, description="Address of `/livez`, `/readyz`, `/metrics`, `/models/KEY`."
     )
     web_port: int = Field(
         6066, ge=0, le=65_535, description="Port of the same; worker n of `--workers` takes port + n."

@@ -1,0 +1,37 @@
+"""A tree as a JSON document."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from core.export.outline import Outline, outline
+from core.model import Model
+
+
+def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:
+    """Return spec, schema and summary of a model, and the nodes of its tree, parents first.
+
+    Below ``depth`` subtrees are left out; ``leaves_below`` says how many leaves each of them has.
+    """
+    return {
+        "spec": model.spec.to_dict(),
+        "schema": json.loads(model.schema.to_json()),
+        "summary": dataclasses.asdict(model.summary()),
+        "nodes": [_node(node) for node in outline(model, depth)],
+    }
+
+
+def _node(node: Outline) -> dict[str, Any]:
+    return {
+        "node": node.number,
+        "parent": None if node.parent < 0 else node.parent,
+        "depth": node.depth,
+        "branch": dataclasses.asdict(node.branch) if node.branch else None,
+        "test": node.test,
+        "children": list(node.children),
+        "masses": list(node.masses),
+        "routed": node.routed,
+        "leaves_below": node.leaves_below,
+    }
