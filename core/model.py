@@ -15,6 +15,7 @@ from core.features import Schema
 from core.plan import Plan
 from core.spec import Spec
 from core.tree import layout as at
+from core.tree.branches import Branch, end_of, path_to
 from core.tree.layout import Floats, Ints
 
 
@@ -117,6 +118,12 @@ class Model:
         """Return the prequential evaluation so far."""
         return evaluation.read(self.plan, self.ints)
 
+    def explain(self, x: Floats) -> tuple[Branch, ...]:
+        """Return the branches that lead a record (x: float64[d], codes, missing NaN) to its prediction."""
+        tree = arena.tree_view(self.plan, self.ints, self.main)
+        node = end_of(tree, x, stop_at_missing=bool(self.plan.ints[at.PLAN_MOA]))
+        return path_to(self.schema, tree, node, x)
+
     def snapshot(self) -> bytes:
         """Return the model as bytes; two models that went through the same give the same."""
         return snapshot.write(self.plan, self.ints)
@@ -156,7 +163,9 @@ class Model:
         self.use(ints)
 
     def configure(self, spec: Spec) -> None:
-        """Take another spec for the same tree: query, budget, detector parameters, evaluation.every, seed."""
+        """Take another spec for the same tree: query, budget, detector parameters, evaluation.every, seed,
+        explain.
+        """
         now = self.spec
         for what, same in (
             ("learner", spec.learner == now.learner),

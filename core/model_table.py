@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core import rebuild, run, splitting
+from core import arena, rebuild, run, splitting
 from core.account import CLOSINGS
 from core.errors import RowError, SchemaError
 from core.events import EvaluationDue, Event
@@ -16,6 +16,8 @@ from core.model import Model
 from core.run import ANSWER_ONLY as ANSWER_ONLY
 from core.run import LABELLED as LABELLED
 from core.run import ON_REQUEST as ON_REQUEST
+from core.tree import layout as at
+from core.tree.branches import Branch, path_to
 
 FIRST_CAPACITY: Final = 16
 
@@ -35,6 +37,8 @@ class Answers:
     version: npt.NDArray[np.int64]
     """Labels the model had learned when it answered."""
     events: list[Event]
+    explanations: dict[int, tuple[Branch, ...]] = field(default_factory=dict)
+    """Of rows whose models explain: the branches that led to the prediction."""
 
 
 class ModelTable:
@@ -193,10 +197,21 @@ class ModelTable:
                 self._decide(reason, cursor, row, index, answers.events)
             elif reason == run.EVALUATION_DUE:
                 answers.events.append(EvaluationDue(row, index, self.model(index).evaluation()))
+            elif reason == run.EXPLANATION_DUE:
+                answers.explanations[row] = self._explain(self.model(index), cursor, arguments[1][row])
             elif reason == run.UNKNOWN_CLASS:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
+
+    @staticmethod
+    def _explain(
+        model: Model, cursor: npt.NDArray[np.int64], x: npt.NDArray[np.float64]
+    ) -> tuple[Branch, ...]:
+        """Return the branches to the node of the tree at which the kernel stands."""
+        t, node = cursor.item(run.CURSOR_TREE), cursor.item(run.CURSOR_NODE)
+        number = (node - t - at.TREE_HEADER) // model.ints.item(t + at.TREE_NODE_STRIDE)
+        return path_to(model.schema, arena.tree_view(model.plan, model.ints, t), number, x)
 
     def _decide(
         self, reason: int, cursor: npt.NDArray[np.int64], row: int, index: int, events: list[Event]

@@ -93,6 +93,7 @@ class Plan:
             ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
         ints[at.PLAN_SLICE] = spec.evaluation.slice
         ints[at.PLAN_DRAWN_DETECTION] = spec.query.drawn_detection
+        ints[at.PLAN_EXPLAIN] = spec.explain
         position = first_parameter
         for (word, plugin), values in zip(parameters, constants, strict=True):
             ints[word] = registry.kind(plugin.family, plugin.name)

@@ -3,6 +3,7 @@
 One call handles a whole run, whatever the number of models: row by row, in order,
 
     START     count the record, route it, predict, decide whether to ask for its label
+              → EXPLANATION_DUE
     JUDGE     with a label: evaluate the prediction, tell the detector      → LEVEL_CHANGED
     LEARN     train the main tree                                           → LEAF_DUE, BRANCH_MISSING
     SHADOW    during a warning: train the background tree                   → LEAF_DUE, BRANCH_MISSING
@@ -49,6 +50,7 @@ BRANCH_MISSING: Final = 2
 LEVEL_CHANGED: Final = 3
 EVALUATION_DUE: Final = 4
 UNKNOWN_CLASS: Final = 5
+EXPLANATION_DUE: Final = 6
 
 # Phases of a row
 START: Final = 0
@@ -269,6 +271,10 @@ def run(
                         drawn[row], asked[row] = ask(plan, knobs, ints, floats, t, node, drawn[row])
                         if y < 0 or not asked[row]:
                             phase = NEXT
+                if plan[at.PLAN_EXPLAIN] != 0:
+                    cursor[CURSOR_TREE], cursor[CURSOR_NODE] = t, node
+                    reason = EXPLANATION_DUE
+                    break
         if phase == JUDGE:
             phase = LEARN
             if prediction[row] >= 0:

@@ -2,8 +2,11 @@
 
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
-     "evaluation": {"window": 1000, "every": 1000, "share": 0.0}, "seed": 1, "max_classes": 64}
+     "evaluation": {"window": 1000, "every": 1000, "share": 0.0}, "seed": 1, "max_classes": 64,
+     "explain": false}
 
+With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
+microseconds each.
 Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
 preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
 """
@@ -59,6 +62,7 @@ class Spec:
     evaluation: EvaluationPlan
     seed: int = 1
     max_classes: int = 64
+    explain: bool = False
 
     @staticmethod
     def parse(given: str | bytes | dict[str, Any] | Spec | None = None) -> Spec:
@@ -91,6 +95,7 @@ class Spec:
             },
             "seed": self.seed,
             "max_classes": self.max_classes,
+            "explain": self.explain,
         }
 
     def to_json(self) -> str:
@@ -132,6 +137,7 @@ def _build(text: str) -> Spec:
             body.get("max_classes", 64),
             {"type": int, "rules": {"at least": 1, "at most": 32767}},
         ),
+        explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
     )
     if spec.evaluation.share > spec.budget.limit:
         msg = (

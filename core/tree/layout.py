@@ -157,7 +157,8 @@ PLAN_SLICE_KEY: Final = 46  # of the records reserved for the evaluation
 PLAN_SLICE: Final = 47  # one record in so many is reserved; 0: none
 PLAN_DRAWN_DETECTION: Final = 48  # of labels asked for, the detector sees those drawn at random alone
 PLAN_GLANCE: Final = 49  # a rough ranking is possible (core/glance.py)
-PLAN_HEADER: Final = 50
+PLAN_EXPLAIN: Final = 50  # predictions come with their path of branches
+PLAN_HEADER: Final = 51
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

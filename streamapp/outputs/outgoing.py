@@ -226,7 +226,8 @@ def _taken(answers: Answers, rows: list[int]) -> Answers:
     all_ = answers.predictions
     ids = [all_.ids[row] for row in rows]
     columns = (all_.prediction[rows], all_.probability[rows], all_.version[rows])
-    return Answers(answers.record[rows], Predictions(all_.classes, ids, *columns))
+    paths = None if all_.explanation is None else [all_.explanation[row] for row in rows]
+    return Answers(answers.record[rows], Predictions(all_.classes, ids, *columns, paths))
 
 
 def _merged(parts: Sequence[Outgoing], order: list[int]) -> Outgoing:

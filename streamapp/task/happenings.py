@@ -67,7 +67,11 @@ class Happenings:
         if isinstance(event, Split):
             schema = self._store.schema(event.model)
             name = schema.attributes[event.attribute].name
-            text = f"node {event.node} split on {name!r} ({event.reason}) after {event.n:g} labels"
+            best, second = event.merits
+            text = (
+                f"node {event.node} split on {name!r} ({event.reason}) after {event.n:g} labels: "
+                f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
+            )
             return Notice("debug", text, key, offset)
         if isinstance(event, Drift):
             text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"

@@ -17,6 +17,7 @@ from topics.records import Floats, Instances, Ints32, Ints64, Malformed, Predict
 Mask = npt.NDArray[np.bool_]
 Columns = tuple[Ints32, Floats, Ints64]  # prediction, probability, version
 DEAD = -1  # version of a dead-lettered row of a block
+ROOT = "all"  # the path to a tree that is one leaf
 
 
 class _Order(NamedTuple):
@@ -53,10 +54,13 @@ class Replies:
         self.prediction: Ints32 = np.full(n, -1, dtype=np.int32)
         self.probability: Floats = np.zeros((n, 0))
         self.version: Ints64 = np.full(n, DEAD, dtype=np.int64)
+        self.explanation: list[str | None] | None = None  # where a model explains itself
 
     def add(self, rows: Ints64, answers: Answered, known: Ints32) -> None:
         """Take the answers to `rows` (int64[m], ascending); known: int32[m]."""
         n, width = len(self.answered), answers.probability.shape[1]
+        if answers.explanations:
+            self._explain(rows, answers)
         if len(rows) == n:
             self.answered[:] = True
             self.asked, self.prediction, self.version = answers.asked, answers.prediction, answers.version
@@ -73,6 +77,16 @@ class Replies:
         self.version[rows] = answers.version
         self.probability[rows, :width] = answers.probability
         self.known[rows] = known
+
+    def _explain(self, rows: Ints64, answers: Answered) -> None:
+        if self.explanation is None:
+            self.explanation = [None] * len(self.answered)
+        for at, path in answers.explanations.items():
+            self.explanation[int(rows[at])] = " and ".join(map(str, path)) or ROOT
+
+    def _explanation(self, rows: Ints64) -> list[str | None] | None:
+        """Return the paths of some rows, None if no model explains itself."""
+        return None if self.explanation is None else [self.explanation[row] for row in rows.tolist()]
 
     def groups(self, batch: Instances, model: Ints64, store: ModelStore) -> list[Answers]:
         """Return the answers by classes, a block by itself; model: int64[n] slots.
@@ -128,7 +142,8 @@ class Replies:
             columns = np.array([order.columns for order in orders], dtype=np.int64)
             probability = np.take_along_axis(probability, columns[number], axis=1)
             prediction = np.array([order.codes for order in orders])[number, prediction]
-        return Answers(record, Predictions(classes, ids, prediction, probability, version))
+        paths = self._explanation(rows)
+        return Answers(record, Predictions(classes, ids, prediction, probability, version, paths))
 
     def _block(
         self, batch: Instances, record: int, rows: slice, model: Ints64, store: ModelStore
@@ -144,8 +159,12 @@ class Replies:
         n_bad = _bad_rows(batch.malformed, record)
         if n_bad:
             columns, ids = _with_gaps(columns, ids, batch.row[rows], len(ids) + n_bad)
+        paths = self._explanation(np.arange(rows.start, rows.stop))
+        if paths is not None and n_bad:
+            there = dict(zip(batch.row[rows].tolist(), paths, strict=True))
+            paths = [there.get(row) for row in range(len(ids))]
         record_of_row = np.full(len(ids), record, dtype=np.int32)
-        return Answers(record_of_row, Predictions(order.classes, ids, *columns), block=True)
+        return Answers(record_of_row, Predictions(order.classes, ids, *columns, paths), block=True)
 
 
 def _bad_rows(malformed: list[Malformed], record: int) -> int:

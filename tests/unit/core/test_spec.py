@@ -32,7 +32,9 @@ def test_canonical_json_is_a_fixed_point():
     assert hash(Spec.parse(text)) == hash(spec)
     body = json.loads(text)
     assert body["learner"]["grace_period"] == 100.0
-    assert body["drift"] == {"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}
+    parameters = {"warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}
+    assert body["drift"] == {"name": "ddm", "reaction": "rebuild"} | parameters
+    assert body["explain"] is False
 
 
 def test_parts_by_name_or_object():

@@ -70,7 +70,10 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     if predictions.explanation is None:
         lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]
     else:
-        paths = [f'{{"explanation":{_json(path)},' for path in predictions.explanation]
+        # A row without one is written as if nobody's were explained: rows of several models meet in a run.
+        paths = [
+            "{" if path is None else f'{{"explanation":{_json(path)},' for path in predictions.explanation
+        ]
         lines = [f'{p}"id":"{i}{m}{v}}}' for p, i, m, v in zip(paths, ids, middles, versions, strict=True)]
     return "\n".join(lines).encode().split(b"\n")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from struct import Struct, unpack_from
 
+import numpy as np
+
 from topics.codecs.flaws import Flaw
 from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, PREDICTION, read_header
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
@@ -30,7 +32,8 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     names = class_names(predictions.classes)
     if predictions.explanation is None:
         return glue(part, [name + names for name in ids])
-    part["flags"] |= HAS_EXPLANATION
+    explained = np.array([path is not None for path in predictions.explanation])
+    part["flags"][explained] |= HAS_EXPLANATION
     paths = [(path or "").encode() for path in predictions.explanation]
     return glue(part, [name + names + path for name, path in zip(ids, paths, strict=True)])
 

@@ -1,0 +1,43 @@
+"""Predictions that carry their path of rules."""
+
+import pytest
+from orjson import dumps
+
+from tests.topology.partition import Partition, Record, config
+
+
+def rows(n):
+    return [{"id": f"i{i}", "features": {"size": i % 10}, "label": "abc"[(i % 10) // 4]} for i in range(n)]
+
+
+@pytest.mark.parametrize("cut", [1, 37, 200])
+def test_every_prediction_of_a_model_that_explains_has_its_path(cut: int) -> None:
+    partition = Partition(config({"explain": True}))
+    for first in range(0, 200, cut):
+        partition.instances(*rows(200)[first : first + cut])
+    paths = [prediction["explanation"] for prediction in partition.predictions]
+    assert len(paths) == 200
+    assert paths[0] == "all"
+    assert all(path.startswith("size ") for path in paths[-10:])
+    assert " and size " in "; ".join(paths[-10:])
+
+
+def test_models_that_explain_and_those_that_do_not_meet_in_a_run() -> None:
+    partition = Partition(config())
+    partition.control("create", key="talks", spec={"learner": "h-tree", "explain": True})
+    both = [
+        Record("instances", key, dumps({"id": "1", "features": [1.0], "label": "a"}))
+        for key in (b"talks", b"silent")
+    ]
+    partition.feed(*both)
+    talking, silent = partition.predictions
+    assert talking["explanation"] == "all"
+    assert "explanation" not in silent
+
+
+def test_it_can_be_configured() -> None:
+    partition = Partition(config())
+    partition.instances(*rows(3))
+    partition.control("configure", spec={"explain": True})
+    partition.instances(*rows(5)[3:])
+    assert ["explanation" in prediction for prediction in partition.predictions] == [False] * 3 + [True] * 2
