@@ -1,0 +1,70 @@
+"""`grove experiment`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from streamapp.errors import UsageError
+
+
+def experiment(
+    name: Annotated[str, typer.Argument(help="Name of the experiment.", metavar="NAME")],
+    size: Annotated[
+        Literal["quick", "medium", "full"],
+        typer.Option("--size", help="Seconds, minutes, or all that was published."),
+    ] = "medium",
+    quick: Annotated[bool, typer.Option("--quick", help="The same as --size quick.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.", min=1)] = 1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the results.", metavar="FOLDER")
+    ] = Path("experiments"),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--datasets", envvar="GROVE_DATASETS", help="Folder of real data sets.", metavar="FOLDER"
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what has been run.")] = False,
+) -> None:
+    """Run an experiment of the papers, offline: tables as CSV and JSON, charts as SVG.
+
+    What was interrupted goes on where it stopped: cells that have been run are kept in the folder.
+    docs/experiments.md puts our figures beside the published ones.
+
+    \b
+    [bold]Experiments[/bold]
+      vfs-table1    the streams of "Speeding up VFDT"
+      vfs-table2    split attempts, time and accuracy of VFDT and OSM
+      vfs-figure1   time against the number of attributes and of records
+
+    \b
+    [bold]Examples[/bold]
+      grove experiment vfs-table2 --quick
+      grove experiment vfs-figure1 --jobs 4 --output results
+    """
+    from streamapp.cli.progress import rows_progress
+    from streamapp.experiments.base import names
+    from streamapp.experiments.conduct import conduct
+
+    if name not in names():
+        message = f"unknown experiment {name!r}; known: {', '.join(names())}"
+        raise UsageError(message)
+    chosen = "quick" if quick else size
+    with rows_progress("Running", None, shown=True) as advance:
+        report = conduct(name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance)
+    for table, lines in report.tables.items():
+        typer.echo(f"{table}:")
+        for row in as_columns(lines):
+            typer.echo(row)
+    typer.echo(f"written to {output / f'{name}-{chosen}'}")
+
+
+def as_columns(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The lines of a table, one under the other."""
+    if not lines:
+        return []
+    cells = [[str(key) for key in lines[0]], *[[str(value) for value in line.values()] for line in lines]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]

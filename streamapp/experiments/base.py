@@ -1,0 +1,65 @@
+"""What an experiment is: cells that are run apart from each other, and a report on all of them.
+
+An experiment is a module of this package with the names of the protocol `Experiment`. A cell is the smallest
+piece of work: one system on one stream, say. Its result is JSON, so that it can be kept and not be run again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from streamapp.errors import UsageError
+from streamapp.experiments.chart import Chart
+
+Size = Literal["quick", "medium", "full"]
+SIZES: tuple[Size, ...] = ("quick", "medium", "full")
+
+PAPERS = ("cdt_figure", "cdt_table", "vfs_figure", "vfs_table", "vfs_efdt")
+"""How the names of the experiments' modules begin."""
+
+Row = Mapping[str, Any]
+"""Parameters and results of a cell, or a line of a table."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What comes of an experiment: tables by name (lines with the same members) and charts by name."""
+
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+    charts: dict[str, Chart] = field(default_factory=dict)
+
+
+class Experiment(Protocol):
+    """The names of an experiment's module."""
+
+    TITLE: str
+    """What it shows, and where it was published."""
+
+    def cells(self, size: Size, data: Path | None) -> list[dict[str, Any]]:
+        """Return the parameters of each cell (JSON); data: folder of the real data sets, if there is one."""
+
+    def run(self, cell: dict[str, Any]) -> dict[str, Any]:
+        """Return the results of a cell (JSON)."""
+
+    def report(self, rows: Sequence[Row]) -> Report:
+        """Return what the cells say together; rows: parameters and results of each."""
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the experiments."""
+    package = importlib.import_module("streamapp.experiments")
+    found = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return tuple(sorted(name.replace("_", "-") for name in found if name.startswith(PAPERS)))
+
+
+def experiment(name: str) -> Experiment:
+    """Return an experiment by its name."""
+    if name not in names():
+        message = f"unknown experiment {name!r}; known: {', '.join(names())}"
+        raise UsageError(message)
+    return cast(Experiment, importlib.import_module(f"streamapp.experiments.{name.replace('-', '_')}"))

@@ -1,0 +1,93 @@
+"""The frame of the experiments: cells that are kept, reports that are written, charts that can be read."""
+
+import csv
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from streamapp.cli.main import main
+from streamapp.experiments import base, conduct
+from streamapp.experiments.chart import Axis, Chart, Line
+
+CHART = Chart("a < b", Axis("x", log=True), Axis("y"), (Line("one", ((1, 2.0), (8, 3.5))), Line("none", ())))
+
+
+@pytest.fixture
+def squares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """An experiment that squares three numbers, and writes down what it has squared."""
+    ran: list[int] = []
+
+    def run(cell: dict[str, Any]) -> dict[str, Any]:
+        if cell["number"] == 3 and ran == [1, 2]:
+            raise KeyboardInterrupt
+        ran.append(cell["number"])
+        return {"square": cell["number"] ** 2}
+
+    made = SimpleNamespace(
+        TITLE="squares",
+        cells=lambda size, data: [{"number": n, "size": size} for n in (1, 2, 3)],
+        run=run,
+        report=lambda rows: base.Report(tables={"squares": list(rows)}, charts={"chart": CHART}),
+    )
+    monkeypatch.setattr(conduct, "experiment", lambda name: made)
+    return ran
+
+
+def test_what_was_interrupted_goes_on_where_it_stopped(squares: list[int], tmp_path: Path) -> None:
+    done: list[tuple[int, int]] = []
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
+    report = conduct.conduct("squares", "quick", tmp_path, advance=lambda n, total: done.append((n, total)))
+    assert squares == [1, 2, 3]
+    assert done == [(2, 3), (1, 3)]
+    assert [row["square"] for row in report.tables["squares"]] == [1, 4, 9]
+    conduct.conduct("squares", "quick", tmp_path, fresh=True)
+    assert squares == [1, 2, 3, 1, 2, 3]
+    conduct.conduct("squares", "full", tmp_path)
+    assert len(squares) == 9, "another size is another cell"
+
+
+def test_results_are_written_as_csv_json_and_drawings(squares: list[int], tmp_path: Path) -> None:
+    squares.append(0)
+    conduct.conduct("squares", "quick", tmp_path)
+    place = tmp_path / "squares-quick"
+    with (place / "squares.csv").open(encoding="utf-8") as file:
+        assert [row["square"] for row in csv.DictReader(file)] == ["1", "4", "9"]
+    found = json.loads((place / "results.json").read_text(encoding="utf-8"))
+    assert found["cells"][2] == {"number": 3, "size": "quick", "square": 9}
+    assert found["tables"]["squares"] == found["cells"]
+    drawing = ElementTree.parse(place / "chart.svg").getroot()
+    assert len(drawing.findall("{*}polyline")) == 1
+    texts = [text.text for text in drawing.findall("{*}text")]
+    assert {"a < b", "one", "x", "y", "1", "8"} <= set(texts)
+
+
+def test_points_lie_between_the_axes() -> None:
+    drawing = ElementTree.fromstring(CHART.to_svg())
+    points = drawing.find("{*}polyline").get("points").split()  # type: ignore[union-attr]
+    for x, y in (map(float, point.split(",")) for point in points):
+        assert 70 <= x <= 490
+        assert 36 <= y <= 368
+
+
+def test_one_point_is_a_chart_too() -> None:
+    ElementTree.fromstring(Chart("", Axis("x"), Axis("y"), (Line("one", ((3, 3.0),)),)).to_svg())
+    ElementTree.fromstring(Chart("", Axis("x"), Axis("y"), ()).to_svg())
+
+
+def test_an_unknown_experiment_names_the_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "cdt-figure9"]) == 64
+    said = capsys.readouterr().err
+    assert "unknown experiment 'cdt-figure9'; known: " in said
+    assert "vfs-table2" in said
+
+
+def test_every_experiment_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in base.names())
+    assert all(base.experiment(name).TITLE for name in base.names())

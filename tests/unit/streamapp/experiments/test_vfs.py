@@ -1,0 +1,62 @@
+"""The experiments of VFS, their quick versions: the order of the systems, not the noise."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamapp.experiments import vfs_figure1, vfs_table1, vfs_table2
+from streamapp.experiments.base import experiment
+from streamapp.experiments.vfs_streams import STREAMS
+
+
+def ran(name: str, keep: Any = lambda cell: True) -> list[dict[str, Any]]:
+    """Return parameters and results of the quick cells."""
+    plan = experiment(name)
+    return [cell | plan.run(cell) for cell in plan.cells("quick", None) if keep(cell)]
+
+
+def test_the_streams_are_those_of_table_1() -> None:
+    lines = vfs_table1.report(ran("vfs-table1")).tables["table1"]
+    assert [line["stream"] for line in lines] == list(STREAMS)
+    for line in lines:
+        assert line["attributes"] == line["attributes published"]
+        assert line["classes"] == line["classes published"]
+
+
+def test_schedules_attempt_less_often_than_vfdt() -> None:
+    rows = ran("vfs-table2", lambda cell: cell["stream"] in ("SEA", "LED", "AGR"))
+    lines = vfs_table2.report(rows).tables["table2"]
+    for stream in ("SEA", "LED", "AGR"):
+        own = {line["system"]: line for line in lines if line["stream"] == stream}
+        attempts = {system: line["attempts"] for system, line in own.items()}
+        assert attempts["OSM"] <= attempts["VFDT"] <= 20_000 // 200
+        assert sorted(attempts, key=attempts.__getitem__)[-1] == "VFDT" or attempts["OSM"] == attempts["VFDT"]
+        assert abs(own["VFDT"]["accuracy"] - own["OSM"]["accuracy"]) < 5.0
+        assert not own["VFDT"]["whole"]
+
+
+def test_time_and_attempts_grow_with_records() -> None:
+    rows = ran("vfs-figure1", lambda cell: cell["panel"] == "records" and cell["records"] <= 8000)
+    report = vfs_figure1.report(rows)
+    own = [row for row in rows if row["system"] == "VFDT"]
+    attempts = [row["attempts"] for row in sorted(own, key=lambda row: row["records"])]
+    assert attempts == sorted(attempts)
+    assert set(report.charts) == {
+        f"figure1-{panel}-{what}" for panel in ("attributes", "records") for what in ("seconds", "attempts")
+    }
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_shorter_stream_has_its_changes_at_the_same_shares(stream: str) -> None:
+    whole, short = (STREAMS[stream].open(n) for n in (STREAMS[stream].records, 10_000))
+    assert whole.schema is short.schema
+    if STREAMS[stream].drifts:
+        assert short.position * STREAMS[stream].records == whole.position * 10_000  # type: ignore[attr-defined]
+
+
+def test_the_whole_is_what_was_published(tmp_path: Path) -> None:
+    cells = vfs_table2.cells("full", None)
+    assert {(cell["stream"], cell["records"]) for cell in cells} == {
+        (name, stream.records) for name, stream in STREAMS.items()
+    }
