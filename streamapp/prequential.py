@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core import jit
+from core.events import Event
+from core.features import Schema
 from core.model import Model
 from core.model_table import ON_REQUEST, ModelTable
 from core.spec import Spec
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from topics.readers import Batch, Dataset
 
 BATCH_ROWS = 8192
+
+Happened = Callable[[int, Event, Schema], None]
 
 
 def read_spec(given: str) -> Spec:
@@ -35,6 +39,15 @@ def read_spec(given: str) -> Spec:
         raise UsageError(message) from None
 
 
+def save_model(model: Model, path: Path) -> None:
+    """Write a model's snapshot to a file."""
+    try:
+        model.save(path)
+    except OSError as error:
+        message = f"--save {path}: {error.strerror}; choose another file"
+        raise UsageError(message) from None
+
+
 class Prequential:
     """One model over the rows of a data set, in order."""
 
@@ -43,6 +56,15 @@ class Prequential:
         self._dataset = dataset
         self._limit = records
         self._tally = Tally(spec.evaluation.window)
+        self._model: Model | None = None
+
+    @property
+    def model(self) -> Model:
+        """The model of the run, once there was a row."""
+        if self._model is None:
+            message = "--data has no rows; name a file with at least one"
+            raise UsageError(message)
+        return self._model
 
     @property
     def rows(self) -> int | None:
@@ -50,8 +72,13 @@ class Prequential:
         bounds = [n for n in (self._dataset.rows, self._limit) if n is not None]
         return min(bounds) if self._dataset.rows is not None else None
 
-    def over_all(self, advance: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-        """Run; `advance` is told the rows of each batch. Compiling kernels does not count."""
+    def over_all(
+        self, advance: Callable[[int], None] = lambda _: None, happened: Happened | None = None
+    ) -> dict[str, Any]:
+        """Run; `advance` is told the rows of each batch. Compiling kernels does not count.
+
+        `happened` gets each event with the number of its row, and the schema it speaks of.
+        """
         following = FollowingSchema(self._dataset, self._spec.max_classes)
         table = ModelTable()
         model: Model | None = None
@@ -71,13 +98,14 @@ class Prequential:
             which = np.full(n, index, np.int64)
             answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
             self._tally.add(y, answers.prediction)
+            if happened is not None:
+                for event in answers.events:
+                    happened(rows + event.row, event, schema)
             rows += n
             advance(n)
         seconds = time.perf_counter() - began
-        if model is None:
-            message = "--data has no rows; name a file with at least one"
-            raise UsageError(message)
-        summary = model.summary()
+        self._model = model
+        summary = self.model.summary()
         return {
             **self._tally.figures(),
             "leaves": summary.leaves,

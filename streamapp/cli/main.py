@@ -17,11 +17,13 @@ from streamapp.cli import (
     broker,
     config,
     demo,
+    experiment,
     generate,
     oracle,
     prequential,
     replay,
     topics,
+    tree,
     version,
     warm,
     worker,
@@ -57,6 +59,8 @@ _add(RUN, worker.worker)
 _add(DATA, replay.replay)
 _add(DATA, oracle.oracle)
 _add(DATA, prequential.prequential)
+_add(DATA, tree.tree)
+_add(DATA, experiment.experiment)
 _add(DATA, generate.generate, context_settings=PASS_ON)
 app.add_typer(config.app, name="config", rich_help_panel=INSTALLATION)
 _add(INSTALLATION, warm.warm)

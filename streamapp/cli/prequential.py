@@ -1,5 +1,6 @@
 """`grove prequential`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,6 +34,16 @@ def prequential(
     records: Annotated[
         int | None, typer.Option("--records", "-n", help="Stop after so many rows.", min=1)
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", help="Write the model to FILE in the end, for 'grove tree'.", metavar="FILE"),
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            "--events", help="Write splits, drifts and evaluations to FILE, as JSON lines.", metavar="FILE"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Test-then-train a model over a data set, with no broker, and say how well it did.
@@ -44,21 +55,26 @@ def prequential(
     [bold]Examples[/bold]
       grove prequential --data examples/data/a9a.gz
       grove prequential --data elec.csv --target class --json
+      grove prequential --data elec.csv --target class --save elec.model && grove tree elec.model
       grove prequential --data 'gen:sea?function=1&noise=0.1&seed=1&n=1000000'
+      grove prequential --data elec.csv --target class --spec '{"drift": "adwin"}' --events elec.jsonl
       grove prequential --data rows.arff --spec '{"query": "random", "budget": {"limit": 0.1}}'
     """
     import json
 
     from streamapp.cli.progress import rows_progress
     from streamapp.datasets import open_data
-    from streamapp.prequential import Prequential, read_spec
+    from streamapp.event_lines import event_lines
+    from streamapp.prequential import Prequential, read_spec, save_model
 
     parsed = read_spec(spec)
     dataset = open_data(data, form, target, header, records)
     run = Prequential(parsed, dataset, records)
 
-    with rows_progress("Learning", run.rows, shown=not as_json) as advance:
-        result = run.over_all(advance)
+    with event_lines(events) as happened, rows_progress("Learning", run.rows, shown=not as_json) as advance:
+        result = run.over_all(advance, happened)
+    if save is not None:
+        save_model(run.model, save)
     if as_json:
         typer.echo(json.dumps(result))
         return

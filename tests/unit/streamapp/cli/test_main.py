@@ -13,8 +13,10 @@ from streamapp.cli.main import app, main
 
 COMMANDS = (
     "demo",
+    "experiment",
     "broker",
     "topics",
+    "tree",
     "worker",
     "replay",
     "oracle",
