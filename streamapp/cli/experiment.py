@@ -35,6 +35,10 @@ def experiment(
 
     \b
     [bold]Experiments[/bold]
+      cdt-figure3   accuracy against leaves on random trees
+      cdt-figure4   performance against leaves on real data (--datasets)
+      cdt-figure5   query strategies against the share of labels (--datasets)
+      cdt-table1    the real data sets of "Confidence Decision Trees" (--datasets)
       vfs-table1    the streams of "Speeding up VFDT"
       vfs-table2    split attempts, time and accuracy of VFDT and OSM
       vfs-figure1   time against the number of attributes and of records

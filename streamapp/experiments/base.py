@@ -43,6 +43,8 @@ class Experiment(Protocol):
     def cells(self, size: Size, data: Path | None) -> list[dict[str, Any]]:
         """Return the parameters of each cell (JSON); data: folder of the real data sets, if there is one."""
 
+    # Optional: then(size, data, rows) -> cells that need the results of the first ones.
+
     def run(self, cell: dict[str, Any]) -> dict[str, Any]:
         """Return the results of a cell (JSON)."""
 

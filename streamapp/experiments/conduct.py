@@ -40,22 +40,37 @@ def conduct(
     is told of cells that are done, and of how many there are.
     """
     plan = experiment(name)
-    cells = plan.cells(size, data)
-    place = folder / f"{name}-{size}"
-    kept = place / "cells"
+    kept = folder / f"{name}-{size}" / "cells"
     kept.mkdir(parents=True, exist_ok=True)
-    done = {} if fresh else {i: row for i, cell in enumerate(cells) if (row := _kept(kept, cell)) is not None}
-    advance(len(done), len(cells))
-    rest = [i for i in range(len(cells)) if i not in done]
-    for i, results in _run(name, [(i, cells[i]) for i in rest], jobs):
-        row = {**cells[i], **results}
-        _write(_file(kept, cells[i]), json.dumps({"cell": cells[i], "results": results}, indent=1) + "\n")
-        done[i] = row
-        advance(1, len(cells))
-    rows = [done[i] for i in range(len(cells))]
+    first = plan.cells(size, data)
+    rows = _stage(name, first, kept, jobs, fresh, len(first), advance)
+    if (more := getattr(plan, "then", None)) is not None:
+        second = more(size, data, rows)
+        rows += _stage(name, second, kept, jobs, fresh, len(first) + len(second), advance)
+    place = kept.parent
     report = plan.report(rows)
     _write_report(place, name, size, rows, report)
     return report
+
+
+def _stage(
+    name: str,
+    cells: Sequence[dict[str, Any]],
+    kept: Path,
+    jobs: int,
+    fresh: bool,
+    total: int,
+    advance: Advance,
+) -> list[Row]:
+    """Run cells that do not wait for each other; return parameters and results of each."""
+    done = {} if fresh else {i: row for i, cell in enumerate(cells) if (row := _kept(kept, cell)) is not None}
+    advance(len(done), total)
+    rest = [(i, cell) for i, cell in enumerate(cells) if i not in done]
+    for i, results in _run(name, rest, jobs):
+        _write(_file(kept, cells[i]), json.dumps({"cell": cells[i], "results": results}, indent=1) + "\n")
+        done[i] = {**cells[i], **results}
+        advance(1, total)
+    return [done[i] for i in range(len(cells))]
 
 
 def run_cell(name: str, cell: dict[str, Any]) -> dict[str, Any]:

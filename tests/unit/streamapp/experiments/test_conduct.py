@@ -20,9 +20,10 @@ CHART = Chart("a < b", Axis("x", log=True), Axis("y"), (Line("one", ((1, 2.0), (
 def squares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An experiment that squares three numbers, and writes down what it has squared."""
     ran: list[int] = []
+    interruptions = [False] * 4 + [True]
 
     def run(cell: dict[str, Any]) -> dict[str, Any]:
-        if cell["number"] == 3 and ran == [1, 2]:
+        if cell["number"] == 3 and interruptions.pop():
             raise KeyboardInterrupt
         ran.append(cell["number"])
         return {"square": cell["number"] ** 2}
@@ -52,7 +53,8 @@ def test_what_was_interrupted_goes_on_where_it_stopped(squares: list[int], tmp_p
 
 
 def test_results_are_written_as_csv_json_and_drawings(squares: list[int], tmp_path: Path) -> None:
-    squares.append(0)
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
     conduct.conduct("squares", "quick", tmp_path)
     place = tmp_path / "squares-quick"
     with (place / "squares.csv").open(encoding="utf-8") as file:
@@ -91,3 +93,9 @@ def test_every_experiment_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> 
     said = capsys.readouterr().out
     assert all(name in said for name in base.names())
     assert all(base.experiment(name).TITLE for name in base.names())
+
+
+def test_several_processes_do_what_one_does(tmp_path: Path) -> None:
+    one = conduct.conduct("vfs-table1", "quick", tmp_path / "one")
+    two = conduct.conduct("vfs-table1", "quick", tmp_path / "two", jobs=2)
+    assert one == two

@@ -1,0 +1,115 @@
+"""CDT, Figure 5: performance of the query strategies against the share of labels, with drift detection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core import registry
+from streamapp.experiments.base import Report, Row, Size
+from streamapp.experiments.cdt_data import PUBLISHED, found, load
+from streamapp.experiments.cdt_systems import SYSTEMS, best_value, systems
+from streamapp.experiments.chart import Axis, Chart, Line
+from streamapp.experiments.trace import in_memory, trace
+
+TITLE = "CDT (Confidence Decision Trees), Figure 5: query strategies against the share of labels"
+
+SAMPLE = 10_000
+BUDGETS = {
+    "quick": (0.1, 0.6),
+    "medium": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    "full": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+}
+STRATEGIES = {
+    "Rnd": "random",
+    "VarUn": "variable_uncertainty",
+    "RndVar": "randomised_uncertainty",
+    "Sel-Samp": "selective_sampling",
+    "Split": "split",
+    "ConfTree": "conf_tree",
+    "SplitConfTree": "split_conf_tree",
+}
+BASE = "C-Tree"
+
+# Records of a set at most, values of the grid the tree is tuned on (with all labels)
+SETTINGS: dict[str, tuple[int | None, int]] = {
+    "quick": (4_000, 4),
+    "medium": (None, 12),
+    "full": (None, 200),
+}
+
+
+def base() -> str:
+    """Return the tree under the strategies: that of the paper, else the first that this build has."""
+    return BASE if BASE in systems() else systems()[0]
+
+
+def strategies() -> list[str]:
+    """Return the strategies that this build has."""
+    return [name for name, query in STRATEGIES.items() if query in registry.names("queries")]
+
+
+def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
+    """Return the runs with all labels that tune the tree on each set."""
+    limit, values = SETTINGS[size]
+    return [
+        {"stage": "tune", "set": name, "value": value, "folder": str(data), "limit": limit}
+        | {"strategy": "all", "budget": 1.0}
+        for name in found(data)
+        for value in SYSTEMS[base()].grid(values)
+    ]
+
+
+def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return one run for each set, strategy and budget."""
+    limit, _ = SETTINGS[size]
+    return [
+        {"stage": "compare", "set": name, "value": best_value(rows, set=name), "folder": str(data)}
+        | {"limit": limit, "strategy": strategy, "budget": budget}
+        for name in found(data)
+        for strategy in strategies()
+        for budget in BUDGETS[size]
+    ]
+
+
+def run(cell: dict[str, Any]) -> dict[str, Any]:
+    """Run a strategy over a set in its own order."""
+    records = load(cell["set"], Path(cell["folder"]), cell["limit"])
+    by_f1 = PUBLISHED[cell["set"]].uses_f1
+    spec = SYSTEMS[base()].spec(cell["value"])
+    if cell["stage"] == "compare":
+        spec |= {
+            "drift": "ddm",
+            "query": STRATEGIES[cell["strategy"]],
+            "budget": {"name": "count", "limit": cell["budget"]},
+        }
+    result = trace(spec, records.schema, in_memory(records.x, records.y), sample=SAMPLE, by_f1=by_f1)
+    return {
+        "performance": result.f1_rarer if by_f1 else result.accuracy,
+        "labels": result.summary.labels / len(records.y),
+        "leaves": result.summary.leaves,
+        "drifts": result.summary.rebuilds,
+    }
+
+
+def report(rows: Sequence[Row]) -> Report:
+    """Return every run, and for each set a chart over the budgets."""
+    keys = ("set", "strategy", "budget", "performance", "labels", "leaves", "drifts", "value")
+    made = Report(tables={"figure5": [{key: row[key] for key in keys} for row in rows]})
+    compared = [row for row in rows if row["stage"] == "compare"]
+    for name in dict.fromkeys(row["set"] for row in compared):
+        lines = [
+            Line(
+                strategy,
+                tuple(
+                    (row["budget"], row["performance"])
+                    for row in compared
+                    if row["set"] == name and row["strategy"] == strategy
+                ),
+            )
+            for strategy in strategies()
+        ]
+        measure = "F-measure of the rarer class" if PUBLISHED[name].uses_f1 else "accuracy"
+        made.charts[f"figure5-{name}"] = Chart(name, Axis("budget"), Axis(measure), tuple(lines))
+    return made

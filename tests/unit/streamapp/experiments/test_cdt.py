@@ -1,0 +1,131 @@
+"""The experiments of CDT: reading, averaging and tuning, and the quick versions as far as data is here."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core import registry
+from streamapp.errors import UsageError
+from streamapp.experiments import cdt_data, cdt_figure5, cdt_table1
+from streamapp.experiments.base import Row, experiment
+from streamapp.experiments.cdt_systems import (
+    SYSTEMS,
+    at_equal_leaves,
+    averaged,
+    best_value,
+    by_leaves,
+    systems,
+)
+from streamapp.experiments.trace import f1_of_rarer, in_memory, trace
+from tests.unit.core.builders import halves, schema_of
+
+EXAMPLES = Path(__file__).parents[4] / "examples" / "data"
+
+
+def test_the_last_performance_before_a_leaf_count_is_left() -> None:
+    curve = [(200, 0.5, 1), (400, 0.6, 1), (600, 0.7, 2), (800, 0.75, 4), (1000, 0.8, 4)]
+    assert by_leaves(curve) == [(1, 0.6), (2, 0.7), (4, 0.8)]
+
+
+def test_leaf_counts_that_few_streams_reach_are_left_out() -> None:
+    rows = [{"by_leaves": [(1, 0.5), (2, 0.7)]}] * 10 + [{"by_leaves": [(1, 0.6), (3, 0.9)]}]
+    assert averaged(rows) == [(1.0, pytest.approx(5.6 / 11)), (2.0, pytest.approx(0.7))]
+    assert at_equal_leaves({"one": [(1, 0.5), (2, 0.7)], "two": [(2, 0.6), (3, 0.9)]}) == {
+        "one": 0.7,
+        "two": 0.6,
+    }
+
+
+def test_the_best_value_is_that_of_the_best_mean() -> None:
+    rows = [
+        {"set": which, "value": value, "performance": performance}
+        for which, value, performance in (("a", 1, 0.5), ("a", 1, 0.9), ("a", 2, 0.8), ("b", 3, 1.0))
+    ]
+    assert best_value(rows, set="a") == 2
+    assert best_value(rows, set="b") == 3
+
+
+def test_grids_are_equal_ratios_apart_and_within_the_published_range() -> None:
+    grid = np.array(SYSTEMS["H-Tree"].grid(200))
+    assert (len(grid), grid[0], grid[-1]) == (200, 1e-10, 0.999)
+    assert np.allclose(np.diff(np.log(grid)), np.log(0.999e10) / 199, rtol=1e-3)
+
+
+def test_f1_is_of_the_rarer_class() -> None:
+    assert f1_of_rarer(np.array([[140, 20], [10, 30]])) == pytest.approx(0.666667, abs=5e-7)
+    assert f1_of_rarer(np.array([[5, 0], [0, 0]])) == 1.0
+
+
+def test_a_trace_counts_what_the_model_does() -> None:
+    x, y = halves(5000)
+    found = trace("h-tree", schema_of(None, None, None), in_memory(x, y, 700), sample=1000)
+    assert [records for records, _, _ in found.curve] == [1000, 2000, 3000, 4000, 5000]
+    assert found.accuracy == pytest.approx(found.model.evaluation().accuracy)
+    assert found.accuracy == found.curve[-1][1]
+    assert found.accuracy > 0.9
+    assert found.window_accuracy == pytest.approx(found.accuracy), "windows that do not overlap"
+    assert found.f1_rarer == pytest.approx(found.model.evaluation().f1_rarer)
+    cut = trace("h-tree", schema_of(None, None, None), in_memory(x, y, 5000), sample=1000)
+    assert cut.curve == found.curve
+
+
+def test_the_data_set_that_comes_along_is_the_one_of_table_1() -> None:
+    cells = [cell for cell in cdt_table1.cells("full", EXAMPLES) if cell["set"] == "a9a"]
+    (line,) = cdt_table1.report([cell | cdt_table1.run(cell) for cell in cells]).tables["table1"]
+    assert line["same"]
+    assert (line["records"], line["attributes"], line["rarer"]) == (48_842, 123, 11_687)
+
+
+def test_a_folder_without_data_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must be a folder with some of a9a\.gz"):
+        cdt_data.found(tmp_path)
+    with pytest.raises(UsageError, match="--datasets None"):
+        cdt_data.found(None)
+
+
+def ran(name: str) -> list[Row]:
+    """Return the quick cells of both stages, on the data that comes along."""
+    plan: Any = experiment(name)
+    rows = [cell | plan.run(cell) for cell in plan.cells("quick", EXAMPLES)]
+    return rows + [cell | plan.run(cell) for cell in plan.then("quick", EXAMPLES, rows)]
+
+
+@pytest.mark.skipif("rand_cbt" not in registry.names("streams"), reason="no random trees to draw from")
+def test_no_tree_is_right_more_often_than_bayes() -> None:
+    rows = ran("cdt-figure3")
+    compared = [row for row in rows if row["stage"] == "compare"]
+    assert {row["system"] for row in compared} == set(systems())
+    assert all(row["performance"] < 0.7 + 3 * np.sqrt(0.21 / 10_000) for row in compared)
+    assert all(row["performance"] > 0.45 for row in compared)
+
+
+def test_tuned_trees_on_real_data() -> None:
+    report = experiment("cdt-figure4").report(ran("cdt-figure4"))
+    lines = report.tables["figure4"]
+    assert [line["system"] for line in lines] == systems()
+    assert all(0.2 < line["performance at the end"] < 0.8 for line in lines)
+    assert list(report.charts) == ["figure4-a9a"]
+
+
+def test_strategies_keep_their_budgets_and_learn() -> None:
+    rows = ran("cdt-figure5")
+    compared = [row for row in rows if row["stage"] == "compare"]
+    assert {row["strategy"] for row in compared} == set(cdt_figure5.strategies())
+    for row in compared:
+        assert row["labels"] <= row["budget"] + 1 / 4000
+    full = max(row["performance"] for row in rows if row["stage"] == "tune")
+    random = {row["budget"]: row["performance"] for row in compared if row["strategy"] == "Rnd"}
+    assert random[0.6] <= full + 0.1
+    assert all(performance > 0.0 for performance in random.values())
+
+
+@pytest.mark.skipif("GROVE_DATASETS" not in os.environ, reason="GROVE_DATASETS names no folder of data sets")
+def test_all_sets_of_the_folder_are_those_of_table_1() -> None:
+    folder = Path(os.environ["GROVE_DATASETS"])
+    lines = cdt_table1.report([c | cdt_table1.run(c) for c in cdt_table1.cells("full", folder)]).tables[
+        "table1"
+    ]
+    assert all(line["same"] for line in lines)
