@@ -65,6 +65,10 @@ class EarlyLabels:
         """Return whether none of the names has a held label."""
         return not self._held or self._held.keys().isdisjoint(names)
 
+    def knows(self, name: Name) -> bool:
+        """Return whether a name has a label here, as `knows_none_of` sees it."""
+        return name in self._held
+
     def find(self, name: Name, clock: int) -> HeldLabel | None:
         """Return the label held (or released) for a name, as things are at `clock`."""
         held = self._held.get(name)

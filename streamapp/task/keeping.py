@@ -41,10 +41,10 @@ def keep(run: InstancesRun) -> Mask:
     start = 0
     for row in special:
         stop = int(np.searchsorted(kept, row))
-        pending.keep(_columns(run, kept[start:stop], asked))
+        pending.keep(_columns(run, kept[start:stop], asked), new=True)
         _keep_special(run, row, wanted, asked)
         start = stop
-    pending.keep(_columns(run, kept[start:], asked))
+    pending.keep(_columns(run, kept[start:], asked), new=True)
     return asked
 
 
@@ -53,10 +53,11 @@ def _special(run: InstancesRun, kept: Ints64) -> list[int]:
     names, answered = run.names, run.replies.answered
     rows = range(len(names)) if answered.all() else np.flatnonzero(answered).tolist()
     present = names if answered.all() else [names[row] for row in rows]
-    new = {names[row] for row in kept.tolist()}
-    known = not run.state.pending.knows_none_of(present)
-    alone = len(new) == len(kept) and (not new or sum(map(new.__contains__, present)) == len(new))
-    if alone and not known:
+    new = set(names if len(kept) == len(names) else map(names.__getitem__, kept.tolist()))
+    alone = len(new) == len(kept)
+    if alone and 0 < len(new) < len(present):
+        alone = sum(map(new.__contains__, present)) == len(new)
+    if alone and run.state.pending.knows_none_of(present):
         return []
     times = Counter(present)
     remembers = run.state.pending.remembers
@@ -84,7 +85,8 @@ def _keep_special(run: InstancesRun, row: int, wanted: Mask, asked: Mask) -> Non
 
 
 def _columns(run: InstancesRun, rows: Ints64, asked: Mask) -> Kept:
-    names: list[Name] = [run.names[row] for row in rows.tolist()]
+    whole = len(rows) == len(run.names)
+    names: list[Name] = run.names if whole else [run.names[row] for row in rows.tolist()]
     return Kept(
         names,
         run.model[rows].astype(np.int32),

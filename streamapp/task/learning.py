@@ -9,7 +9,8 @@ that was given when the instance was answered [D58].
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from streamapp.task.early_labels import HeldLabel
 from streamapp.task.effects import Effects, Origin
 from streamapp.task.event_time import RunTime
 from streamapp.task.happenings import Happenings
+from streamapp.task.lessons import Lesson, LessonColumns, Lessons
 from streamapp.task.model_store import NO_MODEL
 from streamapp.task.own_features import OwnFeatures
 from streamapp.task.partition_state import PartitionState
@@ -30,21 +32,10 @@ from streamapp.task.pending import Kept, Name
 from streamapp.task.record_error import RecordError
 from streamapp.task.refusals import Refusals
 from topics.errors import Reason
-from topics.records import Floats, Ints64, Labels, RawRecords
+from topics.records import Floats, Ints32, Ints64, Labels, RawRecords
 
-NOT_KEPT = -1  # serial of an instance that is not pending
-
-
-class _Lesson(NamedTuple):
-    """A label to learn, or (DECLINED) a request that ends without one."""
-
-    row: int
-    slot: int
-    serial: int  # of the pending instance whose features it takes; NOT_KEPT: it has its own
-    code: int
-    predicted: int  # class code answered, -1: not known
-    requested: bool  # its request was open
-    drawn: int  # whether and why its record was drawn at random
+NOT_KEPT: Final = -1  # serial of an instance that is not pending
+FEW: Final = 8  # labels that are sooner dealt with one by one than together
 
 
 class LabelsRun:
@@ -56,27 +47,72 @@ class LabelsRun:
         self.state, self.store = state, state.store
         self.raw, self.batch, self.effects = raw, batch, effects
         self.classes = ClassCodes(state.store, batch.label_values)
-        self.clocks: list[int] = time.clocks()[batch.record].tolist() if len(batch) else []
+        self._clocks: Ints64 = time.clocks()[batch.record]
+        self.clocks: list[int] = self._clocks.tolist()
         self.refusals = Refusals(raw, batch)
         self.happenings = Happenings(state.store, raw, batch.record, batch.ids)
         self.own = OwnFeatures(state, batch)
-        self.lessons: list[_Lesson] = []
+        self.lessons = Lessons()
         self._learned_now: dict[Name, int] = {}  # rows learned without a pending instance, to be remembered
 
     def process(self) -> None:
         """Give every label its outcome, and learn those that can be learned."""
         batch = self.batch
         self.own.resolve(self.raw, self.effects)
-        label = batch.label.tolist()
-        keys = [batch.keys[key] for key in batch.key.tolist()]
-        for row, name in enumerate(zip(keys, batch.ids, strict=True)):
-            self.effects.count(self._decline(row, name) if label[row] < 0 else self._label(row, name))
+        if len(batch):
+            keys = map(batch.keys.__getitem__, batch.key.tolist())
+            self._give_outcomes(list(zip(keys, batch.ids, strict=True)))
         self._remember_learned()
-        if self.lessons:
-            self._learn()
+        lessons = self.lessons.columns()
+        if len(lessons.row):
+            self._learn(lessons)
         self.happenings.write(self.effects)
         self.effects.count(counters.LABELS_DEAD, sum(len(each.rows) or 1 for each in batch.malformed))
         self.effects.dead_letters += self.refusals.dead_letters()
+
+    def _give_outcomes(self, names: Sequence[Name]) -> None:
+        """Deal with every label in order: plain ones together, from one that is not plain to the next."""
+        pending, label = self.state.pending, self.batch.label.tolist()
+        serial, code = self._plain(names)
+        oldest, at = pending.first, 0
+        for special in [*np.flatnonzero(serial < 0).tolist(), len(names)]:
+            # What is plain stays so, unless one before it made the store forget what it waits for.
+            if special - at >= FEW and pending.first == oldest:
+                self._accept_plain(np.arange(at, special), serial[at:special], code[at:special])
+                at = special
+            for row, name in enumerate(names[at : special + 1], at):
+                outcome = self._decline(row, name) if label[row] < 0 else self._label(row, name)
+                self.effects.count(outcome)
+            at = special + 1
+
+    # -- labels with nothing special about them -------------------------------------------------------------
+
+    def _plain(self, names: Sequence[Name]) -> tuple[Ints64, Ints32]:
+        """Return int64[n]: the pending instance of each plain label, else -1; and int32[n]: its class.
+
+        A label is plain if it is the only one of its instance here, which waits for it, and brings a class
+        that its model knows: whatever is done with the labels before it, it is learned.
+        """
+        store, batch, early = self.store, self.batch, self.state.early
+        slots = store.slots(batch.keys)
+        if not len(self.state.pending) or slots.max() == NO_MODEL:
+            return np.full(len(names), -1, dtype=np.int64), np.full(len(names), -1, dtype=np.int32)
+        model, code = slots[batch.key], self.classes.known(slots, batch.key, batch.label)
+        serial = self.state.pending.find_open(names, self._clocks)
+        serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
+        serial[list(self.own.rows)] = -1
+        if not early.knows_none_of(names):
+            held = [early.knows(name) for name in names]
+            serial[held] = -1
+        return serial, code
+
+    def _accept_plain(self, row: Ints64, serial: Ints64, code: Ints32) -> None:
+        """Learn plain labels; row, serial: int64[m], code: int32[m]."""
+        pending, batch = self.state.pending, self.batch
+        slot = self.store.slots(batch.keys)[batch.key[row]]
+        self.lessons.add_all(LessonColumns(row, slot, serial, code, *pending.answers(serial)))
+        pending.settle_open(serial)
+        self.effects.count(counters.LEARNED, len(row))
 
     # -- one label ------------------------------------------------------------------------------------------
 
@@ -88,7 +124,7 @@ class LabelsRun:
             if self.state.pending.answered(serial)[1]:
                 # In its place among the lessons: an evaluation on the way counts what came before it.
                 slot = self.store.slot(name[0])
-                self.lessons.append(_Lesson(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_DRAWN))
+                self.lessons.add(Lesson(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_DRAWN))
             self.state.pending.settle(serial)
         return counters.DECLINED
 
@@ -127,7 +163,7 @@ class LabelsRun:
         predicted, requested, drawn = pending.answered(serial) if serial >= 0 else (-1, False, NOT_DRAWN)
         # A late one that is still remembered has given up its features.
         features = NOT_KEPT if late else serial
-        self.lessons.append(_Lesson(row, slot, features, code, predicted, requested, drawn))
+        self.lessons.add(Lesson(row, slot, features, code, predicted, requested, drawn))
         if late:
             pending.expire(self.clocks[row])
         if serial >= 0:
@@ -173,36 +209,35 @@ class LabelsRun:
         self.state.pending.keep(kept, settled=True)
         self._learned_now.clear()
 
-    def _learn(self) -> None:
+    def _learn(self, lessons: LessonColumns) -> None:
         """Learn the lessons in one call."""
         store = self.store
-        rows, slots, serials, codes, predicted, requested, drawn = zip(*self.lessons, strict=True)
-        row, model = np.array(rows, dtype=np.int64), np.array(slots, dtype=np.int64)
-        code = np.array(codes, dtype=np.int32)
-        own = (np.array(serials, dtype=np.int64) < 0) & (code >= 0)
+        row, model, serial, code, predicted, requested, drawn = lessons
+        own = (serial == NOT_KEPT) & (code >= 0)
         self.effects.count(counters.VALUES_IGNORED, self.own.grow_values(set(row[own].tolist())))
         if self.state.undoable:
-            store.preserve({*slots, *store.grown})
+            store.preserve({*np.unique(model).tolist(), *store.grown})
         store.adopt_grown()
-        x = self._features(row, np.array(serials, dtype=np.int64), own, int(store.width[model].max()))
+        x = self._features(row, serial, own, int(store.width[model].max()))
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
-        judged = (np.array(predicted, dtype=np.int32), np.array(requested, dtype=np.bool_))
         try:
-            events = store.table.learn(model, x, code, weight, *judged, np.array(drawn, dtype=np.int8))
+            events = store.table.learn(model, x, code, weight, predicted, requested, drawn)
         except RowError as error:
             raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
         np.maximum.at(store.known_classes, model, code + 1)
 
         def version(at: int) -> int:
-            labels = store.model(slots[at]).summary().labels
+            labels = store.model(int(model[at])).summary().labels
             return labels - int(np.count_nonzero((model[at:] == model[at]) & (code[at:] >= 0)))
 
         self.happenings.add(events, row, version)
 
     def _features(self, row: Ints64, serials: Ints64, own: npt.NDArray[np.bool_], width: int) -> Floats:
         """Return float64[m, width]: the features of each lesson, NaN where it has none; own: bool[m]."""
+        kept = serials != NOT_KEPT
+        if kept.all():
+            return self.state.pending.features(serials, width)
         x = np.full((len(row), width), np.nan)
-        kept = serials >= 0
         if kept.any():
             x[kept] = self.state.pending.features(serials[kept], width)
         if own.any():

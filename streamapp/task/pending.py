@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -163,6 +164,28 @@ class Pending:
             return serial, "settled"
         return serial, "expired" if age > self._ttl_ms else "open"
 
+    def find_open(self, names: Sequence[Name], clock: Ints64) -> Ints64:
+        """Return int64[n]: the serial of each name that is open at its clock (int64[n]) and comes only once.
+
+        -1: it is in another state, or needs to be looked at with the others of its name.
+        """
+        serial = np.fromiter(map(self._index.get, names, repeat(-1)), np.int64, len(names))
+        known = np.flatnonzero(serial >= 0)
+        rows = serial[known] - self._base
+        age = clock[known] - self._rows["born"][rows]
+        once = np.ones(len(known), dtype=np.bool_)
+        order = np.argsort(rows, kind="stable")
+        same = np.flatnonzero(np.diff(rows[order]) == 0)
+        once[order[same]] = once[order[same + 1]] = False
+        fits = (age <= self._ttl_ms) & ~self._rows["settled"][rows] & once
+        serial[known[~fits]] = -1
+        return serial
+
+    def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8]]:
+        """Return what `answered` does, of many: int32[m] codes, bool[m] open requests, int8[m] how drawn."""
+        rows = self._rows[serials - self._base]
+        return rows["prediction"], rows["requested"] & (serials >= self._told), rows["drawn"]
+
     def answered(self, serial: int) -> tuple[int, bool, int]:
         """Return the class code of the answer, whether its request is open, and how it was drawn."""
         row = serial - self._base
@@ -180,6 +203,11 @@ class Pending:
         return x
 
     @property
+    def first(self) -> int:
+        """The oldest serial that is remembered."""
+        return self._first
+
+    @property
     def memory_ms(self) -> int:
         """How long an id is remembered."""
         return 2 * self._ttl_ms
@@ -190,16 +218,17 @@ class Pending:
 
     # -- changing -------------------------------------------------------------------------------------------
 
-    def keep(self, kept: Kept, *, settled: bool = False) -> None:
+    def keep(self, kept: Kept, *, settled: bool = False, new: bool = False) -> None:
         """Remember instances; their names are unknown, or those of expired entries.
 
-        `settled`: they have their labels already, and no features to keep.
+        `settled`: they have their labels already, and no features to keep; `new`: no name is remembered.
         """
         sizes = ENTRY_BYTES + 8 * kept.width.astype(np.int64)
         at, n = 0, len(kept.names)
         while at < n:
             fit = int(np.searchsorted(np.cumsum(sizes[at:]), self._max_bytes - self.bytes, side="right"))
-            self._append(kept.slice(at, at + fit), int(sizes[at : at + fit].sum()), settled)
+            part = kept if fit >= n and not at else kept.slice(at, at + fit)
+            self._append(part, int(sizes[at : at + fit].sum()), settled, new)
             at += fit
             if at < n and not self._make_room(int(sizes[at]), int(kept.born[at])):
                 self.dropped += 1
@@ -214,6 +243,13 @@ class Pending:
         self._settled.append(serial)
         if serial >= self._live:
             self.bytes -= 8 * self._rows["width"].item(row)
+
+    def settle_open(self, serials: Ints64) -> None:
+        """Note that the labels of entries came, as `settle` does for one; serials: int64[m], open ones."""
+        rows = serials - self._base
+        self._rows["settled"][rows] = True
+        self._settled += serials.tolist()
+        self.bytes -= 8 * int(self._rows["width"][rows[serials >= self._live]].sum())
 
     def close(self, model: int, how: int) -> None:
         """Note that a request of a model has ended otherwise than by time; it is told at the next tick."""
@@ -305,7 +341,7 @@ class Pending:
             return self._first
         return self._first + int(np.searchsorted(born, limit))
 
-    def _append(self, kept: Kept, size: int, settled: bool) -> None:
+    def _append(self, kept: Kept, size: int, settled: bool, new: bool) -> None:
         m = len(kept.names)
         if m == 0:
             return
@@ -317,9 +353,8 @@ class Pending:
         rows["drawn"] = kept.drawn
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
-        self._room_for_words(int(ends[-1]))[:] = kept.x[used]
-        older = [self._index.get(name, -1) for name in kept.names]
-        rows["older"] = older
+        self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]
+        rows["older"] = -1 if new else [self._index.get(name, -1) for name in kept.names]
         self._index.update(zip(kept.names, range(self._next, self._next + m), strict=True))
         self._names += kept.names
         self._next += m

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import compress
+from collections.abc import Callable
+from itertools import chain, compress
 from typing import Any
 
 import orjson
@@ -36,6 +37,18 @@ def parse(batch: Batch) -> tuple[list[Document], Batch, list[Malformed]]:
             flaws[row] = Flaw(Reason.WRONG_TYPE, detail)
     good, mask = batch.without(flaws)
     return list(compress(documents, mask)), good, outcomes(batch.record, flaws)
+
+
+def members(documents: list[Document]) -> Callable[[str], list[Any]]:
+    """Return what gives the n cells of a member, None where a document does not have it."""
+    none = [None] * len(documents)
+    names = list(documents[0]) if documents else []
+    # Each document has at most len(names) different members, so equal concatenations mean equal documents.
+    if list(chain.from_iterable(documents)) == names * len(documents):
+        flat = list(chain.from_iterable(map(dict.values, documents)))
+        cells = {name: flat[place :: len(names)] for place, name in enumerate(names)}
+        return lambda name: cells.get(name, none)
+    return lambda name: [document.get(name) for document in documents]
 
 
 def _loads(row: int, value: bytes, flaws: Flaws) -> Any:

@@ -25,7 +25,10 @@ def gather(cells: Sequence[Any], flaws: Flaws, *, optional: bool = False) -> lis
     """
     if not cells:
         return []
-    if set(map(type, cells)) == {dict}:
+    types = set(map(type, cells))
+    if optional and types == {type(None)}:
+        return []
+    if types == {dict}:
         names = list(cells[0])
         # Each row has at most len(names) different names, so equal concatenations mean equal rows.
         if names and list(chain.from_iterable(cells)) == names * len(cells):

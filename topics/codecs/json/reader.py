@@ -10,7 +10,7 @@ import numpy as np
 from topics.codecs.batch import Batch
 from topics.codecs.cells import ids_or, label_codes, required_ids, texts, weights
 from topics.codecs.flaws import Flaw, Flaws, kind, malformed, note, outcomes, quote
-from topics.codecs.json.documents import Document, parse
+from topics.codecs.json.documents import Document, members, parse
 from topics.codecs.json.features import gather
 from topics.codecs.limits import Limits
 from topics.errors import Reason
@@ -33,26 +33,22 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:
 
 
 def _instances(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Malformed]) -> Instances:
-    n = len(documents)
-    features = gather(_member(documents, "features"), flaws)
-    label_values, label = label_codes(_member(documents, "label"), flaws)
+    n, member = len(documents), members(documents)
+    features = gather(member("features"), flaws)
+    label_values, label = label_codes(member("label"), flaws)
     return Instances(
         record=batch.record,
         row=np.zeros(n, dtype=np.int32),
         keys=batch.keys,
         key=batch.key,
-        ids=ids_or(_member(documents, "id"), batch.default_ids, flaws),
+        ids=ids_or(member("id"), batch.default_ids, flaws),
         label_values=label_values,
         label=label,
-        weight=weights(_member(documents, "weight"), flaws),
+        weight=weights(member("weight"), flaws),
         features=features,
         blocks=np.empty((0, 3), dtype=np.int32),
         malformed=bad,
     )
-
-
-def _member(documents: list[Document], name: str) -> list[Any]:
-    return [document.get(name) for document in documents]
 
 
 def read_labels(batch: Batch, limits: Limits) -> Labels:
@@ -68,9 +64,10 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:
 
 
 def _labels(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Malformed]) -> Labels:
-    ids = required_ids(_member(documents, "id"), flaws)
-    label_values, label = label_codes(_member(documents, "label"), flaws)
-    _judge_declined(_member(documents, "declined"), label, flaws)
+    member = members(documents)
+    ids = required_ids(member("id"), flaws)
+    label_values, label = label_codes(member("label"), flaws)
+    _judge_declined(member("declined"), label, flaws)
     return Labels(
         record=batch.record,
         row=np.zeros(len(documents), dtype=np.int32),
@@ -79,9 +76,9 @@ def _labels(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Mal
         ids=ids,
         label_values=label_values,
         label=label,
-        weight=weights(_member(documents, "weight"), flaws),
-        annotators=texts("annotator", _member(documents, "annotator"), flaws),
-        features=gather(_member(documents, "features"), flaws, optional=True),
+        weight=weights(member("weight"), flaws),
+        annotators=texts("annotator", member("annotator"), flaws),
+        features=gather(member("features"), flaws, optional=True),
         malformed=bad,
     )
 

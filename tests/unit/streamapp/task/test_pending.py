@@ -261,3 +261,46 @@ def change(draw: random.Random, pending: Pending, twin: Twin | None, clock: int,
             pending.settle(pending.find(("m", name), clock)[0])
             if twin is not None:
                 twin.settle(("m", name))
+
+
+def test_only_what_is_open_and_named_once_is_found_together() -> None:
+    pending = Pending(TTL, 1 << 20)
+    pending.keep(kept(["old"], born=0))
+    pending.keep(kept(["a", "b", "c", "d"], born=200))
+    pending.settle(pending.find(("m", "b"), 200)[0])
+    names = [("m", name) for name in ("a", "b", "c", "c", "nobody", "d", "old")]
+    clock = np.array([200, 200, 200, 200, 200, 301, 150], dtype=np.int64)
+    serial = pending.find_open(names, clock)
+    assert serial.tolist() == [pending.find(("m", "a"), 200)[0], -1, -1, -1, -1, -1, -1]
+
+
+def test_many_are_settled_as_one_is_and_come_back() -> None:
+    one, many = Pending(TTL, 1 << 20), Pending(TTL, 1 << 20)
+    ids = [f"i{i}" for i in range(6)]
+    for pending in (one, many):
+        pending.keep(kept(ids, born=[0, 0, 5, 5, 9, 9], width=[1, 2, 3, 1, 2, 3]))
+        pending.checkpoint()
+        pending.expire(TTL + 3)  # the first two have given up their features
+    before = many.bytes
+    serials = [one.find(("m", name), 0)[0] for name in ("i0", "i2", "i5")]
+    for serial in serials:
+        one.settle(serial)
+    many.settle_open(np.array(serials))
+    assert many.bytes == one.bytes == before - 8 * (3 + 3)
+    assert many.waiting == one.waiting
+    predicted, requested, drawn = many.answers(np.array(serials))
+    assert [*zip(predicted.tolist(), requested.tolist(), drawn.tolist(), strict=True)] == [
+        one.answered(serial) for serial in serials
+    ]
+    for pending in (one, many):
+        pending.rollback()
+        assert states(pending, ids, 0) == ["open"] * 6
+
+
+def test_entries_said_to_be_new_are_found_and_undone_like_others() -> None:
+    pending = Pending(TTL, 1 << 20)
+    pending.checkpoint()
+    pending.keep(kept(["a", "b"]), new=True)
+    assert states(pending, ["a", "b"], 0) == ["open", "open"]
+    pending.rollback()
+    assert states(pending, ["a", "b"], 0) == ["unknown", "unknown"]

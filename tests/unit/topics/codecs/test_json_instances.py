@@ -251,3 +251,16 @@ def test_good_records_go_on_and_bad_labels_leave_no_class_behind() -> None:
 def test_a_record_with_several_flaws_is_malformed_once() -> None:
     decoded = decode_instances(run_of([of(features={"a": []}, weight=-1, id=[], label={})]))
     assert only_flaw(decoded)[0] == "wrong-type"
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, {"id": "y"}, {"label": "b", "id": "y"}, {"id": "y", "label": "b", "x": 1}]
+)
+def test_documents_with_the_same_members_and_others_are_read_alike(odd: dict[str, object]) -> None:
+    same = [{"id": f"n{i}", "label": "a", "features": {"v": i}} for i in range(3)]
+    documents = [*same, {"features": {"v": 3}} | odd, *same]
+    together = decode_instances(run_of([orjson.dumps(each) for each in documents]))
+    apart = [instance(orjson.dumps(each)) for each in documents]
+    names = [None if each.label[0] < 0 else each.label_values[each.label[0]] for each in apart]
+    assert classes(together) == names
+    assert together.ids == [document.get("id", f"3-{100 + row}") for row, document in enumerate(documents)]

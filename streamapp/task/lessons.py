@@ -1,0 +1,74 @@
+"""The labels of a run that are to be learned, in their order: columns for one call into the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.records import Ints32, Ints64
+
+
+class Lesson(NamedTuple):
+    """A label to learn, or (DECLINED) a request that ends without one."""
+
+    row: int
+    slot: int
+    serial: int  # of the pending instance whose features it takes; -1: it has its own, or needs none
+    code: int
+    predicted: int  # class code answered, -1: not known
+    requested: bool  # its request was open
+    drawn: int  # whether and why its record was drawn at random
+
+
+class LessonColumns(NamedTuple):
+    """m labels to learn."""
+
+    row: Ints64  # int64[m], ascending
+    slot: Ints64
+    serial: Ints64
+    code: Ints32
+    predicted: Ints32
+    requested: npt.NDArray[np.bool_]
+    drawn: npt.NDArray[np.int8]
+
+
+_TYPES = (np.int64, np.int64, np.int64, np.int32, np.int32, np.bool_, np.int8)
+
+
+class Lessons:
+    """Collects lessons, one at a time or many at once."""
+
+    def __init__(self) -> None:
+        self._parts: list[LessonColumns] = []
+        self._single: list[Lesson] = []
+
+    def add(self, lesson: Lesson) -> None:
+        """Take the next lesson."""
+        self._single.append(lesson)
+
+    def add_all(self, lessons: LessonColumns) -> None:
+        """Take the next lessons."""
+        self._close()
+        self._parts.append(lessons)
+
+    def columns(self) -> LessonColumns:
+        """Return all lessons in the order in which they were added."""
+        self._close()
+        if len(self._parts) == 1:
+            return self._parts[0]
+        return _columns(map(np.concatenate, zip(_columns(()), *self._parts, strict=True)))
+
+    def _close(self) -> None:
+        """Turn the single lessons into columns."""
+        if self._single:
+            self._parts.append(_columns(zip(*self._single, strict=True)))
+            self._single = []
+
+
+def _columns(cells: Iterable[Any]) -> LessonColumns:
+    """Return columns of their types; nothing: empty ones."""
+    given = [*cells] or [()] * len(_TYPES)
+    return LessonColumns(*[np.array(column, dtype=kind) for kind, column in zip(_TYPES, given, strict=True)])
