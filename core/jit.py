@@ -164,6 +164,18 @@ class _Entry:
         return self._dispatcher
 
 
+WORDS = "CPointer(int64), CPointer(float64), CPointer(int64), CPointer(float64)"
+"""The parameters ``plan, knobs, ints, floats`` in a signature."""
+
+
+def outlined(entry: Any) -> Any:
+    """Return an entry kernel as other kernels call it: compiled once, a call wherever it is used.
+
+    For what is big and rarely run; inner kernels are compiled anew in each kernel that takes them in.
+    """
+    return entry if DISABLED else entry.dispatcher
+
+
 def warm() -> float:
     """Compile all entry kernels of core, or load them from the cache; return the seconds."""
     start = time.perf_counter()

@@ -13,7 +13,7 @@ from typing import Any, Final
 from core import ranking
 from core.criteria import base as criteria
 from core.glance import gap_at_most
-from core.jit import DISABLED, kernel, words_at
+from core.jit import kernel, outlined, words_at
 from core.schedules import base as schedules
 from core.tree import layout as at
 from core.tree.routing import leaf_at
@@ -93,5 +93,5 @@ def is_hopeless(plan: Any, knobs: Any, ints: Any, n: float, screen: int, out: An
     return gap * gap * n < knobs[screen + GAP] * square and n < knobs[screen + TIE] * square
 
 
-conclude_here: Any = conclude if DISABLED else conclude.dispatcher  # type: ignore[attr-defined]
+conclude_here: Any = outlined(conclude)
 """``conclude`` for other kernels: a call, not inlined."""

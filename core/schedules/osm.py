@@ -11,7 +11,7 @@ import numpy as np
 from core import ranking
 from core.branches import branches_of, divide_leaf
 from core.criteria import base as criteria
-from core.jit import kernel
+from core.jit import kernel, outlined
 from core.plugin import number
 from core.schedules import _waiting as waiting
 from core.schedules.base import Schedule
@@ -38,7 +38,7 @@ class Plugin(Schedule):
         return self.grace_period
 
 
-@kernel
+@kernel("float64(int64, float64[:, ::1], float64, float64, float64)")
 def earliest(criterion: int, masses: Any, gap: float, n: float, needed: float) -> float:
     """Return the least whole weight after which the best test may lead by enough, at most 100,000.
 
@@ -75,6 +75,9 @@ def earliest(criterion: int, masses: Any, gap: float, n: float, needed: float) -
         else:
             low = x
     return float(high)
+
+
+earliest_here: Any = outlined(earliest)
 
 
 @kernel
@@ -121,5 +124,5 @@ def reschedule(
         masses = np.maximum(branches, 0.0).T.copy()
         needed = knobs[at.PLAN_GAP] * waiting.squared_range(plan, ints, node)
         gap = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]
-        weight = min(tie, max(weight, earliest(plan[at.PLAN_CRITERION], masses, gap, n, needed)))
+        weight = min(tie, max(weight, earliest_here(plan[at.PLAN_CRITERION], masses, gap, n, needed)))
     waiting.wait(plan, ints, floats, node, leaf, weight)

@@ -25,6 +25,16 @@ SPECS = {
     "osm_gini": {"schedule": "osm", "criterion": "gini", "grace_period": 20, "leaf_model": "mc"},
     "cgd": {"schedule": "cgd", "leaf_model": "mc"},
     "cgd_no_ties": {"schedule": "cgd", "tau": 0.0, "bound_factor": 2.0, "leaf_model": "mc"},
+    "imac": {"schedule": "imac", "check_period": 40, "leaf_model": "mc"},
+    "imac_gini": {"schedule": "imac", "check_period": 30, "criterion": "gini", "leaf_model": "mc"},
+    "imac_no_ties": {
+        "schedule": "imac",
+        "check_period": 25,
+        "grace_period": 20,
+        "tau": 0.0,
+        "bound_factor": 2.0,
+        "leaf_model": "mc",
+    },
     "eager": {"grace_period": 25, "delta": 0.1, "tau": 0.15, "leaf_model": "nba"},
 }
 

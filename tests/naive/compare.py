@@ -56,6 +56,8 @@ def twin_of(spec, stream):
         moa=learner["compat"] is not None,
         inherit=learner["compat"] != "imac",
         schedule=learner["schedule"],
+        check_period=learner.get("check_period", 0),
+        keep_illegal=learner.get("keep_illegal", False),
     )
     budgets = {"count": naive_queries.CountBudget, "window": naive_queries.WindowBudget}
     share = body["evaluation"]["share"]

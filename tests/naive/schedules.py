@@ -42,7 +42,7 @@ def interval(tree, leaf, ranking):
     options = tree.options
     grace = options.grace_period
     if (
-        options.schedule == "grace_period"
+        options.schedule not in ("osm", "cgd")
         or ranking is None
         or ranking[0].attribute is None
         or not ranking[0].merit >= 1e-10

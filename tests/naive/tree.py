@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.naive import schedules
 from tests.naive.criteria import conditional, entropy, gini, has_two_branches
+from tests.naive.imac import Imac
 from tests.naive.observers import Gaussian, Nominal, add, is_missing
 
 
@@ -28,6 +29,8 @@ class Options:
     moa: bool = False
     inherit: bool = True
     schedule: str = "grace_period"
+    check_period: int = 200
+    keep_illegal: bool = False
 
 
 @dataclass
@@ -72,6 +75,7 @@ class Node:
         self.majority_right = 0.0
         self.bayes_right = 0.0
         self.interval = self.options.grace_period
+        self.imac = None
         self.at_last_attempt = self.weight()
 
     def weight(self):
@@ -112,6 +116,8 @@ class HTree:
         self.splits = 0
         self.attempts = 0
         self.ranking = None
+        self.suggestions = []
+        self.forgotten = False
 
     # Routing
 
@@ -182,16 +188,26 @@ class HTree:
             self.count_right(nodes, x, label, weight)
         leaf.learn(x, label, weight)
         seen = leaf.weight()
-        if seen - leaf.at_last_attempt < leaf.interval:
+        if not self.is_due(leaf, x, label, weight):
             return None
         leaf.at_last_attempt = seen
         leaf.attempts += 1
         self.attempts += 1
-        self.ranking = None
+        self.ranking, self.suggestions, self.forgotten = None, [], False
         split = self.attempt(leaf)
-        if leaf.test is None:
+        if leaf.test is None and not self.forgotten:
             leaf.interval = schedules.interval(self, leaf, self.ranking)
+            if leaf.imac is not None:
+                leaf.imac.rebuild(self.suggestions)
         return split
+
+    def is_due(self, leaf, x, label, weight):
+        """Return whether the schedule wants an attempt after a record."""
+        if self.options.schedule != "imac":
+            return leaf.weight() - leaf.at_last_attempt >= leaf.interval
+        if leaf.imac is None:
+            leaf.imac = Imac(self, leaf)
+        return leaf.imac.observe(x, label, weight)
 
     def grow(self, node, branch):
         """Make the leaf of a value that was unknown when the node was split (MOA)."""
@@ -212,7 +228,7 @@ class HTree:
             if not self.options.inherit:
                 leaf.distribution = []
             leaf.forget()
-            self.ranking = None
+            self.forgotten = True
             return None
         return self.install(leaf, best)
 
@@ -236,6 +252,7 @@ class HTree:
                 suggestion = self.best_test(leaf, attribute)
                 if suggestion is not None:
                     suggestions.append(suggestion)
+        self.suggestions = suggestions
         best = max(suggestions, key=lambda s: s.merit)
         second = max((s for s in suggestions if s is not best), key=lambda s: s.merit, default=None)
         self.ranking = (best, second)
@@ -254,6 +271,7 @@ class HTree:
             suggestion = self.best_test(leaf, attribute)
             if suggestion is not None:
                 suggestions.append(suggestion)
+        self.suggestions = list(suggestions)
         # Java sorts what is not a number behind everything else.
         suggestions.sort(key=lambda s: (1, 0.0) if math.isnan(s.merit) else (0, s.merit))
         if len(suggestions) == 1:

@@ -1,0 +1,21 @@
+"""IMAC: the Hoeffding tree that watches candidate attributes to know when to split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.learners.h_tree import Plugin as HTree
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(HTree):
+    """H-Tree with candidates: ``{"name": "imac", "grace_period": 200, "check_period": 200}``.
+
+    Splits earlier than with a fixed grace period, after a tenth of the attempts. Leaves vote for their
+    majority class, as in the paper (ALGORITHMS section 15; Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020).
+    ``{"name": "imac", "compat": "imac"}`` grows the trees of its authors' code.
+    """
+
+    schedule: Any = "imac"
+    leaf_model: Any = "mc"

@@ -1,0 +1,323 @@
+"""The candidates of IMAC at a leaf: tests whose impurity is kept up to date record by record.
+
+State of a leaf, in the sections that ``axes`` names:
+
+    header      how many candidates, and the observed weight at the last check (0: no attempt yet)
+    attribute   where it is (AWAY: not looked at, CANDIDATE, POTENTIAL, ILLEGAL), and its last merit
+    rows        one column per candidate: the words below
+    counts      [candidate][branch][class]: class masses of two branches; of a multiway test the class masses
+                of all its branches together, in branch 0
+    value       branch mass and sum of squared class masses, of the values that a multiway candidate tests
+
+The class masses of a multiway test are those of the nominal observer, which are exact. Rows lie side by side
+so that the loops over candidates run in vectors; the last words of a column belong to the record at hand.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core.branches import divide_leaf, nominal_entry
+from core.criteria import base as criteria
+from core.jit import WORDS, kernel, outlined
+from core.tree import layout as at
+
+# Header
+COUNT: Final = 0
+CHECKED: Final = 1
+HEADER: Final = 2
+
+# Where an attribute is
+AWAY: Final = 0
+CANDIDATE: Final = 1
+POTENTIAL: Final = 2
+ILLEGAL: Final = 3
+
+# Rows
+ATTRIBUTE: Final = 0
+TEST: Final = 1
+VALUE: Final = 2
+WHOLE: Final = 3  # no record has lacked the attribute: its classes are the leaf's
+MIXED: Final = 4  # mass times impurity, over the branches
+BEFORE: Final = 5  # mass times impurity of all branches together
+WEIGHT: Final = 6  # mass of all branches together
+SQUARES: Final = 7  # sum of the squared class masses of all branches together
+MERIT: Final = 8
+BRANCH_WEIGHT: Final = 9  # of branch 0 and 1, unless multiway
+BRANCH_SQUARES: Final = 11
+STEP: Final = 13  # the record's weight, 0 if it lacks the attribute
+N: Final = 14  # before the record: mass of its branch, of its class there, sum of squares there
+CELL: Final = 15
+CELL_SQUARES: Final = 16
+OWN_CELL: Final = 17  # mass of its class in all branches
+ROWS: Final = 18
+
+impurity = criteria.dispatcher()
+increment = criteria.increment_dispatcher()
+
+
+@kernel
+def capacity(attributes: int) -> int:
+    """Return how many candidates there is room for [D34]; the authors count "no split" as an attribute."""
+    return min(attributes, min(max((attributes + 1) // 10, 5), 10))
+
+
+def axes(attributes: int) -> tuple[tuple[str | int, ...], ...]:
+    """Return the axes of the state's sections."""
+    room = int(capacity(attributes))
+    return ((HEADER,), ("attribute", 2), (ROWS, room), (room, 2, "class"), ("value", 2))
+
+
+@kernel
+def attributes_at(plan: Any, leaf: int) -> int:
+    """Return where the attributes' section begins: (place, last merit) of each."""
+    return leaf + plan[at.PLAN_SCHEDULE_AT] + HEADER
+
+
+@kernel
+def rows_at(plan: Any, leaf: int) -> int:
+    """Return where the rows begin."""
+    return attributes_at(plan, leaf) + 2 * plan[at.PLAN_ATTRIBUTES]
+
+
+@kernel
+def counts_at(plan: Any, leaf: int, room: int, q: int) -> int:
+    """Return where the counts of candidate q begin."""
+    return rows_at(plan, leaf) + ROWS * room + 2 * q * plan[at.PLAN_CLASSES]
+
+
+@kernel
+def values_at(plan: Any, leaf: int, room: int) -> int:
+    """Return where the section of values begins."""
+    return counts_at(plan, leaf, room, room)
+
+
+@kernel(f"void({WORDS}, int64, int64, int64, int64, int64, float64)")
+def load(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    leaf: int,
+    q: int,
+    attribute: int,
+    test: int,
+    value: float,
+) -> None:
+    """Make a test candidate q, with the class masses that the observers give its branches."""
+    room = capacity(plan[at.PLAN_ATTRIBUTES])
+    column = rows_at(plan, leaf) + q
+    k = ints[at.MODEL_CLASSES]
+    ints[column + ATTRIBUTE * room] = attribute
+    ints[column + TEST * room] = test
+    floats[column + VALUE * room] = value
+    counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
+    if test == at.MULTIWAY:
+        load_values(plan, ints, floats, t, leaf, room, q, attribute)
+    else:
+        branches = np.empty((2, k))
+        divide_leaf(plan, knobs, ints, floats, t, leaf, attribute, test, value, branches)
+        for b in range(2):
+            weight = squares = 0.0
+            for c in range(k):
+                mass = max(branches[b, c], 0.0)
+                floats[counts + b * classes + c] = mass
+                weight += mass
+                squares += mass * mass
+            floats[column + (BRANCH_WEIGHT + b) * room] = weight
+            floats[column + (BRANCH_SQUARES + b) * room] = squares
+    measure_here(plan, knobs, ints, floats, t, leaf, room, q)
+    observed = floats[leaf + at.LEAF_OBSERVED]
+    ints[column + WHOLE * room] = abs(floats[column + WEIGHT * room] - observed) <= 1e-9 * observed
+
+
+load_here: Any = outlined(load)
+
+
+@kernel
+def load_values(
+    plan: Any, ints: Any, floats: Any, t: int, leaf: int, room: int, q: int, attribute: int
+) -> None:
+    """Sum up the observer's counts of the values of a multiway candidate."""
+    entry = nominal_entry(plan, attribute)
+    first, n = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
+    masses, values = leaf + ints[t + at.TREE_NOMINAL_AT], values_at(plan, leaf, room)
+    counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
+    for v in range(first, first + n):
+        floats[values + 2 * v], floats[values + 2 * v + 1] = 0.0, 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        total = 0.0
+        for v in range(first, first + n):
+            mass = floats[masses + c * plan[at.PLAN_VALUES] + v]
+            floats[values + 2 * v] += mass
+            floats[values + 2 * v + 1] += mass * mass
+            total += mass
+        floats[counts + c], floats[counts + classes + c] = total, 0.0
+
+
+@kernel(f"void({WORDS}, int64, int64, int64, int64)")
+def measure(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, room: int, q: int) -> None:
+    """Work out the impurities of candidate q from its class masses."""
+    column, k = rows_at(plan, leaf) + q, ints[at.MODEL_CLASSES]
+    counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
+    first, n, stride = counts, 2, classes
+    step = 1
+    if ints[column + TEST * room] == at.MULTIWAY:
+        entry = nominal_entry(plan, ints[column + ATTRIBUTE * room])
+        first = leaf + ints[t + at.TREE_NOMINAL_AT] + plan[entry + at.NOMINAL_FIRST]
+        n, stride, step = plan[entry + at.NOMINAL_ROOM], 1, plan[at.PLAN_VALUES]
+    masses, all_masses = np.empty((k, n)), np.zeros((k, 1))
+    squares = 0.0
+    for c in range(k):
+        for b in range(n):
+            masses[c, b] = floats[first + c * step + b * stride]
+            all_masses[c, 0] += masses[c, b]
+        squares += all_masses[c, 0] * all_masses[c, 0]
+    mixed, weight, before, total = np.empty(n), np.empty(n), np.empty(1), np.empty(1)
+    impurity(plan[at.PLAN_CRITERION], masses, k, n, mixed, weight)
+    impurity(plan[at.PLAN_CRITERION], all_masses, k, 1, before, total)
+    mixed_all = 0.0
+    for b in range(n):
+        mixed_all += mixed[b]
+    floats[column + MIXED * room] = mixed_all
+    floats[column + BEFORE * room] = before[0]
+    floats[column + WEIGHT * room] = total[0]
+    floats[column + SQUARES * room] = squares
+    floats[column + MERIT * room] = merit_of(plan, before[0], mixed_all, total[0])
+
+
+measure_here: Any = outlined(measure)
+
+
+@kernel
+def merit_of(plan: Any, before: float, mixed: float, weight: float) -> float:
+    """Return the gain of a test; IMAC's code leaves out what all tests have in common."""
+    if plan[at.PLAN_MOA] == 0:
+        return (before - mixed) / weight
+    return (1.0 if plan[at.PLAN_NULL_MERIT] != 0 else 0.0) - mixed / weight
+
+
+@kernel
+def take_in(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    leaf: int,
+    room: int,
+    x: Any,
+    label: int,
+    weight: float,
+) -> None:
+    """Update all candidates with a record (x: float64[attribute]) that the observers have taken in."""
+    rows = rows_at(plan, leaf)
+    count = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]
+    for q in range(count):
+        place(plan, ints, floats, t, leaf, room, q, x, label, weight)
+    criterion = plan[at.PLAN_CRITERION]
+    if plan[at.PLAN_INCREMENTAL] == 0:
+        for q in range(count):
+            measure_here(plan, knobs, ints, floats, t, leaf, room, q)
+        return
+    # IMAC's code takes every mass below 1 for 1.
+    least = 0.0 if plan[at.PLAN_MOA] == 0 else 1.0
+    for q in range(rows, rows + count):
+        step = floats[q + STEP * room]
+        n, cell = max(floats[q + N * room], least), max(floats[q + CELL * room], least)
+        floats[q + MIXED * room] += increment(criterion, n, cell, floats[q + CELL_SQUARES * room], step)
+    whole = math.nan
+    for q in range(rows, rows + count):
+        step, squares = floats[q + STEP * room], floats[q + SQUARES * room]
+        own = floats[q + OWN_CELL * room]
+        if step > 0.0:
+            if ints[q + WHOLE * room] == 0 or math.isnan(whole):
+                added = increment(criterion, floats[q + WEIGHT * room], own, squares, step)
+                if ints[q + WHOLE * room] != 0:
+                    whole = added
+            else:
+                added = whole
+            floats[q + BEFORE * room] += added
+            floats[q + SQUARES * room] = squares + step * (2.0 * own + step)
+            floats[q + WEIGHT * room] += step
+        else:
+            ints[q + WHOLE * room] = 0
+    for q in range(rows, rows + count):
+        before, mixed = floats[q + BEFORE * room], floats[q + MIXED * room]
+        floats[q + MERIT * room] = merit_of(plan, before, mixed, floats[q + WEIGHT * room])
+
+
+@kernel
+def place(
+    plan: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    leaf: int,
+    room: int,
+    q: int,
+    x: Any,
+    label: int,
+    weight: float,
+) -> None:
+    """Count a record in its branch of candidate q, and note what was there before."""
+    column = rows_at(plan, leaf) + q
+    attribute, test = ints[column + ATTRIBUTE * room], ints[column + TEST * room]
+    value = x[attribute]
+    counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
+    floats[column + STEP * room] = 0.0
+    if test == at.NUMERIC:
+        if value - value != 0.0:
+            return
+        branch = 0 if value <= floats[column + VALUE * room] else 1
+    else:
+        entry = nominal_entry(plan, attribute)
+        if not 0.0 <= value < plan[entry + at.NOMINAL_ROOM]:
+            return
+        branch = 0 if value == floats[column + VALUE * room] else 1
+        if test == at.MULTIWAY:
+            v = plan[entry + at.NOMINAL_FIRST] + int(value)
+            cell = floats[leaf + ints[t + at.TREE_NOMINAL_AT] + label * plan[at.PLAN_VALUES] + v] - weight
+            word = values_at(plan, leaf, room) + 2 * v
+            note(floats, column, room, weight, floats[word], cell, floats[word + 1])
+            floats[column + OWN_CELL * room] = floats[counts + label]
+            floats[word] += weight
+            floats[word + 1] += weight * (2.0 * cell + weight)
+            floats[counts + label] += weight
+            return
+    word = counts + branch * classes + label
+    cell = floats[word]
+    n, squares = column + (BRANCH_WEIGHT + branch) * room, column + (BRANCH_SQUARES + branch) * room
+    note(floats, column, room, weight, floats[n], cell, floats[squares])
+    floats[column + OWN_CELL * room] = floats[counts + label] + floats[counts + classes + label]
+    floats[word] += weight
+    floats[n] += weight
+    floats[squares] += weight * (2.0 * cell + weight)
+
+
+@kernel
+def note(floats: Any, column: int, room: int, step: float, n: float, cell: float, squares: float) -> None:
+    """Write what a record found in its branch."""
+    floats[column + STEP * room] = step
+    floats[column + N * room] = n
+    floats[column + CELL * room] = cell
+    floats[column + CELL_SQUARES * room] = squares
+
+
+@kernel
+def leaders(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float) -> tuple[float, float]:
+    """Return the best merit of the candidates and the second best, "do not split" being one of them."""
+    row = rows_at(plan, leaf) + MERIT * room
+    best, second = -math.inf, null
+    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
+        merit = floats[row + q]
+        if merit >= best:
+            second = max(second, best)
+            best = merit
+        elif merit > second:
+            second = merit
+    return best, second

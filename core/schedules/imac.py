@@ -1,0 +1,177 @@
+"""IMAC: a few candidate attributes are watched record by record, and tell when an attempt may succeed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core import registry
+from core.jit import WORDS, kernel, outlined
+from core.plugin import flag, number
+from core.ranking import classes_with_weight, moa_merits
+from core.schedules import _candidates as candidates
+from core.schedules import _exchange as sets
+from core.schedules import _waiting as waiting
+from core.schedules.base import Schedule
+from core.tree import layout as at
+from core.tree.layout import TreeView
+from core.tree.statistics import evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Schedule):
+    """Due when the best candidate leads by more than ε, or ε is below τ (ALGORITHMS section 15; VFS 3.3).
+
+    ``{"schedule": "imac", "grace_period": 200, "check_period": 200}``: the first attempt comes at the first
+    record after ``grace_period`` (η of the paper) that finds the leaf impure [D36]. An attempt that fails
+    makes the best 10 % of the attributes candidates, at least 5 and at most 10 [D34]; their merits are exact
+    from then on. Every ``check_period`` (µ) thresholds are renewed and candidates exchanged [D35].
+    ``keep_illegal`` lets also those attributes be candidates that are behind by more than ε. With a bound
+    whose ε has no closed form the leaf is due at every check.
+    """
+
+    grace_period: float = number(200.0, above=0.0)
+    check_period: float = number(200.0, above=0.0)
+    keep_illegal: bool = flag(False)
+
+    periodic: ClassVar[bool] = False
+
+    def first(self) -> float:
+        """Return the cold start."""
+        return self.grace_period
+
+    def axes(self, attributes: int) -> tuple[tuple[str | int, ...], ...]:
+        """Return the axes of the candidates."""
+        return candidates.axes(attributes)
+
+    def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
+        """Yield what is wrong with the candidates of a leaf record."""
+        header, attributes, rows, counts, _ = (section[slot] for section in tree.schedule)
+        count, room = int(header.view(np.int64)[candidates.COUNT]), rows.shape[1]
+        places = attributes.view(np.int64)[:, 0]
+        if not 0 <= count <= room:
+            yield f"candidates={count} must be from 0 to {room}"
+            return
+        if header[candidates.CHECKED] > 0.0 and (places == candidates.AWAY).any():
+            yield "after an attempt every attribute must be candidate, potential or illegal"
+        own = rows.view(np.int64)[candidates.ATTRIBUTE, :count].tolist()
+        if sorted(own) != np.flatnonzero(places == candidates.CANDIDATE).tolist():
+            yield f"candidates={own} must be the attributes that are said to be"
+        tests = rows.view(np.int64)[candidates.TEST, :count]
+        if model.spec.learner.compat is None:
+            for q in np.flatnonzero(tests != at.MULTIWAY):
+                yield from self._drift(model, rows[:, q], counts[q])
+
+    def _drift(self, model: Any, row: Any, counts: Any) -> Iterator[str]:
+        """Compare the impurity that was kept up to date with that of the class masses."""
+        module = registry.module("criteria", model.spec.learner.criterion.name)
+        mixed, weight = np.empty(2), np.empty(2)
+        masses = np.ascontiguousarray(counts.T)
+        module.impurity(masses, len(masses), 2, mixed, weight)
+        for word, direct in ((candidates.MIXED, mixed.sum()), (candidates.WEIGHT, weight.sum())):
+            if not math.isclose(row[word], direct, rel_tol=1e-9, abs_tol=1e-7):
+                yield f"candidate of attribute {row.view(np.int64)[0]}: {row[word]} must be {direct}"
+
+
+@kernel
+def parameters(plan: Any) -> int:
+    """Return where the schedule's parameters lie: grace_period, check_period, keep_illegal."""
+    return plan[at.PLAN_SCHEDULE + 1]
+
+
+@kernel
+def needed_gap(plan: Any, knobs: Any, ints: Any, node: int, n: float) -> float:
+    """Return the gap that is enough at weight n: ε, or 2ε; NaN if ε has no closed form."""
+    return math.sqrt(knobs[at.PLAN_GAP] * waiting.squared_range(plan, ints, node) / n)
+
+
+@kernel
+def observe(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    leaf: int,
+    x: Any,
+    xs: Any,
+    label: int,
+    weight: float,
+) -> bool:
+    """Update the candidates, look them over when it is time, and return whether an attempt may succeed."""
+    if floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED] > 0.0:
+        return watch_here(plan, knobs, ints, floats, t, node, leaf, x, label, weight)
+    if floats[leaf + at.LEAF_OBSERVED] < floats[leaf + at.LEAF_NEXT]:
+        return False
+    if classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) >= 2:
+        return True
+    if plan[at.PLAN_MOA] != 0:  # IMAC's code waits for another cold start
+        floats[leaf + at.LEAF_NEXT] = floats[leaf + at.LEAF_OBSERVED] + knobs[parameters(plan)]
+    return False
+
+
+@kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64)")
+def watch(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    leaf: int,
+    x: Any,
+    label: int,
+    weight: float,
+) -> bool:
+    """Update the candidates of a leaf that has some, and return whether it is due."""
+    due_at = floats[leaf + at.LEAF_NEXT]
+    if due_at == math.inf:
+        return False
+    room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
+    candidates.take_in(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
+    n = evidence(plan, ints, floats, node, leaf)
+    epsilon = needed_gap(plan, knobs, ints, node, n)
+    null = 0.0 if plan[at.PLAN_MOA] == 0 else moa_merits(plan, floats, node, ints[at.MODEL_CLASSES])[1]
+    best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
+    due = best - second > epsilon
+    is_tie = n > knobs[at.PLAN_TIE] * waiting.squared_range(plan, ints, node)
+    if plan[at.PLAN_MOA] == 0:
+        due = due or is_tie
+    since = floats[leaf + at.LEAF_OBSERVED] - floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED]
+    if not due and since >= knobs[parameters(plan) + 1]:
+        due = sets.check_here(plan, knobs, ints, floats, t, leaf, null, epsilon)
+    return (due or is_tie) and floats[leaf + at.LEAF_OBSERVED] >= due_at
+
+
+watch_here: Any = outlined(watch)
+
+
+@kernel
+def reschedule(
+    plan: Any,
+    knobs: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    node: int,
+    leaf: int,
+    merit: Any,
+    test: Any,
+    value: Any,
+    out: Any,
+) -> None:
+    """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check."""
+    observed, n = floats[leaf + at.LEAF_OBSERVED], evidence(plan, ints, floats, node, leaf)
+    floats[leaf + at.LEAF_EVALUATED] = n
+    is_tie = n > knobs[at.PLAN_TIE] * waiting.squared_range(plan, ints, node)
+    floats[leaf + at.LEAF_NEXT] = observed + knobs[parameters(plan) + 1] if is_tie else observed
+    floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED] = observed
+    epsilon = needed_gap(plan, knobs, ints, node, n)
+    if knobs[parameters(plan) + 2] != 0.0:
+        epsilon = math.inf
+    sets.rebuild_here(plan, knobs, ints, floats, t, node, leaf, merit, test, value, out, epsilon)
