@@ -21,9 +21,10 @@ class Criterion(Parameters):
     It may have a kernel ``impurity_roughly``, which does the same with an error of at most 1e-6 of the mass
     for each class (core/glance.py).
 
-    It may have a kernel ``increment(n, cell, squares, weight)``: what a record adds to mass times impurity of
-    a branch of mass n, in whose class there is mass ``cell`` (``squares``: the sum of the squared class
-    masses). Without it, those who want to follow a test record by record measure the branch anew.
+    It may have two more kernels, for those who follow a test record by record; without them a branch is
+    measured anew. ``moment(n, squares)`` is what is worth keeping of a branch of mass n (``squares``: the sum
+    of its squared class masses); ``increment(n, cell, moment, weight) -> (added, moment)`` is what a record
+    of a class with mass ``cell`` adds to mass times impurity, and the moment with it.
     """
 
     family: ClassVar[str] = "criteria"
@@ -59,6 +60,9 @@ def range_dispatcher() -> Any:
     return registry.dispatch("criteria", "reach", "k")
 
 
-def increment_dispatcher() -> Any:
-    """Return ``increment(kind, …)`` over the criteria that have it."""
-    return registry.dispatch("criteria", "increment", "n, cell, squares, weight")
+def increment_dispatcher() -> tuple[Any, Any]:
+    """Return ``moment(kind, …)`` and ``increment(kind, …)`` over the criteria that have them."""
+    return (
+        registry.dispatch("criteria", "moment", "n, squares"),
+        registry.dispatch("criteria", "increment", "n, cell, moment, weight"),
+    )

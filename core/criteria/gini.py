@@ -40,9 +40,15 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
 
 
 @kernel
-def increment(n: float, cell: float, squares: float, weight: float) -> float:
+def moment(n: float, squares: float) -> float:
+    """Return the sum of the squared class masses."""
+    return squares
+
+
+@kernel
+def increment(n: float, cell: float, moment: float, weight: float) -> tuple[float, float]:
     """Return what a record adds to ``W·G``: VFS Theorem 2; 0 if it is the first of its branch."""
-    grown = n + weight
-    before = squares / n if n > 0.0 else 0.0
-    after = (squares + weight * (2.0 * cell + weight)) / grown if grown > 0.0 else 0.0
-    return weight - (after - before)
+    grown, squares = n + weight, moment + weight * (2.0 * cell + weight)
+    before = moment / n if n > 0.0 else 0.0
+    after = squares / grown if grown > 0.0 else 0.0
+    return weight - (after - before), squares

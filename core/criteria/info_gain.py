@@ -50,10 +50,16 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
 
 
 @kernel
-def increment(n: float, cell: float, squares: float, weight: float) -> float:
+def moment(n: float, squares: float) -> float:
+    """Return ``n lg n``."""
+    return x_log2_x(n)
+
+
+@kernel
+def increment(n: float, cell: float, moment: float, weight: float) -> tuple[float, float]:
     """Return what a record adds to ``W·H``: VFS Theorem 1 with the limits at zero cells."""
-    grown = x_log2_x(n + weight) - x_log2_x(n)
-    return grown - (x_log2_x(cell + weight) - x_log2_x(cell))
+    grown = x_log2_x(n + weight)
+    return (grown - moment) - (x_log2_x(cell + weight) - x_log2_x(cell)), grown
 
 
 @kernel

@@ -7,7 +7,7 @@ State of a leaf, in the sections that ``axes`` names:
     rows        one column per candidate: the words below
     counts      [candidate][branch][class]: class masses of two branches; of a multiway test the class masses
                 of all its branches together, in branch 0
-    value       branch mass and sum of squared class masses, of the values that a multiway candidate tests
+    value       mass and moment (core/criteria/base.py) of each value that a multiway candidate tests
 
 The class masses of a multiway test are those of the nominal observer, which are exact. Rows lie side by side
 so that the loops over candidates run in vectors; the last words of a column belong to the record at hand.
@@ -44,19 +44,19 @@ WHOLE: Final = 3  # no record has lacked the attribute: its classes are the leaf
 MIXED: Final = 4  # mass times impurity, over the branches
 BEFORE: Final = 5  # mass times impurity of all branches together
 WEIGHT: Final = 6  # mass of all branches together
-SQUARES: Final = 7  # sum of the squared class masses of all branches together
-MERIT: Final = 8
-BRANCH_WEIGHT: Final = 9  # of branch 0 and 1, unless multiway
-BRANCH_SQUARES: Final = 11
-STEP: Final = 13  # the record's weight, 0 if it lacks the attribute
-N: Final = 14  # before the record: mass of its branch, of its class there, sum of squares there
-CELL: Final = 15
-CELL_SQUARES: Final = 16
-OWN_CELL: Final = 17  # mass of its class in all branches
+MERIT: Final = 7
+BRANCH_WEIGHT: Final = 8  # of branch 0 and 1, unless multiway
+BRANCH_MOMENT: Final = 10
+STEP: Final = 12  # the record's weight, 0 if it lacks the attribute
+N: Final = 13  # before the record: mass of its branch, of its class there, moment of the branch
+CELL: Final = 14
+MOMENT: Final = 15
+PLACE: Final = 16  # where the moment of its branch is kept; 0 but for the record at hand
+ENTRY: Final = 17  # of a nominal attribute: where its entry lies in the plan's table
 ROWS: Final = 18
 
 impurity = criteria.dispatcher()
-increment = criteria.increment_dispatcher()
+moment_of, increment = criteria.increment_dispatcher()
 
 
 @kernel
@@ -111,11 +111,13 @@ def load(
     """Make a test candidate q, with the class masses that the observers give its branches."""
     room = capacity(plan[at.PLAN_ATTRIBUTES])
     column = rows_at(plan, leaf) + q
-    k = ints[at.MODEL_CLASSES]
+    k, criterion = ints[at.MODEL_CLASSES], plan[at.PLAN_CRITERION]
     ints[column + ATTRIBUTE * room] = attribute
     ints[column + TEST * room] = test
     floats[column + VALUE * room] = value
     counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
+    if test != at.NUMERIC:
+        ints[column + ENTRY * room] = nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]
     if test == at.MULTIWAY:
         load_values(plan, ints, floats, t, leaf, room, q, attribute)
     else:
@@ -129,7 +131,7 @@ def load(
                 weight += mass
                 squares += mass * mass
             floats[column + (BRANCH_WEIGHT + b) * room] = weight
-            floats[column + (BRANCH_SQUARES + b) * room] = squares
+            floats[column + (BRANCH_MOMENT + b) * room] = moment_of(criterion, weight, squares)
     measure_here(plan, knobs, ints, floats, t, leaf, room, q)
     observed = floats[leaf + at.LEAF_OBSERVED]
     ints[column + WHOLE * room] = abs(floats[column + WEIGHT * room] - observed) <= 1e-9 * observed
@@ -157,6 +159,9 @@ def load_values(
             floats[values + 2 * v + 1] += mass * mass
             total += mass
         floats[counts + c], floats[counts + classes + c] = total, 0.0
+    for v in range(first, first + n):
+        word = values + 2 * v
+        floats[word + 1] = moment_of(plan[at.PLAN_CRITERION], floats[word], floats[word + 1])
 
 
 @kernel(f"void({WORDS}, int64, int64, int64, int64)")
@@ -171,12 +176,10 @@ def measure(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, ro
         first = leaf + ints[t + at.TREE_NOMINAL_AT] + plan[entry + at.NOMINAL_FIRST]
         n, stride, step = plan[entry + at.NOMINAL_ROOM], 1, plan[at.PLAN_VALUES]
     masses, all_masses = np.empty((k, n)), np.zeros((k, 1))
-    squares = 0.0
     for c in range(k):
         for b in range(n):
             masses[c, b] = floats[first + c * step + b * stride]
             all_masses[c, 0] += masses[c, b]
-        squares += all_masses[c, 0] * all_masses[c, 0]
     mixed, weight, before, total = np.empty(n), np.empty(n), np.empty(1), np.empty(1)
     impurity(plan[at.PLAN_CRITERION], masses, k, n, mixed, weight)
     impurity(plan[at.PLAN_CRITERION], all_masses, k, 1, before, total)
@@ -186,7 +189,6 @@ def measure(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, ro
     floats[column + MIXED * room] = mixed_all
     floats[column + BEFORE * room] = before[0]
     floats[column + WEIGHT * room] = total[0]
-    floats[column + SQUARES * room] = squares
     floats[column + MERIT * room] = merit_of(plan, before[0], mixed_all, total[0])
 
 
@@ -213,42 +215,66 @@ def take_in(
     x: Any,
     label: int,
     weight: float,
-) -> None:
-    """Update all candidates with a record (x: float64[attribute]) that the observers have taken in."""
+) -> float:
+    """Update all candidates with a record (x: float64[attribute]) that the observers have taken in.
+
+    Returns the merit of "do not split" that theirs may be compared with. Where all candidates have seen the
+    leaf's records, what they gain is reckoned from the same impurity before the split, which is left out
+    (merits below 0, "do not split" not competing): only ``settle`` makes them gains.
+    """
     rows = rows_at(plan, leaf)
     count = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]
+    all_whole = count >= 2
     for q in range(count):
         place(plan, ints, floats, t, leaf, room, q, x, label, weight)
+        if floats[rows + STEP * room + q] == 0.0:
+            ints[rows + WHOLE * room + q] = 0
+        all_whole = all_whole and ints[rows + WHOLE * room + q] != 0
     criterion = plan[at.PLAN_CRITERION]
     if plan[at.PLAN_INCREMENTAL] == 0:
         for q in range(count):
             measure_here(plan, knobs, ints, floats, t, leaf, room, q)
-        return
-    # IMAC's code takes every mass below 1 for 1.
-    least = 0.0 if plan[at.PLAN_MOA] == 0 else 1.0
+        return 0.0
+    is_moa = plan[at.PLAN_MOA] != 0
     for q in range(rows, rows + count):
-        step = floats[q + STEP * room]
-        n, cell = max(floats[q + N * room], least), max(floats[q + CELL * room], least)
-        floats[q + MIXED * room] += increment(criterion, n, cell, floats[q + CELL_SQUARES * room], step)
-    whole = math.nan
+        n, cell, moment = floats[q + N * room], floats[q + CELL * room], floats[q + MOMENT * room]
+        added, after = increment(criterion, n, cell, moment, floats[q + STEP * room])
+        if is_moa:  # IMAC's code takes every mass below 1 for 1
+            moment = moment if n >= 1.0 else moment_of(criterion, 1.0, moment)
+            added, _ = increment(criterion, max(n, 1.0), max(cell, 1.0), moment, floats[q + STEP * room])
+        floats[q + MIXED * room] += added
+        floats[q + WEIGHT * room] += floats[q + STEP * room]
+        floats[q + MOMENT * room] = after
     for q in range(rows, rows + count):
-        step, squares = floats[q + STEP * room], floats[q + SQUARES * room]
-        own = floats[q + OWN_CELL * room]
-        if step > 0.0:
-            if ints[q + WHOLE * room] == 0 or math.isnan(whole):
-                added = increment(criterion, floats[q + WEIGHT * room], own, squares, step)
-                if ints[q + WHOLE * room] != 0:
-                    whole = added
-            else:
-                added = whole
-            floats[q + BEFORE * room] += added
-            floats[q + SQUARES * room] = squares + step * (2.0 * own + step)
-            floats[q + WEIGHT * room] += step
-        else:
-            ints[q + WHOLE * room] = 0
-    for q in range(rows, rows + count):
-        before, mixed = floats[q + BEFORE * room], floats[q + MIXED * room]
-        floats[q + MERIT * room] = merit_of(plan, before, mixed, floats[q + WEIGHT * room])
+        if floats[q + STEP * room] > 0.0:
+            floats[ints[q + PLACE * room]] = floats[q + MOMENT * room]
+            ints[q + PLACE * room] = 0
+    if is_moa or all_whole:
+        for q in range(rows, rows + count):
+            if floats[q + MERIT * room] != -math.inf:
+                mixed = floats[q + MIXED * room] / floats[q + WEIGHT * room]
+                floats[q + MERIT * room] = (1.0 if is_moa and plan[at.PLAN_NULL_MERIT] != 0 else 0.0) - mixed
+        return -math.inf
+    settle(plan, ints, floats, leaf, room)
+    return 0.0
+
+
+@kernel
+def settle(plan: Any, ints: Any, floats: Any, leaf: int, room: int) -> None:
+    """Make the merits of the candidates gains."""
+    rows = rows_at(plan, leaf)
+    k, kept = ints[at.MODEL_CLASSES], plan[at.PLAN_CLASSES]
+    masses, mixed, total = np.empty((k, 1)), np.empty(1), np.empty(1)
+    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
+        counts = counts_at(plan, leaf, room, q)
+        if q == 0 or ints[rows + WHOLE * room + q] == 0 or ints[rows + WHOLE * room + q - 1] == 0:
+            for c in range(k):
+                masses[c, 0] = floats[counts + c] + floats[counts + kept + c]
+            impurity(plan[at.PLAN_CRITERION], masses, k, 1, mixed, total)
+        floats[rows + BEFORE * room + q] = mixed[0]
+        weight = floats[rows + WEIGHT * room + q]
+        merit = merit_of(plan, mixed[0], floats[rows + MIXED * room + q], weight)
+        floats[rows + MERIT * room + q] = merit
 
 
 @kernel
@@ -269,13 +295,14 @@ def place(
     attribute, test = ints[column + ATTRIBUTE * room], ints[column + TEST * room]
     value = x[attribute]
     counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
-    floats[column + STEP * room] = 0.0
+    for row in range(STEP, PLACE):
+        floats[column + row * room] = 0.0
     if test == at.NUMERIC:
         if value - value != 0.0:
             return
         branch = 0 if value <= floats[column + VALUE * room] else 1
     else:
-        entry = nominal_entry(plan, attribute)
+        entry = plan[at.PLAN_NOMINAL_TABLE] + ints[column + ENTRY * room]
         if not 0.0 <= value < plan[entry + at.NOMINAL_ROOM]:
             return
         branch = 0 if value == floats[column + VALUE * room] else 1
@@ -283,29 +310,27 @@ def place(
             v = plan[entry + at.NOMINAL_FIRST] + int(value)
             cell = floats[leaf + ints[t + at.TREE_NOMINAL_AT] + label * plan[at.PLAN_VALUES] + v] - weight
             word = values_at(plan, leaf, room) + 2 * v
-            note(floats, column, room, weight, floats[word], cell, floats[word + 1])
-            floats[column + OWN_CELL * room] = floats[counts + label]
+            note(ints, floats, column, room, weight, floats[word], cell, word + 1)
             floats[word] += weight
-            floats[word + 1] += weight * (2.0 * cell + weight)
             floats[counts + label] += weight
             return
     word = counts + branch * classes + label
-    cell = floats[word]
-    n, squares = column + (BRANCH_WEIGHT + branch) * room, column + (BRANCH_SQUARES + branch) * room
-    note(floats, column, room, weight, floats[n], cell, floats[squares])
-    floats[column + OWN_CELL * room] = floats[counts + label] + floats[counts + classes + label]
+    n = column + (BRANCH_WEIGHT + branch) * room
+    note(ints, floats, column, room, weight, floats[n], floats[word], n + 2 * room)
     floats[word] += weight
     floats[n] += weight
-    floats[squares] += weight * (2.0 * cell + weight)
 
 
 @kernel
-def note(floats: Any, column: int, room: int, step: float, n: float, cell: float, squares: float) -> None:
-    """Write what a record found in its branch."""
+def note(
+    ints: Any, floats: Any, column: int, room: int, step: float, n: float, cell: float, moment: int
+) -> None:
+    """Write what a record found in its branch, and where the moment of that is kept."""
     floats[column + STEP * room] = step
     floats[column + N * room] = n
     floats[column + CELL * room] = cell
-    floats[column + CELL_SQUARES * room] = squares
+    floats[column + MOMENT * room] = floats[moment]
+    ints[column + PLACE * room] = moment
 
 
 @kernel

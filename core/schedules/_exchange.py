@@ -149,11 +149,11 @@ def best_potential(plan: Any, ints: Any, floats: Any, leaf: int) -> int:
 
 @kernel
 def worst_candidate(plan: Any, ints: Any, floats: Any, leaf: int, room: int) -> int:
-    """Return the candidate with the lowest merit, the last of equals; NOBODY: there is none."""
+    """Return the candidate with the lowest merit, the last of equals (MOA: none is lower than no number)."""
     row = candidates.rows_at(plan, leaf) + candidates.MERIT * room
     worst = NOBODY
     for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
-        if worst == NOBODY or floats[row + q] <= floats[row + worst]:
+        if worst == NOBODY or math.isnan(floats[row + worst]) or floats[row + q] <= floats[row + worst]:
             worst = q
     return worst
 
@@ -274,6 +274,8 @@ def check(
         return True
     usable = untested(plan, ints, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]))
     merit, test, value, out = new_survey(plan)
+    if plan[at.PLAN_MOA] == 0:
+        candidates.settle(plan, ints, floats, leaf, room)
     refresh(plan, knobs, ints, floats, t, leaf, room, usable, merit, test, value)
     best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
     if best - second > epsilon:

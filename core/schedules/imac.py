@@ -84,12 +84,6 @@ def parameters(plan: Any) -> int:
 
 
 @kernel
-def needed_gap(plan: Any, knobs: Any, ints: Any, node: int, n: float) -> float:
-    """Return the gap that is enough at weight n: ε, or 2ε; NaN if ε has no closed form."""
-    return math.sqrt(knobs[at.PLAN_GAP] * waiting.squared_range(plan, ints, node) / n)
-
-
-@kernel
 def observe(
     plan: Any,
     knobs: Any,
@@ -133,18 +127,18 @@ def watch(
     if due_at == math.inf:
         return False
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
-    candidates.take_in(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
-    n = evidence(plan, ints, floats, node, leaf)
-    epsilon = needed_gap(plan, knobs, ints, node, n)
-    null = 0.0 if plan[at.PLAN_MOA] == 0 else moa_merits(plan, floats, node, ints[at.MODEL_CLASSES])[1]
+    null = candidates.take_in(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
+    checks_null = 0.0
+    if plan[at.PLAN_MOA] != 0:
+        null = checks_null = moa_merits(plan, floats, node, ints[at.MODEL_CLASSES])[1]
+    n, square = evidence(plan, ints, floats, node, leaf), waiting.squared_range(plan, ints, node)
+    epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
     best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
-    due = best - second > epsilon
-    is_tie = n > knobs[at.PLAN_TIE] * waiting.squared_range(plan, ints, node)
-    if plan[at.PLAN_MOA] == 0:
-        due = due or is_tie
+    is_tie = n > knobs[at.PLAN_TIE] * square
+    due = best - second > epsilon or (is_tie and plan[at.PLAN_MOA] == 0)
     since = floats[leaf + at.LEAF_OBSERVED] - floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED]
     if not due and since >= knobs[parameters(plan) + 1]:
-        due = sets.check_here(plan, knobs, ints, floats, t, leaf, null, epsilon)
+        due = sets.check_here(plan, knobs, ints, floats, t, leaf, checks_null, epsilon)
     return (due or is_tie) and floats[leaf + at.LEAF_OBSERVED] >= due_at
 
 
@@ -168,10 +162,12 @@ def reschedule(
     """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check."""
     observed, n = floats[leaf + at.LEAF_OBSERVED], evidence(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_EVALUATED] = n
-    is_tie = n > knobs[at.PLAN_TIE] * waiting.squared_range(plan, ints, node)
+    square = waiting.squared_range(plan, ints, node)
+    is_tie = n > knobs[at.PLAN_TIE] * square
     floats[leaf + at.LEAF_NEXT] = observed + knobs[parameters(plan) + 1] if is_tie else observed
     floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED] = observed
-    epsilon = needed_gap(plan, knobs, ints, node, n)
+    # The gap that is enough: ε, or 2ε; NaN if ε has no closed form.
+    epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
     if knobs[parameters(plan) + 2] != 0.0:
         epsilon = math.inf
     sets.rebuild_here(plan, knobs, ints, floats, t, node, leaf, merit, test, value, out, epsilon)

@@ -134,7 +134,7 @@ class Imac:
         return sum((mass / total) ** 2 for mass in self.leaf.distribution)
 
     def gap(self):
-        merits = sorted((candidate.merit for candidate in self.candidates), reverse=True)
+        merits = sorted((c.merit for c in self.candidates if not math.isnan(c.merit)), reverse=True)
         if not merits:
             return NEVER
         return merits[0] - max([self.null(), *merits[1:2]])
@@ -145,12 +145,20 @@ class Imac:
         self.checked = observed = sum(self.leaf.observed)
         self.not_before = observed + self.options.check_period if self.is_tie() else observed
         known = [s for s in suggestions if s.attribute is not None]
-        order = sorted(known, key=lambda s: (-s.merit, -s.attribute if self.authors else s.attribute))
+        # What is not a number comes before everything else, as Java sorts it.
+        order = sorted(
+            known,
+            key=lambda s: (
+                not math.isnan(s.merit),
+                0.0 if math.isnan(s.merit) else -s.merit,
+                -s.attribute if self.authors else s.attribute,
+            ),
+        )
         room = self.room(len(suggestions))
         self.candidates, self.potential, self.illegal = [], {}, set()
         needed = math.inf if self.options.keep_illegal else self.needed_gap()
         for position, suggestion in enumerate(order):
-            near = order[0].merit - suggestion.merit <= needed
+            near = not order[0].merit - suggestion.merit > needed
             if position < 2 and position < room or near and position < room:
                 self.candidates.append(Candidate(suggestion, self.options, self.authors))
             elif near:
@@ -193,13 +201,14 @@ class Imac:
             return True
         newcomer = None
         while self.potential:
-            worst = min(reversed(self.candidates), key=lambda c: c.merit, default=None)
+            numbers = [c for c in self.candidates if not math.isnan(c.merit)] or self.candidates
+            worst = min(reversed(numbers), key=lambda c: c.merit, default=None)
             if worst is not None and worst is newcomer:
                 break
             attribute = max(sorted(self.potential), key=lambda a: self.potential[a])
             new = self.best_now(attribute)
             del self.potential[attribute]
-            best = max((c.merit for c in self.candidates), default=NEVER)
+            best = max((c.merit for c in self.candidates if not math.isnan(c.merit)), default=NEVER)
             has_room = not self.authors and len(self.candidates) < self.room(0)
             if new is None or not (has_room or new.merit > worst.merit):
                 self.put_away(attribute, new.merit if new else NEVER, new is not None, best, needed)

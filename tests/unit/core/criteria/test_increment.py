@@ -21,8 +21,12 @@ def mixed(name, table):
 
 def added(name, table, branch, label, weight):
     row = table[branch]
-    squares = sum(mass * mass for mass in row)
-    return registry.module("criteria", name).increment(sum(row), row[label], squares, weight)
+    module = registry.module("criteria", name)
+    moment = module.moment(sum(row), sum(mass * mass for mass in row))
+    change, after = module.increment(sum(row), row[label], moment, weight)
+    grown = [mass + weight * (c == label) for c, mass in enumerate(row)]
+    assert after == pytest.approx(module.moment(sum(grown), sum(mass * mass for mass in grown)))
+    return change
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,7 @@ def test_a_zero_cell_is_exact():
 def test_the_authors_take_small_masses_for_one():
     """The same formula with 1 for 0: what compat="imac" reproduces."""
     module = registry.module("criteria", "info_gain")
-    change = module.increment(30.0, 1.0, 0.0, 1.0)
+    change, _ = module.increment(30.0, 1.0, module.moment(30.0, 0.0), 1.0)
     assert -change == pytest.approx(-4.373368, abs=5e-7)
     assert (mixed("info_gain", [[30.0, 0.0], [5.0, 55.0]]) + change) / 91.0 == pytest.approx(
         0.320905, abs=5e-7
