@@ -87,18 +87,21 @@ def coded(table, index, x, label):
 @st.composite
 def specs(draw):
     criterion = draw(st.sampled_from(registry.names("criteria")))
+    schedule = draw(st.sampled_from(registry.names("schedules")))
+    own = {"check_period": draw(st.sampled_from([3, 15]))} if schedule == "imac" else {}
     return {
         "learner": {
             "name": draw(st.sampled_from(registry.names("learners"))),
             "criterion": criterion,
             "bound": draw(st.sampled_from(registry.names("bounds"))),
-            "schedule": draw(st.sampled_from(registry.names("schedules"))),
+            "schedule": schedule,
+            **own,
             "leaf_model": draw(st.sampled_from(registry.names("leaf_models"))),
             "grace_period": draw(st.sampled_from([1, 7, 20])),
             "delta": 0.05,
             "tau": 0.3,
             "binary_splits": draw(st.booleans()),
-            "compat": draw(st.sampled_from([None, "moa"])),
+            "compat": draw(st.sampled_from([None, "moa", "imac"])),
             "max_leaves": draw(st.sampled_from([1, 5, 1000])),
         },
         "query": {"name": draw(st.sampled_from(registry.names("queries")))},

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from core import arena, validate
+from core import arena, registry, validate
 from core.features import Attribute, Schema
 from core.model import Model
 from core.model_table import ModelTable
@@ -24,10 +24,17 @@ SPEC = {
 class Growth(RuleBasedStateMachine):
     """Records, new classes, values and features, drifts, snapshots in any order; beside it what must stay."""
 
-    @initialize(seed=st.integers(0, 1000), compat=st.sampled_from([None, "moa"]))
-    def begin(self, seed, compat):
+    @initialize(
+        seed=st.integers(0, 1000),
+        compat=st.sampled_from([None, "moa", "imac"]),
+        schedule=st.sampled_from(registry.names("schedules")),
+    )
+    def begin(self, seed, compat, schedule):
         self.draw = np.random.default_rng(seed)
-        spec = Spec.parse(SPEC | {"learner": SPEC["learner"] | {"compat": compat}})
+        own = {"check_period": 9} if schedule == "imac" else {}
+        spec = Spec.parse(
+            SPEC | {"learner": SPEC["learner"] | {"compat": compat, "schedule": schedule} | own}
+        )
         schema = Schema.infer(["a", "b"], ["numeric", "nominal"])
         self.table = ModelTable()
         self.table.add(Model.create(spec, schema.with_class("0").with_value(1, "0")))

@@ -28,7 +28,7 @@ def wide(n, d=60, seed=1):
     draw = np.random.default_rng(seed)
     x = draw.normal(size=(n, d))
     pull = np.zeros(d)
-    pull[:12] = np.linspace(0.5, 0.1, 12)
+    pull[:12] = np.linspace(0.5, 0.1, 12)[:d]
     label = (x @ pull + draw.normal(size=n) > 0).astype(np.int32)
     return x, label
 
