@@ -4,6 +4,7 @@
     FOLDER/NAME-SIZE/TABLE.csv       the tables of the report
     FOLDER/NAME-SIZE/CHART.svg       its charts
     FOLDER/NAME-SIZE/results.json    all of it in one file
+    FOLDER/NAME-SIZE/results.md      the tables once more, for documents
 
 A cell that has its file is not run again: an experiment that was interrupted goes on where it stopped.
 """
@@ -124,6 +125,7 @@ def _write_report(place: Path, name: str, size: Size, rows: Sequence[Row], repor
         "tables": report.tables,
     }
     _write(place / "results.json", json.dumps(body, indent=1) + "\n")
+    _write(place / "results.md", "\n".join(_markdown(table, lines) for table, lines in report.tables.items()))
     for table, lines in report.tables.items():
         with (place / f"{table}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(lines[0]) if lines else [])
@@ -131,3 +133,12 @@ def _write_report(place: Path, name: str, size: Size, rows: Sequence[Row], repor
             writer.writerows(lines)
     for chart, drawing in report.charts.items():
         _write(place / f"{chart}.svg", drawing.to_svg())
+
+
+def _markdown(name: str, lines: Sequence[Row]) -> str:
+    """Return a table of a Markdown document."""
+    if not lines:
+        return f"## {name}\n\nnothing\n"
+    head = list(lines[0])
+    body = ["| " + " | ".join(str(line[key]) for key in head) + " |" for line in lines]
+    return "\n".join([f"## {name}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|", *body]) + "\n"

@@ -62,6 +62,7 @@ def test_results_are_written_as_csv_json_and_drawings(squares: list[int], tmp_pa
     found = json.loads((place / "results.json").read_text(encoding="utf-8"))
     assert found["cells"][2] == {"number": 3, "size": "quick", "square": 9}
     assert found["tables"]["squares"] == found["cells"]
+    assert "| 3 | quick | 9 |" in (place / "results.md").read_text(encoding="utf-8")
     drawing = ElementTree.parse(place / "chart.svg").getroot()
     assert len(drawing.findall("{*}polyline")) == 1
     texts = [text.text for text in drawing.findall("{*}text")]
