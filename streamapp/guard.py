@@ -1,8 +1,8 @@
 """Parent of one child process: ends it when the program that wanted it is gone, however that ended.
 
-Started as a script with only the standard library. Standard input is a pipe from the starter: `stop` or
-`kill` on it asks for an orderly or an immediate end; end of file without a word means that the starter has
-died, and then `--remove DIR` is removed too, because nobody else will do it.
+Started as a script with only the standard library. Standard input is a pipe from the starter: `stop`
+(SIGTERM), `drain` (SIGUSR2) or `kill` on it asks for an orderly or an immediate end; end of file without a
+word means that the starter has died, and then `--remove DIR` is removed too, because nobody else will do it.
 """
 
 import os
@@ -36,7 +36,7 @@ def _watch(child: "subprocess.Popen[bytes]", orphaned: threading.Event) -> None:
     if word == b"kill":
         child.kill()
         return
-    child.terminate()
+    child.send_signal(signal.SIGUSR2 if word == b"drain" else signal.SIGTERM)
     try:
         child.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:

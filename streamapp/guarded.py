@@ -42,12 +42,13 @@ class GuardedProcess:
         """Exit status; None while it runs."""
         return self._guard.poll()
 
-    def ask_to_stop(self, kill: bool = False) -> None:
-        """Say that it shall end, in order or at once, without waiting for it."""
+    def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
+        """Say that it shall end, in order (`drain`: by SIGUSR2) or at once, without waiting for it."""
+        word = b"kill\n" if kill else b"drain\n" if drain else b"stop\n"
         assert self._guard.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended by itself
             if not self._guard.stdin.closed:
-                self._guard.stdin.write(b"kill\n" if kill else b"stop\n")
+                self._guard.stdin.write(word)
                 self._guard.stdin.close()
 
     def stop(self, kill: bool = False) -> int:

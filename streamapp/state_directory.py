@@ -7,6 +7,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -16,10 +17,41 @@ from streamapp.errors import SettingsError
 LOCK = "lock"
 
 
+def host_name() -> str:
+    """Return this machine's name in characters that a name of a worker may have."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in socket.gethostname())
+
+
 def default_instance(number: int) -> str:
     """Return the name of worker `number` of this machine: `<hostname>-<n>`."""
-    host = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in socket.gethostname())
-    return f"{host}-{number}"
+    return f"{host_name()}-{number}"
+
+
+def holder(root: Path, instance: str) -> int | None:
+    """Return the id of the process that holds a worker's directory, None if nobody does."""
+    try:
+        with (root / instance / LOCK).open(encoding="ascii") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = lock.read().strip()
+                return int(text) if text.isdigit() else None
+    except OSError:
+        pass
+    return None
+
+
+def wait_until_free(root: Path, instance: str, seconds: float) -> bool:
+    """Wait until nobody holds a worker's directory; whether that is so within `seconds`."""
+
+    def wait() -> None:
+        with (root / instance / LOCK).open(encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+
+    waiting = threading.Thread(target=wait, daemon=True)  # flock has no timeout
+    waiting.start()
+    waiting.join(seconds)
+    return not waiting.is_alive()
 
 
 class StateDirectory:

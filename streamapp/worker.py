@@ -1,4 +1,8 @@
-"""One worker process: starts the Faust app, stops it on a signal, ends with an exit code."""
+"""One worker process: starts the Faust app, stops it on a signal, ends with an exit code.
+
+SIGTERM and SIGINT end it and keep its membership, so that a restart within `session.timeout.ms` finds its
+partitions; SIGUSR2 (`grove worker drain`) ends it and leaves the group, so that others take them at once.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from streamapp.gauges import task_gauges
 from streamapp.health import Health
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
+from streamapp.operating import DRAIN
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
@@ -82,20 +87,25 @@ class Worker(faust.Worker):
         super().__init__(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
         self.spinner = None
         self._health = health
+        self._app = app
 
     def _install_signal_handlers_unix(self) -> None:
         # Not through the event loop: a second signal must work while a run holds it.
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, DRAIN):
             signal.signal(number, self._on_signal)
         self.loop.add_signal_handler(signal.SIGUSR1, self._on_sigusr1)  # dumps tracebacks
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         name = signal.Signals(number).name
+        if self._health.stopping and number == DRAIN:
+            return
         if self._health.stopping:
             logger.warning("second signal (%s): ending at once, uncommitted work will be done again", name)
             logging.shutdown()
             os._exit(EXIT_FORCED)
-        logger.info("%s: finishing the run, flushing, committing", name)
+        self._app.leaving = number == DRAIN
+        leaving = ", leaving the group" if self._app.leaving else ""
+        logger.info("%s: finishing the run, flushing, committing%s", name, leaving)
         self._health.stopping = True
         self._flag_as_shutdown_by_signal()
         self.loop.call_soon_threadsafe(self._schedule_shutdown, signal.Signals(number))

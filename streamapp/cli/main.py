@@ -55,7 +55,7 @@ def _add(panel: str, command: Callable[..., None], **options: Any) -> None:
 _add(START, demo.demo)
 _add(RUN, broker.broker)
 app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
-_add(RUN, worker.worker)
+app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
 _add(DATA, replay.replay)
 _add(DATA, oracle.oracle)
 _add(DATA, prequential.prequential)

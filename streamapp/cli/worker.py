@@ -1,21 +1,33 @@
-"""`grove worker`."""
+"""`grove worker`: run, drain, scale."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streamapp.cli.help import help_of
 from streamapp.cli.options import Config, Prefix, Servers, Set, settings_from
+
+if TYPE_CHECKING:
+    from streamapp.settings import Settings
+
+app = typer.Typer()
+
+Name = Annotated[
+    str | None,
+    typer.Option("--name", help="group.instance.id: kept over restarts; worker n of many is NAME-n."),
+]
+Timeout = Annotated[
+    float, typer.Option("--timeout", help="Seconds to wait until it is so.", min=0.0, metavar="SECONDS")
+]
 
 
 def worker(
+    context: typer.Context,
     workers: Annotated[
         int,
         typer.Option("--workers", "-w", help="Processes under one parent; one per core is enough.", min=1),
     ] = 1,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="group.instance.id: kept over restarts; worker n of many is NAME-n."),
-    ] = None,
+    name: Name = None,
     web_port: Annotated[
         int | None,
         typer.Option(
@@ -33,7 +45,8 @@ def worker(
     """Answer instances, ask for labels, learn: the stream application itself.
 
     It logs to standard output, as JSON unless that is a terminal. SIGTERM or Ctrl-C finishes the run at hand,
-    flushes, commits and exits with 0; a second signal ends it at once.
+    flushes, commits and exits with 0; a second signal ends it at once. It stays a member of the group for
+    session.timeout.ms, so that a restart finds its partitions; 'grove worker drain' leaves the group.
 
     \b
     [bold]Examples[/bold]
@@ -41,6 +54,8 @@ def worker(
       grove worker --workers 4 --set state.dir=/var/lib/grove
       grove worker --config grove.toml --web-port 8080
     """
+    if context.invoked_subcommand is not None:
+        return
     from streamapp.settings.check import check_spec
 
     settings = settings_from(config, servers, prefix, assignments, group_instance_id=name, web_port=web_port)
@@ -52,3 +67,55 @@ def worker(
     from streamapp.workers import run_workers
 
     raise typer.Exit(run_workers(settings, workers))
+
+
+def drain(name: Name = None, timeout: Timeout = 60.0, config: Config = None, assignments: Set = None) -> None:
+    """End a worker of this machine, or all workers of a parent, so that others take its partitions at once.
+
+    The worker finishes its run, flushes, commits, leaves the group and exits with 0. It is found by its name
+    and by state.dir: give those that it was started with. Exit codes: 0 it has left, 1 there is no such
+    worker or it has not ended in time.
+
+    \b
+    [bold]Examples[/bold]
+      grove worker drain
+      grove worker drain --name team --set state.dir=/var/lib/grove
+      kill -USR2 PID
+    """
+    from streamapp import operating
+
+    typer.echo(f"{operating.drain(_settings(config, assignments, name), timeout)} has left the group")
+
+
+def scale(
+    workers: Annotated[int, typer.Argument(help="How many workers there shall be; 0 drains all.", min=0)],
+    name: Name = None,
+    timeout: Timeout = 60.0,
+    config: Config = None,
+    assignments: Set = None,
+) -> None:
+    """Change how many workers a running 'grove worker --workers N' has.
+
+    New ones get the next names and ports; those that are too many (the highest numbers) finish their run,
+    commit and leave the group, so that the others take their partitions at once. The parent is found by the
+    name and state.dir that it was started with. Exit codes: 0 it is so, 1 there is no such parent, it refused
+    (a port is taken) or it is not done in time.
+
+    \b
+    [bold]Examples[/bold]
+      grove worker scale 2
+      grove worker scale 6 --name team --set state.dir=/var/lib/grove
+    """
+    from streamapp import operating
+
+    settings = _settings(config, assignments, name)
+    typer.echo(f"{operating.scale(settings, workers, timeout)} has {workers} workers")
+
+
+def _settings(config: Config, assignments: Set, name: str | None) -> "Settings":
+    return settings_from(config, None, None, assignments, group_instance_id=name)
+
+
+app.callback(invoke_without_command=True, help=help_of(worker))(worker)
+app.command("drain", help=help_of(drain))(drain)
+app.command("scale", help=help_of(scale))(scale)

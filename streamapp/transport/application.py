@@ -68,6 +68,7 @@ class App(faust.App):
 
     logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
     wiring: Wiring
+    leaving = False  # the group too, when the worker stops: a static member would be waited for
 
     def on_rebalance_end(self) -> None:
         """Faust has recovered and resumed its flow: what is fetched from now on stays in the queues."""

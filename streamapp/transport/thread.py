@@ -112,6 +112,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_thread_stop(self) -> None:
         self.sources.close()
+        if cast(App, self.app).leaving:
+            # Everything is committed. aiokafka leaves the group for members that are not static.
+            self._ensure_consumer()._coordinator._group_instance_id = None
         try:
             await super().on_thread_stop()
         except asyncio.CancelledError:

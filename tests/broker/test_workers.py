@@ -32,7 +32,8 @@ def is_free(port: int) -> bool:
 def pids(parent: WorkerProcess) -> dict[str, int]:
     """Process id of each worker, from the locks of their directories."""
     state = Path(parent.environment["GROVE_STATE_DIR"])
-    return {path.parent.name: int(path.read_text()) for path in state.glob("*/lock")}
+    locks = [path for path in state.glob("*/lock") if not path.parent.name.endswith("-parent")]
+    return {path.parent.name: int(path.read_text()) for path in locks}
 
 
 def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:

@@ -51,6 +51,12 @@ class Installation:
         self.names = TopicNames(self.prefix)
         admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1)
 
+    def members(self) -> set[str]:
+        """The static names of the group's members, living or waited for."""
+        client = AdminClient({"bootstrap.servers": self.servers})
+        (described,) = client.describe_consumer_groups([self.group]).values()
+        return {str(member.group_instance_id) for member in described.result(10).members}
+
     @property
     def group(self) -> str:
         return self.prefix + "app"
