@@ -46,6 +46,11 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
             sum(t.pending.waiting for t in tasks),
         ),
         (
+            "grove_label_requests_outstanding",
+            "Label requests that are open (model state).",
+            sum(t.pending.outstanding for t in tasks),
+        ),
+        (
             "grove_early_labels",
             "Labels that wait for their instance (model state).",
             sum(t.early_labels for t in tasks),

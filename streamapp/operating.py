@@ -125,5 +125,5 @@ def _nobody(settings: Settings, name: str) -> str:
     asked = name.removesuffix("-parent")
     return (
         f"no worker {settings.group_instance_id or default_instance(0)!r} and no parent of workers {asked!r} "
-        f"holds a directory below state.dir={root}; {known}. Give the --name and state.dir it was started with"
+        f"holds a directory below state.dir={root}; {known}. Give the --name and state.dir of its start"
     )

@@ -122,7 +122,7 @@ class Parent:
                     self._obey()
                 else:
                     self._running.pop(id(child))[1].join()
-                self._report()
+                    self._report()
         return self.code
 
     def scale(self, n: int) -> None:
@@ -156,8 +156,10 @@ class Parent:
         try:
             self.scale(n)
         except SettingsError as error:
-            logger.error("cannot have %d workers: %s", n, error)  # noqa: TRY400 - it is the operator's
+            logger.error("cannot have %d workers: %s", n, error)
             refuse(self.directory, error)
+        else:
+            self._report()
 
     def _report(self) -> None:
         """Tell who asked for a number of workers that it is so."""

@@ -1,5 +1,8 @@
-"""The pages of a parent of several workers: `/livez` of itself, `/readyz` of all, `/metrics` of their
-processes, `/models/KEY` of the worker that has it.
+"""The pages of a parent of several workers: `/livez` of itself, `/readyz` and `/metrics` of all, and
+`/models/KEY` of the worker that has it.
+
+Its `/metrics` are those of every worker that answers, each with a label `worker`, and what the parent knows
+of their processes: who scrapes the parent sees everything and must not scrape the workers too.
 """
 
 from __future__ import annotations
@@ -7,13 +10,17 @@ from __future__ import annotations
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from streamapp.health import Check
 from streamapp.pages.checks import answer
@@ -113,13 +120,17 @@ def model(workers: Sequence[Worker], path: str) -> tuple[int, bytes, str]:
     return 404, f"{said}\n".encode(), "text/plain; charset=utf-8"
 
 
+def _page(worker: Worker, path: str) -> str:
+    """Return a page of a worker; raises OSError if it does not answer or refuses."""
+    url = address(worker) + path
+    with urllib.request.urlopen(url, timeout=WORKER_SECONDS) as page:  # noqa: S310 - a URL of our own
+        return str(page.read().decode("utf-8", "replace"))
+
+
 def ready(worker: Worker) -> Check:
     """Ask a worker whether it is ready."""
     try:
-        with urllib.request.urlopen(  # noqa: S310 - a URL of our own
-            f"{address(worker)}/readyz", timeout=WORKER_SECONDS
-        ) as page:
-            return Check(worker.name, page.status == 200, "")
+        _page(worker, "/readyz")
     except urllib.error.HTTPError as error:
         failed = [
             line for line in error.read().decode("utf-8", "replace").splitlines() if line.startswith("[-]")
@@ -127,21 +138,57 @@ def ready(worker: Worker) -> Check:
         return Check(worker.name, False, "; ".join(failed))
     except OSError as error:
         return Check(worker.name, False, f"does not answer ({error})")
+    return Check(worker.name, True, "")
 
 
 def metrics(workers: Sequence[Worker]) -> CollectorRegistry:
-    """Return which workers run and how often they were started anew."""
+    """Return what all workers measure, which of them run and how often they were started anew."""
     registry = CollectorRegistry()
     up = Gauge(
-        "grove_worker_up", "Whether the worker's process runs (process).", ["instance"], registry=registry
+        "grove_worker_up", "Whether the worker's process runs (process).", ["worker"], registry=registry
     )
     restarts = Gauge(
         "grove_worker_restarts",
         "How often the parent started it anew (process).",
-        ["instance"],
+        ["worker"],
         registry=registry,
     )
-    for worker in workers:
+    for worker in list(workers):
         up.labels(worker.name).set(worker.process is not None and worker.process.status is None)
         restarts.labels(worker.name).set(worker.restarts)
+    registry.register(_Merged(list(workers)))
     return registry
+
+
+class _Merged(Collector):
+    """The metrics of several workers as one set, family by family."""
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self._workers = workers
+
+    def describe(self) -> list[Metric]:
+        """Name nothing: a registry would ask every worker for it."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what the workers that answer measure; one that does not is seen by its absence."""
+        families: dict[str, Metric] = {}
+        with ThreadPoolExecutor(max(1, len(self._workers))) as asking:
+            texts = asking.map(_metrics_of, self._workers)
+            for worker, text in zip(self._workers, texts, strict=True):
+                for family in text_string_to_metric_families(text):
+                    merged = families.setdefault(
+                        family.name, Metric(family.name, family.documentation, family.type)
+                    )
+                    merged.samples += [
+                        sample._replace(labels={**sample.labels, "worker": worker.name})
+                        for sample in family.samples
+                    ]
+        yield from families.values()
+
+
+def _metrics_of(worker: Worker) -> str:
+    try:
+        return _page(worker, "/metrics")
+    except OSError:
+        return ""

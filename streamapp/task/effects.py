@@ -19,6 +19,7 @@ from topics.records import (
     EvaluationRecord,
     Headers,
     Ints32,
+    Ints64,
     LabelRequests,
     Malformed,
     Predictions,
@@ -123,6 +124,8 @@ class Effects:
     dead_letters: list[DeadLetter] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)  # what the run added, by name (counters.py)
+    closed: Counter[tuple[str, str]] = field(default_factory=Counter)  # ended requests: (strategy, how)
+    label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to a counter."""
@@ -141,6 +144,8 @@ def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
         joined.dead_letters += part.dead_letters
         joined.notices += part.notices
         joined.counts.update(part.counts)
+        joined.closed.update(part.closed)
+        joined.label_delays += part.label_delays
     return joined
 
 

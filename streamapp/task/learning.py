@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.account import DECLINED, NOT_DRAWN
+from core.account import ANSWERED, DECLINED, NOT_DRAWN
 from core.errors import RowError
 from streamapp.task import counters
 from streamapp.task.class_codes import ClassCodes, RefusedClassError
@@ -225,12 +225,25 @@ class LabelsRun:
         except RowError as error:
             raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
         np.maximum.at(store.known_classes, model, code + 1)
+        self._count_ends(lessons)
 
         def version(at: int) -> int:
             labels = store.model(int(model[at])).summary().labels
             return labels - int(np.count_nonzero((model[at:] == model[at]) & (code[at:] >= 0)))
 
         self.happenings.add(events, row, version)
+
+    def _count_ends(self, lessons: LessonColumns) -> None:
+        """Count the requests that these lessons end, and how long labels took to come."""
+        row, model, serial, code, _, requested, _ = lessons
+        for how, ended in ((ANSWERED, requested & (code >= 0)), (DECLINED, code == DECLINED)):
+            slots, times = np.unique(model[ended], return_counts=True)
+            for slot, n in zip(slots.tolist(), times.tolist(), strict=True):
+                self.state.count_closed(slot, how, self.effects, n)
+        waited = serial != NOT_KEPT
+        if waited.any():
+            came = self._clocks[row[waited]]
+            self.effects.label_delays.append(came - self.state.pending.born(serial[waited]))
 
     def _features(self, row: Ints64, serials: Ints64, own: npt.NDArray[np.bool_], width: int) -> Floats:
         """Return float64[m, width]: the features of each lesson, NaN where it has none; own: bool[m]."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from core.account import ANSWERED, DECLINED, EXPIRED
 from streamapp.task import counters
 from streamapp.task.config import TaskConfig
 from streamapp.task.early_labels import EarlyLabels
@@ -11,6 +14,8 @@ from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import ModelStore
 from streamapp.task.pending import Pending
 from streamapp.task.placement import Placement
+
+ENDS: Final = {ANSWERED: "answered", DECLINED: "declined", EXPIRED: "expired"}
 
 
 class PartitionState:
@@ -27,13 +32,18 @@ class PartitionState:
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
-    def tell_due(self, clock: int) -> None:
+    def tell_due(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
         closings = self.pending.close_due(clock)
         if self.undoable:
             self.store.preserve(sorted({slot for slot, _ in closings}))
         for (slot, how), n in closings.items():
             self.store.model(slot).close(how, n)
+            self.count_closed(slot, how, effects, n)
+
+    def count_closed(self, slot: int, how: int, effects: Effects, n: int = 1) -> None:
+        """Count requests of a model that have ended, by the strategy that asked."""
+        effects.closed[self.store.model(slot).spec.query.name, ENDS[how]] += n
 
     def forget_due(self, clock: int) -> None:
         """Forget what waited too long; look-ups have judged it so already."""

@@ -141,6 +141,12 @@ class Pending:
         rows = self._between(self._live, self._next)
         return int(np.count_nonzero(~rows["settled"]))
 
+    @property
+    def outstanding(self) -> int:
+        """Return how many requests are open."""
+        rows = self._between(max(self._told, self._first), self._next)
+        return int(np.count_nonzero(rows["requested"] & ~rows["settled"]))
+
     # -- looking up -----------------------------------------------------------------------------------------
 
     def knows_none_of(self, names: Sequence[Name]) -> bool:
@@ -191,6 +197,10 @@ class Pending:
         row = serial - self._base
         is_open = self._rows["requested"].item(row) and serial >= self._told
         return self._rows["prediction"].item(row), is_open, self._rows["drawn"].item(row)
+
+    def born(self, serials: Ints64) -> Ints64:
+        """Return int64[m]: the clock when each instance was answered."""
+        return np.asarray(self._rows["born"][serials - self._base])
 
     def features(self, serials: Ints64, n_columns: int) -> Floats:
         """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""

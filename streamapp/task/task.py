@@ -114,7 +114,7 @@ class Task:
     ) -> Effects:
         """Process a part of a run without a tick inside; it begins at record `start` of the run."""
         effects = Effects()
-        self._state.tell_due(time.first)
+        self._state.tell_due(time.first, effects)
         try:
             if source == "instances":
                 batch = decode_instances(raw, self.config.limits) if batch is None else batch

@@ -1,4 +1,4 @@
-"""Leaving the group: a drained worker is not waited for, one that got SIGTERM is; a parent grows and shrinks."""
+"""Leaving the group: a drained worker is not waited for, one that got SIGTERM is; a parent grows, shrinks."""
 
 import os
 import signal

@@ -66,6 +66,12 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
             producer.produce(place.names.instances, value, b"key-%d" % (i % 4), i % 4)
         assert producer.flush(10) == 0
         place.wait_for_lag_0(alive=[parent])
+        answered = [
+            parent.metric_of("grove_records_total", topic="instances", outcome="answered", worker=f"team-{n}")
+            for n in (1, 2)
+        ]
+        assert sum(answered) == 400
+        assert min(answered) > 0, "the parent's page shows every worker"
         assert parent.terminate() == 0
         for pid in pids(parent).values():
             with pytest.raises(ProcessLookupError):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
+from core.account import Account
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, config, instance
 
 DDM = NEVER | {"drift": "ddm"}
@@ -89,3 +92,21 @@ def test_a_tree_that_may_not_grow_says_so() -> None:
     partition.instances(*turned(400, 999))
     assert [notice.level for notice in partition.notices] == ["warning"]
     assert "1 leaves" in partition.notices[0].text
+
+
+def test_every_request_ends_once_and_labels_say_how_long_they_took() -> None:
+    partition = Partition(config(ALWAYS, pending_ttl_ms=1_600))
+    effects = [partition.instances(*({"features": {"x": i}, "id": f"i{i}"} for i in range(6)))]
+    effects.append(partition.labels({"id": "i0", "label": "a"}, {"id": "i1", "label": "b"}, at=70))
+    effects.append(partition.labels({"id": "i2", "declined": True}, {"id": "i0", "label": "a"}, at=80))
+    assert partition.task.pending.outstanding == 3
+    effects.append(partition.labels({"id": "i3", "label": "a"}, at=90))
+    effects.append(partition.instances({"features": {"x": 1}, "id": "later"}, at=5_000))
+    effects.append(partition.labels({"id": "i4", "label": "a"}, at=5_001))
+    closed = sum((each.closed for each in effects), Counter[tuple[str, str]]())
+    assert closed == {("always", "answered"): 3, ("always", "declined"): 1, ("always", "expired"): 2}
+    assert partition.task.pending.outstanding == 1
+    delays = [delay for each in effects for delays in each.label_delays for delay in delays.tolist()]
+    assert delays == [70, 70, 90]
+    account = Account.of(partition.model().ints)
+    assert account.answered + account.declined + account.expired == closed.total()

@@ -103,6 +103,8 @@ def parse(words: list[str]) -> list[str]:
         if not hasattr(command, "resolve_command"):
             return names
         words = [*context._protected_args, *context.args]
+        if not words and command.invoke_without_command:
+            return names
         name, command, words = command.resolve_command(context, words)
         names.append(name)
 

@@ -15,6 +15,7 @@ from topics.partitioner import partition_of
 from topics.records import DriftAlert, EvaluationRecord, LabelRequests, RawRecords
 
 PARTITIONS = 4
+DELAYS = {"0.01": 0.0, "0.02": 1.0, "0.5": 1.0, "1.0": 2.0, "2.0": 3.0, "3600.0": 3.0, "+Inf": 4.0}
 
 
 def run(partition: int, *keys: bytes | None) -> Run:
@@ -56,6 +57,8 @@ def test_what_a_run_leads_to_is_counted() -> None:
         evaluations=[Evaluated(1, EvaluationRecord(9, 9, 0.5, 0.75, 0, 0, 0, 0, 1))],
         dead_letters=[DeadLetter(Origin.of(raw, 0), Reason.NOT_JSON, "no")] * 3,
         counts=Counter({counters.ANSWERED: 5, counters.LATE: 2, counters.SPLITS: 1}),
+        closed=Counter({("random", "answered"): 3, ("random", "expired"): 1}),
+        label_delays=[np.array([20, 1000, 1001, 7_200_000])],
     )
     metrics.sent(raw, effects)
     assert counted(metrics, "grove_records_total", topic="instances", outcome="answered") == 5
@@ -63,6 +66,12 @@ def test_what_a_run_leads_to_is_counted() -> None:
     assert counted(metrics, "grove_tree_splits_total") == 1
     assert counted(metrics, "grove_dlq_records_total", reason="not-json") == 3
     assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="sent") == 2
+    assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="answered") == 3
+    assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="expired") == 1
+    delays = {bound: counted(metrics, "grove_label_delay_seconds_bucket", le=bound) for bound in DELAYS}
+    assert delays == DELAYS
+    assert counted(metrics, "grove_label_delay_seconds_count") == 4
+    assert counted(metrics, "grove_label_delay_seconds_sum") == pytest.approx(7202.021)
     assert counted(metrics, "grove_drift_alerts_total", detector="ddm", level="drift") == 1
     assert counted(metrics, "grove_accuracy_ratio", model_key="model-b") == 0.75
 

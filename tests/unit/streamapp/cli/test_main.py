@@ -44,9 +44,11 @@ def mistake(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
 
 
 def subcommands() -> list[list[str]]:
-    paths = [["topics", c] for c in ("create", "check", "describe")] + [
-        ["config", c] for c in ("show", "check")
-    ] + [["worker", c] for c in ("drain", "scale")]
+    paths = (
+        [["topics", c] for c in ("create", "check", "describe")]
+        + [["config", c] for c in ("show", "check")]
+        + [["worker", c] for c in ("drain", "scale")]
+    )
     return paths + [[c] for c in (*COMMANDS, "version") if c not in ("topics", "config")]
 
 
