@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import jit
+from core.evaluation import Evaluation
 from core.events import Event
 from core.features import Schema
 from core.model import Model
@@ -114,6 +115,8 @@ class Prequential:
             "splits": summary.splits,
             "attempts": summary.attempts,
             "labels": summary.labels,
+            "refused": summary.refused,
+            **_estimate(self.model.evaluation()),
             "seconds": round(seconds, 6),
             "records_per_second": round(rows / seconds, 1),
         }
@@ -126,6 +129,18 @@ class Prequential:
                 return
             yield x, y
             left = left if left is None else left - len(y)
+
+
+def _estimate(evaluation: Evaluation) -> dict[str, float | None]:
+    """What the model itself can say of its accuracy, from the labels it asked for; None: nothing."""
+    drawn = evaluation.drawn_labels > 0
+    return {
+        "drawn_labels": evaluation.drawn_labels,
+        "accuracy_unbiased": evaluation.accuracy_unbiased if drawn else None,
+        "accuracy_unbiased_low": evaluation.accuracy_unbiased_low if drawn else None,
+        "accuracy_unbiased_high": evaluation.accuracy_unbiased_high if drawn else None,
+        "accuracy_of_labels": evaluation.accuracy if evaluation.labels else None,
+    }
 
 
 class Tally:

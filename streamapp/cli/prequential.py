@@ -18,6 +18,12 @@ FIGURES = (
     ("splits", "splits", "{:,}"),
     ("attempts", "split attempts", "{:,}"),
     ("labels", "labels used", "{:,}"),
+    ("refused", "  budget closed", "{:,}"),
+    ("accuracy_of_labels", "accuracy on those", "{:.4%}"),
+    ("drawn_labels", "  drawn at random", "{:,}"),
+    ("accuracy_unbiased", "unbiased estimate", "{:.4%}"),
+    ("accuracy_unbiased_low", "  95 % from", "{:.4%}"),
+    ("accuracy_unbiased_high", "  95 % to", "{:.4%}"),
     ("seconds", "seconds", "{:.3f}"),
     ("records_per_second", "records/s", "{:,.0f}"),
 )
@@ -49,7 +55,8 @@ def prequential(
     """Test-then-train a model over a data set, with no broker, and say how well it did.
 
     Every row is predicted first; then its label is learned, if the model's query strategy asks for it
-    (the default asks always). Accuracy and kappa count all labelled rows.
+    (the default asks always). Accuracy and kappa count all labelled rows; below stands what the model can
+    say itself, which knows the labels it asked for and no others.
 
     \b
     [bold]Examples[/bold]
@@ -59,6 +66,7 @@ def prequential(
       grove prequential --data 'gen:sea?function=1&noise=0.1&seed=1&n=1000000'
       grove prequential --data elec.csv --target class --spec '{"drift": "adwin"}' --events elec.jsonl
       grove prequential --data rows.arff --spec '{"query": "random", "budget": {"limit": 0.1}}'
+      grove prequential --data rows.arff --spec '{"query": "split", "evaluation": {"share": 0.02}}'
     """
     import json
 
@@ -79,4 +87,5 @@ def prequential(
         typer.echo(json.dumps(result))
         return
     for name, title, form_of in FIGURES:
-        typer.echo(f"{title:22} {form_of.format(result[name])}")
+        if result[name] is not None:
+            typer.echo(f"{title:22} {form_of.format(result[name])}")

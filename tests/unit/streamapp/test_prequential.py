@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core import registry
 from core.spec import Spec
 from streamapp.cli.main import main
 from streamapp.datasets import FollowingSchema, open_data
@@ -22,6 +23,12 @@ KEYS = [
     "splits",
     "attempts",
     "labels",
+    "refused",
+    "drawn_labels",
+    "accuracy_unbiased",
+    "accuracy_unbiased_low",
+    "accuracy_unbiased_high",
+    "accuracy_of_labels",
     "seconds",
     "records_per_second",
 ]
@@ -53,6 +60,27 @@ def test_rows_that_are_not_learned_are_judged_all_the_same(capsys: pytest.Captur
     table_accuracy = result(capsys, "--data", "gen:sea?n=20000", "--spec", '{"query": "never"}')
     assert table_accuracy["labels"] == 0
     assert found["accuracy"] > table_accuracy["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("query", "budget"), [*((name, "count") for name in registry.names("queries")), ("conf_tree", "window")]
+)
+def test_every_strategy_and_budget(capsys: pytest.CaptureFixture[str], query: str, budget: str) -> None:
+    """By spec, within the limit, and with an estimate of the accuracy over all rows."""
+    spec = {"query": query, "budget": {"name": budget, "limit": 0.1}, "evaluation": {"share": 0.05}}
+    found = result(capsys, "--data", "gen:sea?n=6000", "--spec", json.dumps(spec))
+    assert found["drawn_labels"] == 300
+    # The window closes only when it is full, so that it grants a little more than its limit.
+    assert found["drawn_labels"] <= found["labels"] < 601 * (1.0 if budget == "count" else 1.1)
+    width = found["accuracy_unbiased_high"] - found["accuracy_unbiased_low"]
+    assert abs(found["accuracy_unbiased"] - found["accuracy"]) < width < 0.1
+
+
+def test_what_nobody_knows_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = json.dumps({"query": "conf_tree", "budget": {"limit": 0.1}})
+    assert result(capsys, "--data", "gen:sea?n=3000", "--spec", spec)["accuracy_unbiased"] is None
+    assert main(["prequential", "--data", "gen:sea?n=3000", "--spec", spec]) == 0
+    assert "unbiased" not in capsys.readouterr().out
 
 
 def test_records_bound_the_run(capsys: pytest.CaptureFixture[str]) -> None:
