@@ -8,6 +8,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 REQUEST_SECONDS = 10.0
+LEADER_SECONDS = 30.0  # a broker on a busy machine takes its time over a new topic
 LOOK_SECONDS = 0.05
 NOT_YET = {  # what a broker says of a topic it is still setting up
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -29,20 +30,7 @@ class Cluster:
         for future in self._admin.create_topics(new, request_timeout=REQUEST_SECONDS).values():
             future.result()
         for topic in topics:
-            self._await_leaders(topic, partitions)
-
-    def _await_leaders(self, topic: str, partitions: int) -> None:
-        """Return when every partition tells its end: leaders are known a moment after the creation."""
-        deadline = time.monotonic() + REQUEST_SECONDS
-        while True:
-            try:
-                self.ends(topic, partitions)
-            except KafkaException as error:
-                if time.monotonic() > deadline or error.args[0].code() not in NOT_YET:
-                    raise
-                time.sleep(LOOK_SECONDS)
-            else:
-                return
+            self.ends(topic, partitions)  # leaders are known a moment after the creation
 
     def delete(self, *topics: str) -> None:
         for future in self._admin.delete_topics(list(topics), request_timeout=REQUEST_SECONDS).values():
@@ -56,7 +44,18 @@ class Cluster:
             self.delete(*names)
 
     def ends(self, topic: str, partitions: int) -> list[int]:
-        """Return the high watermark of each partition: one request for all of them."""
+        """Return the high watermark of each partition, once each has a leader that tells it."""
+        deadline = time.monotonic() + LEADER_SECONDS
+        while True:
+            try:
+                return self._ends(topic, partitions)
+            except KafkaException as error:
+                if time.monotonic() > deadline or error.args[0].code() not in NOT_YET:
+                    raise
+                time.sleep(LOOK_SECONDS)
+
+    def _ends(self, topic: str, partitions: int) -> list[int]:
+        """Return the high watermarks: one request for all of them."""
         wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
         futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
         found = {place.partition: future.result().offset for place, future in futures.items()}

@@ -22,7 +22,7 @@ def run(broker, *words):
         env={**os.environ, "GROVE_KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -39,6 +39,29 @@ def test_our_worker_over_a_backlog(broker, form, rows):
     assert ours["peak_mib"] > 20
     assert 0.75 < ours["accuracy"] < 0.92  # one label in ten is wrong
     assert ours["ratio"] == 1.0
+
+
+def test_peers_go_over_the_same_backlog(broker):
+    pytest.importorskip("river", reason="two of the peers need the extra `bench`")
+    results = run(
+        broker, "--format", "json", "--records", "60000", "--repeats", "1", "--with", "echo,river,faust"
+    )
+    assert [result["system"] for result in results] == [
+        "streamgrove",
+        "echo confluent-kafka",
+        "echo aiokafka",
+        "confluent-kafka + River",
+        "stock Faust + River",
+    ]
+    for result in results:
+        assert 0 < result["rows"] <= 60_000
+        assert result["cpu_seconds_per_million"] > 0
+        assert result["peak_mib"] > 20
+        assert result["ratio"] > 0
+        if result["system"].startswith("echo"):
+            assert result["accuracy"] is None
+        else:
+            assert 0.6 < result["accuracy"] < 0.92  # one label in ten is wrong
 
 
 def test_a_stage_for_every_step_of_a_record(broker):
