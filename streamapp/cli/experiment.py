@@ -40,7 +40,8 @@ def experiment(
       cdt-figure5   query strategies against the share of labels (--datasets)
       cdt-table1    the real data sets of "Confidence Decision Trees" (--datasets)
       vfs-table1    the streams of "Speeding up VFDT"
-      vfs-table2    split attempts, time and accuracy of VFDT and OSM
+      vfs-table2    split attempts, delay, time and accuracy of VFDT, OSM and IMAC
+      vfs-efdt      EFDT with and without IMAC
       vfs-figure1   time against the number of attributes and of records
 
     \b

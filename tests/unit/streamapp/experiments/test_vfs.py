@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.experiments import vfs_figure1, vfs_table1, vfs_table2
+from streamapp.experiments import vfs_efdt, vfs_figure1, vfs_table1, vfs_table2
 from streamapp.experiments.base import experiment
 from streamapp.experiments.vfs_streams import STREAMS
 
@@ -32,8 +32,9 @@ def test_schedules_attempt_less_often_than_vfdt() -> None:
         own = {line["system"]: line for line in lines if line["stream"] == stream}
         attempts = {system: line["attempts"] for system, line in own.items()}
         assert attempts["IMAC"] < attempts["OSM"] <= attempts["VFDT"] <= 20_000 // 200
-        accuracies = [line["accuracy"] for line in own.values()]
-        assert max(accuracies) - min(accuracies) < 5.0
+        if not STREAMS[stream].drifts:
+            accuracies = [line["accuracy"] for line in own.values()]
+            assert max(accuracies) - min(accuracies) < 5.0
         assert not own["VFDT"]["whole"]
 
 
@@ -71,3 +72,10 @@ def test_the_whole_is_what_was_published(tmp_path: Path) -> None:
     assert {(cell["stream"], cell["records"]) for cell in cells} == {
         (name, stream.records) for name, stream in STREAMS.items()
     }
+
+
+def test_efdt_s_variants_that_are_here_learn() -> None:
+    rows = ran("vfs-efdt", lambda cell: cell["stream"] == "SEA")
+    assert [row["system"] for row in rows] == vfs_efdt.systems()
+    assert all(row["accuracy"] > 80.0 for row in rows)
+    assert vfs_efdt.report(rows).tables["efdt"] == rows

@@ -1,0 +1,58 @@
+"""VFS says that IMAC can be embedded in EFDT, and gives no figures: attempts and accuracy of the variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core import registry
+from streamapp.experiments.base import Report, Row, Size
+from streamapp.experiments.trace import trace
+from streamapp.experiments.vfs_streams import STREAMS
+from streamapp.experiments.vfs_table2 import records_of
+
+TITLE = "VFS (Speeding up VFDT with low computational cost): EFDT, and EFDT with IMAC"
+
+SYSTEMS = {"VFDT": "h-tree", "EFDT": "efdt", "EFDT-IMAC": "efdt-imac"}
+LEAF_MODEL = "nba"
+"""The leaves of published EFDT code, whatever it is told."""
+
+
+def systems() -> list[str]:
+    """Return the systems that this build has."""
+    here = registry.names("learners")
+    return [name for name, learner in SYSTEMS.items() if learner.replace("-", "_") in here]
+
+
+def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
+    """Return one cell for each stream and system."""
+    return [
+        {"stream": stream, "system": system, "records": records_of(stream, size)}
+        for stream in STREAMS
+        for system in systems()
+    ]
+
+
+def run(cell: dict[str, Any]) -> dict[str, Any]:
+    """Run a system on a stream."""
+    stream, records = STREAMS[cell["stream"]], cell["records"]
+    generator = stream.open(records)
+    spec = {
+        "learner": {"name": SYSTEMS[cell["system"]], "leaf_model": LEAF_MODEL},
+        "evaluation": {"every": 0},
+    }
+    found = trace(spec, generator.schema, generator.batches(records), sample=stream.sample)
+    return {
+        "attempts": found.summary.attempts,
+        "splits": found.summary.splits,
+        "leaves": found.summary.leaves,
+        "accuracy": round(100.0 * found.accuracy, 2),
+        "window accuracy": round(100.0 * found.window_accuracy, 2),
+        "seconds": round(found.seconds, 3),
+    }
+
+
+def report(rows: Sequence[Row]) -> Report:
+    """Return the table."""
+    return Report(tables={"efdt": list(rows)})
