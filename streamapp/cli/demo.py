@@ -26,12 +26,22 @@ def demo(
     rate: Annotated[
         float | None, typer.Option("--rate", "-r", help="Rows per second.  [default: 1200]", min=1)
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model in place of the three: a preset's name, JSON, or @FILE; may be repeated.",
+            metavar="NAME=SPEC",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """See it work: broker, worker, oracle and a replay of a real data set, with a live table.
 
     Three models learn from the same stream: one asks for every label, one for a tenth where it is unsure, one
-    for a tenth at random. Accuracy is prequential: every answer is given before its label is learned.
+    for a tenth at random; --model names others. Accuracy is prequential: every answer is given before its
+    label is learned.
 
     It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (under topics of its own, removed
     afterwards), else starts one. Exits with 0 only if every record was answered.
@@ -41,11 +51,13 @@ def demo(
       grove demo
       grove demo --data elec.csv --target class --records 20000
       grove demo --workers 2 --rate 3000
+      grove demo --model 'conf={"query": "conf_tree", "budget": {"limit": 0.05}}' --model all=h-tree
       grove demo --json
     """
     import json
 
     from streamapp.cli.signals import interrupted_by_terminate
+    from streamapp.demo.models import read_models
     from streamapp.demo.run import DEFAULT_RATE, DemoPlan, run_demo
     from streamapp.demo.screen import Display
     from streamapp.errors import StreamappError
@@ -62,6 +74,7 @@ def demo(
         workers=workers,
         rate=rate or DEFAULT_RATE,
         bootstrap_servers=settings.bootstrap_servers if given else None,
+        models=read_models(models or ()),
     )
     display = Display(quiet=as_json)
     with interrupted_by_terminate():

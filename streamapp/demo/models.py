@@ -1,8 +1,10 @@
-"""The three models of the demo: the same tree on the same stream, with three ways of asking for labels."""
+"""The models of the demo: one tree on one stream, with three ways of asking for labels; or one's own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from streamapp.errors import UsageError
 
 # A tree that grows early: a tenth of 48,842 labels is little to decide splits with.
 LEARNER = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.2}
@@ -37,4 +39,25 @@ MODELS = (
         {"learner": LEARNER, "query": "random", "budget": TENTH, "drift": DRIFT},
     ),
 )
-KEYS = tuple(model.key for model in MODELS)
+
+
+def read_models(given: Sequence[str]) -> tuple[DemoModel, ...]:
+    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any the three."""
+    if not given:
+        return MODELS
+    models = tuple(map(_read, given))
+    if len({model.key for model in models}) < len(models):
+        message = "--model: two models have the same name; give each its own"
+        raise UsageError(message)
+    return models
+
+
+def _read(argument: str) -> DemoModel:
+    from streamapp.prequential import read_spec
+
+    name, equals, text = argument.partition("=")
+    if not (name and equals and text):
+        message = f"--model {argument}: must be NAME=SPEC, the spec a preset's name, JSON or @FILE"
+        raise UsageError(message)
+    spec = read_spec(text)
+    return DemoModel(name, f"{spec.budget.limit:.3g} by {spec.query.name}", spec.to_dict())

@@ -19,7 +19,7 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.datasets import Format, open_data
-from streamapp.demo.models import KEYS, MODELS
+from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
 from streamapp.demo.screen import Display, Summary
 from streamapp.demo.tally import Truth
@@ -63,6 +63,7 @@ class DemoPlan:
     workers: int = 1
     rate: float = DEFAULT_RATE
     bootstrap_servers: str | None = None
+    models: tuple[DemoModel, ...] = MODELS
 
     @property
     def address(self) -> str:
@@ -138,7 +139,7 @@ class _Demo:
 
     @property
     def _total(self) -> int:
-        return self._truth.rows * len(KEYS)
+        return self._truth.rows * len(self._plan.models)
 
     def run(self) -> Summary:
         create(self._kafka, self._names, PARTITIONS)
@@ -148,7 +149,7 @@ class _Demo:
         self._start("worker", "worker", "--workers", str(self._plan.workers))
         self._start("oracle", "oracle", *self._data_options())
         self._wait_until_ready()
-        with Watch(self._kafka, self._names, PARTITIONS, self._truth) as watch:
+        with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models) as watch:
             began = time.monotonic()
             self._start("replay", "replay", *self._data_options(), *self._replay_options())
             with self._display.live(watch, self._total):
@@ -168,8 +169,8 @@ class _Demo:
 
     def _send_controls(self) -> None:
         sender = Sender(self._kafka)
-        values = encode_controls([("create", {"spec": model.spec}) for model in MODELS])
-        keys = [model.key.encode() for model in MODELS]
+        values = encode_controls([("create", {"spec": model.spec}) for model in self._plan.models])
+        keys = [model.key.encode() for model in self._plan.models]
         partitions = [partition_of(key, PARTITIONS) for key in keys]
         sender.send([self._names.controls] * len(keys), values, keys, partitions, [0] * len(keys))
         sender.flush()
@@ -192,7 +193,7 @@ class _Demo:
         return options
 
     def _replay_options(self) -> list[str]:
-        keys = [option for key in KEYS for option in ("--key", key)]
+        keys = [option for model in self._plan.models for option in ("--key", model.key)]
         rows = ["--records", str(self._truth.rows)]
         return [*keys, *rows, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
 

@@ -14,7 +14,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.demo.models import MODELS
 from streamapp.demo.watch import Watch
 
 RATE_SECONDS = 3.0
@@ -116,7 +115,7 @@ def models_table(watch: Watch) -> Table:
     table = Table("model", "asks for", box=None, pad_edge=False)
     for title in ("answered", "asked", "share", "accuracy", "last 1,000", "drifts"):
         table.add_column(title, justify="right", no_wrap=True)
-    for model in MODELS:
+    for model in watch.shown:
         tally = watch.models[model.key]
         share = tally.asked / tally.answered if tally.answered else 0.0
         table.add_row(

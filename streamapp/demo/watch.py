@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from streamapp.demo.models import KEYS
+from streamapp.demo.models import DemoModel
 from streamapp.demo.tally import ModelTally, Truth
 from topics.codecs import decode_drift_alerts, decode_label_requests, decode_predictions
 from topics.definitions import TopicNames
@@ -21,14 +21,22 @@ BATCH = 5000
 class Watch:
     """A consumer of predictions, label requests, drift alerts and dead letters, from their beginning."""
 
-    def __init__(self, kafka: Mapping[str, Any], names: TopicNames, partitions: int, truth: Truth) -> None:
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        names: TopicNames,
+        partitions: int,
+        truth: Truth,
+        models: Sequence[DemoModel],
+    ) -> None:
         self._names = names
         self._consumer = Consumer(
             {**kafka, "group.id": f"{names.prefix}watch", "enable.auto.commit": False, "log_level": 0}
         )
         topics = (names.predictions, names.label_requests, names.drift_alerts, names.dead_letters)
         self._consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(partitions)])
-        self.models = {key: ModelTally(truth) for key in KEYS}
+        self.shown = models
+        self.models = {model.key: ModelTally(truth) for model in models}
         self.dead_letters = 0
         self.last_answer: float | None = None
 
