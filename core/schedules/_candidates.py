@@ -251,7 +251,7 @@ def take_in(
             ints[q + PLACE * room] = 0
     if is_moa or all_whole:
         for q in range(rows, rows + count):
-            if floats[q + MERIT * room] != -math.inf:
+            if floats[q + MERIT * room] > -math.inf:
                 mixed = floats[q + MIXED * room] / floats[q + WEIGHT * room]
                 floats[q + MERIT * room] = (1.0 if is_moa and plan[at.PLAN_NULL_MERIT] != 0 else 0.0) - mixed
         return -math.inf

@@ -121,6 +121,9 @@ def rebuild(
             plan, knobs, ints, floats, t, leaf, count, next_best, test[next_best], value[next_best]
         )
         put(plan, ints, floats, leaf, next_best, candidates.CANDIDATE, merit[next_best])
+        if math.isnan(merit[next_best]):
+            room = candidates.capacity(d)
+            floats[candidates.rows_at(plan, leaf) + candidates.MERIT * room + count] = math.nan
         count += 1
     for a in range(d):
         if ints[first + 2 * a] == candidates.AWAY:
@@ -136,14 +139,18 @@ rebuild_here: Any = outlined(rebuild)
 
 @kernel
 def best_potential(plan: Any, ints: Any, floats: Any, leaf: int) -> int:
-    """Return the potential attribute with the best last merit, the first of equals; NOBODY: there is none."""
+    """Return the potential attribute with the best last merit, the first of equals; NOBODY: there is none.
+
+    MOA: what is not a number is best of all.
+    """
     first = candidates.attributes_at(plan, leaf)
-    best = NOBODY
+    best, most = NOBODY, -math.inf
     for a in range(plan[at.PLAN_ATTRIBUTES]):
         if ints[first + 2 * a] != candidates.POTENTIAL:
             continue
-        if best == NOBODY or floats[first + 2 * a + 1] > floats[first + 2 * best + 1]:
-            best = a
+        merit = floats[first + 2 * a + 1]
+        if best == NOBODY or merit > most or (math.isnan(merit) and not math.isnan(most)):
+            best, most = a, merit
     return best
 
 
@@ -180,8 +187,8 @@ def refresh(
             suggest_here(plan, knobs, ints, floats, t, leaf, usable, a, merit, test, value)
             if test[a] != at.LEAF:
                 candidates.load_here(plan, knobs, ints, floats, t, leaf, q, a, test[a], value[a])
-                if merit[a] == -math.inf:  # MOA's branch rule
-                    floats[rows + candidates.MERIT * room + q] = -math.inf
+                if not merit[a] > -math.inf:  # MOA's branch rule, or no number
+                    floats[rows + candidates.MERIT * room + q] = merit[a]
 
 
 @kernel

@@ -19,7 +19,7 @@ class Candidate:
         self.branches = [list(branch) for branch in suggestion.branches]
         self.authors = authors
         self.total = sum(map(sum, self.branches))
-        self.merit = self.direct_merit()
+        self.merit = math.nan if math.isnan(suggestion.merit) else self.direct_merit()
 
     def impurity(self, branch):
         """Return mass times impurity of a branch."""
@@ -205,7 +205,10 @@ class Imac:
             worst = min(reversed(numbers), key=lambda c: c.merit, default=None)
             if worst is not None and worst is newcomer:
                 break
-            attribute = max(sorted(self.potential), key=lambda a: self.potential[a])
+            attribute = max(
+                sorted(self.potential),
+                key=lambda a: math.inf if math.isnan(self.potential[a]) else self.potential[a],
+            )
             new = self.best_now(attribute)
             del self.potential[attribute]
             best = max((c.merit for c in self.candidates if not math.isnan(c.merit)), default=NEVER)
