@@ -21,10 +21,11 @@ class Criterion(Parameters):
     It may have a kernel ``impurity_roughly``, which does the same with an error of at most 1e-6 of the mass
     for each class (core/glance.py).
 
-    It may have two more kernels, for those who follow a test record by record; without them a branch is
+    It may have three more kernels, for those who follow a test record by record; without them a branch is
     measured anew. ``moment(n, squares)`` is what is worth keeping of a branch of mass n (``squares``: the sum
     of its squared class masses); ``increment(n, cell, moment, weight) -> (added, moment)`` is what a record
-    of a class with mass ``cell`` adds to mass times impurity, and the moment with it.
+    of a class with mass ``cell`` adds to mass times impurity, and the moment with it; ``steepest(n)`` is the
+    most that a unit of weight can add while the mass is at most n (it never takes anything away).
     """
 
     family: ClassVar[str] = "criteria"
@@ -66,3 +67,8 @@ def increment_dispatcher() -> tuple[Any, Any]:
         registry.dispatch("criteria", "moment", "n, squares"),
         registry.dispatch("criteria", "increment", "n, cell, moment, weight"),
     )
+
+
+def steepness_dispatcher() -> Any:
+    """Return ``steepest(kind, n)`` over the criteria that have ``increment``."""
+    return registry.dispatch("criteria", "steepest", "n")

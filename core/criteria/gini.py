@@ -46,6 +46,12 @@ def moment(n: float, squares: float) -> float:
 
 
 @kernel
+def steepest(n: float) -> float:
+    """Return 2: no unit of weight adds more."""
+    return 2.0
+
+
+@kernel
 def increment(n: float, cell: float, moment: float, weight: float) -> tuple[float, float]:
     """Return what a record adds to ``W·G``: VFS Theorem 2; 0 if it is the first of its branch."""
     grown, squares = n + weight, moment + weight * (2.0 * cell + weight)

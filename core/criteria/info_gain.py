@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from core.criteria.base import Criterion
 from core.jit import kernel
 from core.plugin import number
-from core.special import rough_log2, x_log2_x
+from core.special import LOG2_E, log2, rough_log2, x_log2_x
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,12 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
 def moment(n: float, squares: float) -> float:
     """Return ``n lg n``."""
     return x_log2_x(n)
+
+
+@kernel
+def steepest(n: float) -> float:
+    """Return lg n + lg e: no unit of weight adds more up to mass n."""
+    return log2(n) + LOG2_E
 
 
 @kernel

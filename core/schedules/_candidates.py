@@ -2,7 +2,8 @@
 
 State of a leaf, in the sections that ``axes`` names:
 
-    header      how many candidates, and the observed weight at the last check (0: no attempt yet)
+    header      how many candidates; the observed weight at the last check (0: no attempt yet), and the one
+                before which they need not be measured
     attribute   where it is (AWAY: not looked at, CANDIDATE, POTENTIAL, ILLEGAL), and its last merit
     rows        one column per candidate: the words below
     counts      [candidate][branch][class]: class masses of two branches; of a multiway test the class masses
@@ -11,6 +12,11 @@ State of a leaf, in the sections that ``axes`` names:
 
 The class masses of a multiway test are those of the nominal observer, which are exact. Rows lie side by side
 so that the loops over candidates run in vectors; the last words of a column belong to the record at hand.
+
+Every record is counted. What follows from the counts is worked out when it matters: a record of weight w adds
+at most w·steepest to mass times impurity, whatever the test, and takes nothing away, so that a gap that is
+too small by far stays so for a while. IMAC's code follows the impurities record by record, with masses below
+1 taken for 1, and so do we where its trees are wanted.
 """
 
 from __future__ import annotations
@@ -28,7 +34,8 @@ from core.tree import layout as at
 # Header
 COUNT: Final = 0
 CHECKED: Final = 1
-HEADER: Final = 2
+QUIET: Final = 2  # observed weight up to which no gap can suffice
+HEADER: Final = 3
 
 # Where an attribute is
 AWAY: Final = 0
@@ -57,6 +64,7 @@ ROWS: Final = 18
 
 impurity = criteria.dispatcher()
 moment_of, increment = criteria.increment_dispatcher()
+steepest = criteria.steepness_dispatcher()
 
 
 @kernel
@@ -204,7 +212,99 @@ def merit_of(plan: Any, before: float, mixed: float, weight: float) -> float:
 
 
 @kernel
-def take_in(
+def count_in(
+    plan: Any, ints: Any, floats: Any, leaf: int, room: int, x: Any, label: int, weight: float
+) -> None:
+    """Count a record (x: float64[attribute]) in its branch of every candidate."""
+    rows = rows_at(plan, leaf)
+    classes = plan[at.PLAN_CLASSES]
+    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
+        column = rows + q
+        test, value = ints[column + TEST * room], x[ints[column + ATTRIBUTE * room]]
+        if test == at.NUMERIC:
+            known = value - value == 0.0
+            branch = 0 if value <= floats[column + VALUE * room] else 1
+        else:
+            entry = plan[at.PLAN_NOMINAL_TABLE] + ints[column + ENTRY * room]
+            known = 0.0 <= value < plan[entry + at.NOMINAL_ROOM]
+            branch = 0 if value == floats[column + VALUE * room] else 1
+        if not known:
+            ints[column + WHOLE * room] = 0
+            floats[leaf + plan[at.PLAN_SCHEDULE_AT] + QUIET] = 0.0
+        elif test != at.MULTIWAY:  # else the observer has counted it
+            floats[counts_at(plan, leaf, room, q) + branch * classes + label] += weight
+
+
+@kernel(f"boolean({WORDS}, int64, int64, int64)")
+def evaluate(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, room: int) -> bool:
+    """Work out the gains of all candidates at once; return whether none has missed a record."""
+    rows, k = rows_at(plan, leaf), ints[at.MODEL_CLASSES]
+    count, kept = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT], plan[at.PLAN_CLASSES]
+    columns = 1
+    for q in range(rows, rows + count):
+        branches = 2
+        if ints[q + TEST * room] == at.MULTIWAY:
+            entry = plan[at.PLAN_NOMINAL_TABLE] + ints[q + ENTRY * room]
+            branches = plan[entry + at.NOMINAL_ROOM]
+        columns += branches if ints[q + WHOLE * room] != 0 else branches + 1
+    masses, mixed, weight = np.empty((k, columns)), np.empty(columns), np.empty(columns)
+    for c in range(k):
+        masses[c, 0] = floats[leaf + at.LEAF_FIELDS + c]
+    column = 1
+    for q in range(count):
+        first, n, stride, step = counts_at(plan, leaf, room, q), 2, kept, 1
+        if ints[rows + TEST * room + q] == at.MULTIWAY:
+            entry = plan[at.PLAN_NOMINAL_TABLE] + ints[rows + ENTRY * room + q]
+            first = leaf + ints[t + at.TREE_NOMINAL_AT] + plan[entry + at.NOMINAL_FIRST]
+            n, stride, step = plan[entry + at.NOMINAL_ROOM], 1, plan[at.PLAN_VALUES]
+        whole = ints[rows + WHOLE * room + q] != 0
+        for c in range(k):
+            total = 0.0
+            for b in range(n):
+                mass = floats[first + c * step + b * stride]
+                masses[c, column + b] = mass
+                total += mass
+            if not whole:
+                masses[c, column + n] = total
+        column += n if whole else n + 1
+    impurity(plan[at.PLAN_CRITERION], masses, k, columns, mixed, weight)
+    all_whole = True
+    column = 1
+    for q in range(rows, rows + count):
+        n = 2
+        if ints[q + TEST * room] == at.MULTIWAY:
+            n = plan[plan[at.PLAN_NOMINAL_TABLE] + ints[q + ENTRY * room] + at.NOMINAL_ROOM]
+        whole = ints[q + WHOLE * room] != 0
+        own = 0 if whole else column + n
+        together = 0.0
+        for b in range(column, column + n):
+            together += mixed[b]
+        floats[q + MIXED * room] = together
+        floats[q + BEFORE * room] = mixed[own]
+        floats[q + WEIGHT * room] = weight[own]
+        floats[q + MERIT * room] = (mixed[own] - together) / weight[own]
+        all_whole = all_whole and whole
+        column += n if whole else n + 1
+    return all_whole
+
+
+evaluate_here: Any = outlined(evaluate)
+
+
+@kernel
+def quiet_weight(plan: Any, gap: float, needed: float, n: float) -> float:
+    """Return the weight that has to come before a gap of merits can suffice that does not at weight n.
+
+    Between mass n and 2n a unit of weight changes the difference of two impurities, times the mass, by no
+    more than steepest(2n), while what is needed, times the mass, grows.
+    """
+    if plan[at.PLAN_INCREMENTAL] == 0 or not gap <= needed:
+        return 0.0
+    return min(n, (needed - gap) * n / steepest(plan[at.PLAN_CRITERION], 2.0 * n))
+
+
+@kernel
+def follow(
     plan: Any,
     knobs: Any,
     ints: Any,
@@ -215,66 +315,36 @@ def take_in(
     x: Any,
     label: int,
     weight: float,
-) -> float:
-    """Update all candidates with a record (x: float64[attribute]) that the observers have taken in.
-
-    Returns the merit of "do not split" that theirs may be compared with. Where all candidates have seen the
-    leaf's records, what they gain is reckoned from the same impurity before the split, which is left out
-    (merits below 0, "do not split" not competing): only ``settle`` makes them gains.
-    """
+) -> None:
+    """Take in a record as IMAC's code does: impurities follow it, and masses below 1 are taken for 1."""
     rows = rows_at(plan, leaf)
     count = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]
-    all_whole = count >= 2
     for q in range(count):
         place(plan, ints, floats, t, leaf, room, q, x, label, weight)
         if floats[rows + STEP * room + q] == 0.0:
             ints[rows + WHOLE * room + q] = 0
-        all_whole = all_whole and ints[rows + WHOLE * room + q] != 0
     criterion = plan[at.PLAN_CRITERION]
     if plan[at.PLAN_INCREMENTAL] == 0:
         for q in range(count):
             measure_here(plan, knobs, ints, floats, t, leaf, room, q)
-        return 0.0
-    is_moa = plan[at.PLAN_MOA] != 0
+        return
     for q in range(rows, rows + count):
         n, cell, moment = floats[q + N * room], floats[q + CELL * room], floats[q + MOMENT * room]
-        added, after = increment(criterion, n, cell, moment, floats[q + STEP * room])
-        if is_moa:  # IMAC's code takes every mass below 1 for 1
-            moment = moment if n >= 1.0 else moment_of(criterion, 1.0, moment)
-            added, _ = increment(criterion, max(n, 1.0), max(cell, 1.0), moment, floats[q + STEP * room])
+        step = floats[q + STEP * room]
+        _, after = increment(criterion, n, cell, moment, step)
+        moment = moment if n >= 1.0 else moment_of(criterion, 1.0, moment)
+        added, _ = increment(criterion, max(n, 1.0), max(cell, 1.0), moment, step)
         floats[q + MIXED * room] += added
-        floats[q + WEIGHT * room] += floats[q + STEP * room]
+        floats[q + WEIGHT * room] += step
         floats[q + MOMENT * room] = after
     for q in range(rows, rows + count):
         if floats[q + STEP * room] > 0.0:
             floats[ints[q + PLACE * room]] = floats[q + MOMENT * room]
             ints[q + PLACE * room] = 0
-    if is_moa or all_whole:
-        for q in range(rows, rows + count):
-            if floats[q + MERIT * room] > -math.inf:
-                mixed = floats[q + MIXED * room] / floats[q + WEIGHT * room]
-                floats[q + MERIT * room] = (1.0 if is_moa and plan[at.PLAN_NULL_MERIT] != 0 else 0.0) - mixed
-        return -math.inf
-    settle(plan, ints, floats, leaf, room)
-    return 0.0
-
-
-@kernel
-def settle(plan: Any, ints: Any, floats: Any, leaf: int, room: int) -> None:
-    """Make the merits of the candidates gains."""
-    rows = rows_at(plan, leaf)
-    k, kept = ints[at.MODEL_CLASSES], plan[at.PLAN_CLASSES]
-    masses, mixed, total = np.empty((k, 1)), np.empty(1), np.empty(1)
-    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
-        counts = counts_at(plan, leaf, room, q)
-        if q == 0 or ints[rows + WHOLE * room + q] == 0 or ints[rows + WHOLE * room + q - 1] == 0:
-            for c in range(k):
-                masses[c, 0] = floats[counts + c] + floats[counts + kept + c]
-            impurity(plan[at.PLAN_CRITERION], masses, k, 1, mixed, total)
-        floats[rows + BEFORE * room + q] = mixed[0]
-        weight = floats[rows + WEIGHT * room + q]
-        merit = merit_of(plan, mixed[0], floats[rows + MIXED * room + q], weight)
-        floats[rows + MERIT * room + q] = merit
+        if floats[q + MERIT * room] > -math.inf:
+            floats[q + MERIT * room] = merit_of(
+                plan, 0.0, floats[q + MIXED * room], floats[q + WEIGHT * room]
+            )
 
 
 @kernel

@@ -277,12 +277,13 @@ def check(
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     floats[state + candidates.CHECKED] = floats[leaf + at.LEAF_OBSERVED]
+    floats[state + candidates.QUIET] = 0.0
     if not epsilon >= 0.0:  # a bound without a closed form: only an attempt can tell
         return True
     usable = untested(plan, ints, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]))
     merit, test, value, out = new_survey(plan)
     if plan[at.PLAN_MOA] == 0:
-        candidates.settle(plan, ints, floats, leaf, room)
+        candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
     refresh(plan, knobs, ints, floats, t, leaf, room, usable, merit, test, value)
     best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
     if best - second > epsilon:

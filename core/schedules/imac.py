@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from core import registry
 from core.jit import WORDS, kernel, outlined
 from core.plugin import flag, number
 from core.ranking import classes_with_weight, moa_merits
@@ -61,20 +60,11 @@ class Plugin(Schedule):
         own = rows.view(np.int64)[candidates.ATTRIBUTE, :count].tolist()
         if sorted(own) != np.flatnonzero(places == candidates.CANDIDATE).tolist():
             yield f"candidates={own} must be the attributes that are said to be"
-        tests = rows.view(np.int64)[candidates.TEST, :count]
-        if model.spec.learner.compat is None:
-            for q in np.flatnonzero(tests != at.MULTIWAY):
-                yield from self._drift(model, rows[:, q], counts[q])
-
-    def _drift(self, model: Any, row: Any, counts: Any) -> Iterator[str]:
-        """Compare the impurity that was kept up to date with that of the class masses."""
-        module = registry.module("criteria", model.spec.learner.criterion.name)
-        mixed, weight = np.empty(2), np.empty(2)
-        masses = np.ascontiguousarray(counts.T)
-        module.impurity(masses, len(masses), 2, mixed, weight)
-        for word, direct in ((candidates.MIXED, mixed.sum()), (candidates.WEIGHT, weight.sum())):
-            if not math.isclose(row[word], direct, rel_tol=1e-9, abs_tol=1e-7):
-                yield f"candidate of attribute {row.view(np.int64)[0]}: {row[word]} must be {direct}"
+        whole = rows.view(np.int64)[candidates.WHOLE, :count] != 0
+        multiway = rows.view(np.int64)[candidates.TEST, :count] == at.MULTIWAY
+        for q in np.flatnonzero(whole & ~multiway):
+            if not np.allclose(counts[q].sum(axis=0), tree.seen[slot], rtol=1e-7, atol=1e-7):
+                yield f"counts of attribute {own[q]} must add up to seen={tree.seen[slot].tolist()}"
 
 
 @kernel
@@ -126,20 +116,31 @@ def watch(
     due_at = floats[leaf + at.LEAF_NEXT]
     if due_at == math.inf:
         return False
-    room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
-    null = candidates.take_in(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
-    checks_null = 0.0
-    if plan[at.PLAN_MOA] != 0:
-        null = checks_null = moa_merits(plan, floats, node, ints[at.MODEL_CLASSES])[1]
+    state, room = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.capacity(plan[at.PLAN_ATTRIBUTES])
+    observed = floats[leaf + at.LEAF_OBSERVED]
+    is_check = observed - floats[state + candidates.CHECKED] >= knobs[parameters(plan) + 1]
     n, square = evidence(plan, ints, floats, node, leaf), waiting.squared_range(plan, ints, node)
+    is_tie = n > knobs[at.PLAN_TIE] * square
+    if plan[at.PLAN_MOA] != 0:
+        candidates.follow(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
+        null = moa_merits(plan, floats, node, ints[at.MODEL_CLASSES])[1]
+    else:
+        null = 0.0
+        candidates.count_in(plan, ints, floats, leaf, room, x, label, weight)
+        if is_tie:
+            return observed >= due_at
+        if observed < floats[state + candidates.QUIET] and not is_check:
+            return False
+        all_whole = candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
     epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
     best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
-    is_tie = n > knobs[at.PLAN_TIE] * square
-    due = best - second > epsilon or (is_tie and plan[at.PLAN_MOA] == 0)
-    since = floats[leaf + at.LEAF_OBSERVED] - floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED]
-    if not due and since >= knobs[parameters(plan) + 1]:
-        due = sets.check_here(plan, knobs, ints, floats, t, leaf, checks_null, epsilon)
-    return (due or is_tie) and floats[leaf + at.LEAF_OBSERVED] >= due_at
+    due = best - second > epsilon
+    if plan[at.PLAN_MOA] == 0 and all_whole:
+        quiet = candidates.quiet_weight(plan, best - second, epsilon, n)
+        floats[state + candidates.QUIET] = observed + quiet
+    if is_check and not due:
+        due = sets.check_here(plan, knobs, ints, floats, t, leaf, null, epsilon)
+    return (due or is_tie) and observed >= due_at
 
 
 watch_here: Any = outlined(watch)
@@ -166,6 +167,7 @@ def reschedule(
     is_tie = n > knobs[at.PLAN_TIE] * square
     floats[leaf + at.LEAF_NEXT] = observed + knobs[parameters(plan) + 1] if is_tie else observed
     floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED] = observed
+    floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.QUIET] = 0.0
     # The gap that is enough: ε, or 2ε; NaN if ε has no closed form.
     epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
     if knobs[parameters(plan) + 2] != 0.0:

@@ -143,12 +143,12 @@ def test_damaged_candidates_are_found():
     x, label = wide(250, d=8)
     table = table_of(schema_of(*[None] * 8), spec_of(schedule="imac", max_leaves=1))
     answer(table, x, label)
-    _, (header, attributes, rows, counts, _) = leaf_state(table)
+    _, (header, attributes, _, counts, _) = leaf_state(table)
     validate.check(table.model(0))
-    rows[candidates.MIXED, 0] += 1.0
-    with pytest.raises(GroveError, match="must be"):
+    counts[0, 0, 0] += 1.0
+    with pytest.raises(GroveError, match="must add up to seen"):
         validate.check(table.model(0))
-    rows[candidates.MIXED, 0] -= 1.0
+    counts[0, 0, 0] -= 1.0
     attributes.view(np.int64)[:, 0] = candidates.AWAY
     with pytest.raises(GroveError, match="candidate, potential or illegal"):
         validate.check(table.model(0))
