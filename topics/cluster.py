@@ -24,6 +24,20 @@ TIMEOUT_S = 8.0  # of one request; a person waits at most ten seconds for "not t
 _ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
 
 
+class _Complaint:
+    """The last thing the client complained of.
+
+    An object of its own, because the client holds on to its callback: a method of `Cluster` would close a
+    cycle, and the client with its threads would live until the garbage collector comes by.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __call__(self, error: KafkaError) -> None:
+        self.text = error.str().split(" (after ")[0]
+
+
 class Cluster:
     """The administration side of a Kafka cluster.
 
@@ -38,8 +52,8 @@ class Cluster:
             message = "bootstrap.servers must be set, for example bootstrap.servers=localhost:9092"
             raise BrokerError(message)
         self.timeout = timeout
-        self._complaint = ""
-        self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complain})
+        self._complaint = _Complaint()
+        self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complaint})
 
     @staticmethod
     def properties(kafka: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,9 +66,6 @@ class Cluster:
     def client(self) -> Any:
         """Return the confluent-kafka AdminClient."""
         return self._client
-
-    def _complain(self, error: KafkaError) -> None:
-        self._complaint = error.str().split(" (after ")[0]
 
     def partition_counts(self, names: Iterable[str] | None = None) -> dict[str, int]:
         """Return topic → number of partitions of those topics in `names` (default: all) that exist."""
@@ -121,7 +132,7 @@ class Cluster:
         cause = failure.args[0]
         self._client.poll(0)  # serves error_cb: the reason behind a timeout is only known there
         if cause.code() < 0:
-            reason = f" ({self._complaint})" if self._complaint else ""
+            reason = f" ({self._complaint.text})" if self._complaint.text else ""
             message = (
                 f"bootstrap.servers={self.address} did not answer within {self.timeout:g} s{reason}; "
                 f"start a broker there (for example 'grove broker') or set bootstrap.servers to one that runs"

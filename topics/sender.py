@@ -46,6 +46,38 @@ FLUSH_STEP_S = 0.5
 STOP_S = 10.0
 
 
+class _Failures:
+    """What the client reports: records that were not delivered, and the end of the client itself.
+
+    An object of its own, because the client holds on to its callbacks: methods of `Sender` would close a
+    cycle, and the client with its threads would live until the garbage collector comes by.
+    """
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.reason = ""
+        self.fatal: BrokerError | None = None
+        self._reason_is_another = False
+
+    def delivered(self, error: KafkaError | None, message: Any) -> None:
+        """Note a record that was not."""
+        if error is None:
+            return
+        self.failed += 1
+        # librdkafka says of most records only that another one of their batch was refused.
+        if not self.reason or self._reason_is_another and not _blames_another(error):
+            remedy = _REMEDIES.get(error.code(), "")
+            self.reason = f"{message.topic()}[{message.partition()}]: {error.str()}{remedy}"
+            self._reason_is_another = _blames_another(error)
+
+    def erred(self, error: KafkaError) -> None:
+        """Note an error of the client."""
+        if error.fatal():
+            self.fatal = BrokerError(f"the producer has failed for good: {error.str()}")
+        else:
+            logger.warning("producer: %s", error.str())
+
+
 class Sender:
     """An idempotent producer that counts what was not delivered."""
 
@@ -57,34 +89,20 @@ class Sender:
         """
         self._stopped = stopped
         self._give_up_at = float("inf")
-        self.failed = 0
-        self._reason = ""
-        self._reason_is_another = False
-        self._fatal: BrokerError | None = None
+        self._failures = _Failures()
         properties = {
             **DEFAULTS,
             **kafka,
             "delivery.report.only.error": True,
-            "on_delivery": self._failed,
-            "error_cb": self._error,
+            "on_delivery": self._failures.delivered,
+            "error_cb": self._failures.erred,
         }
         self._producer = Producer(properties, logger=logger)
 
-    def _failed(self, error: KafkaError | None, message: Any) -> None:
-        if error is None:
-            return
-        self.failed += 1
-        # librdkafka says of most records only that another one of their batch was refused.
-        if not self._reason or self._reason_is_another and not _blames_another(error):
-            remedy = _REMEDIES.get(error.code(), "")
-            self._reason = f"{message.topic()}[{message.partition()}]: {error.str()}{remedy}"
-            self._reason_is_another = _blames_another(error)
-
-    def _error(self, error: KafkaError) -> None:
-        if error.fatal():
-            self._fatal = BrokerError(f"the producer has failed for good: {error.str()}")
-        else:
-            logger.warning("producer: %s", error.str())
+    @property
+    def failed(self) -> int:
+        """Return how many records were not delivered."""
+        return self._failures.failed
 
     def send(
         self,
@@ -159,11 +177,11 @@ class Sender:
 
     def check(self) -> None:
         """Raise if any record could not be delivered."""
-        if self._fatal is not None:
-            raise self._fatal
+        if self._failures.fatal is not None:
+            raise self._failures.fatal
         if self.failed:
             some = "1 record was" if self.failed == 1 else f"{self.failed} records were"
-            message = f"{some} not delivered; {self._reason}"
+            message = f"{some} not delivered; {self._failures.reason}"
             raise DeliveryError(message)
 
     def flush(self) -> None:
@@ -171,6 +189,15 @@ class Sender:
         while self._producer.flush(FLUSH_STEP_S):
             self._check_waiting()
         self.check()
+
+    def close(self) -> None:
+        """Give up what was not delivered; `flush` first if it matters.
+
+        A client that goes with records in its queue keeps their callbacks for ever, and librdkafka's own
+        close waits for the broker as long as `delivery.timeout.ms`.
+        """
+        self._producer.purge()
+        self._producer.flush(FLUSH_STEP_S)
 
     def _check_waiting(self) -> None:
         """Raise if waiting for the broker has no point any more."""

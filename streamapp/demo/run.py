@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -168,12 +169,12 @@ class _Demo:
         self._cluster.close()
 
     def _send_controls(self) -> None:
-        sender = Sender(self._kafka)
         values = encode_controls([("create", {"spec": model.spec}) for model in self._plan.models])
         keys = [model.key.encode() for model in self._plan.models]
         partitions = [partition_of(key, PARTITIONS) for key in keys]
-        sender.send([self._names.controls] * len(keys), values, keys, partitions, [0] * len(keys))
-        sender.flush()
+        with contextlib.closing(Sender(self._kafka)) as sender:
+            sender.send([self._names.controls] * len(keys), values, keys, partitions, [0] * len(keys))
+            sender.flush()
 
     def _start(self, name: str, *arguments: str) -> None:
         self._processes[name] = GuardedProcess(

@@ -78,6 +78,7 @@ class Oracle:
             report = self._state()
         finally:
             self._topic.close()
+            self._sender.close()
         if progress:
             progress(report)
         return report

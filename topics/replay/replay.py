@@ -73,6 +73,12 @@ class Replay:
 
         Raises DeliveryError if any record was not delivered.
         """
+        try:
+            return self._run(progress)
+        finally:
+            self._sender.close()
+
+    def _run(self, progress: Callable[[ReplayProgress], None] | None) -> ReplayProgress:
         self._started = time.monotonic()
         reported = 0.0
         for numbers, batch in self._wanted():

@@ -1,0 +1,71 @@
+"""What models cost in memory: resident bytes of a store of one-leaf models, as JSON.
+
+    python -m benchmarks.memory
+    python -m benchmarks.memory --models 10000 --attributes 10 --classes 2
+
+A process of its own for each figure is best: memory that was given back is taken again first. Counted is what
+the process grows by while the store is filled, everything included: buffers, Python objects, keys, the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+from pathlib import Path
+
+from core.features import Attribute, Schema
+from core.spec import Spec
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.model_store import ModelStore
+
+FIRST = 1_000  # models made before counting: arenas and tables have grown to their first sizes then
+
+
+def resident() -> int:
+    """Return the resident bytes of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -> None:
+    """Make models as the task does at the first record of a key."""
+    for number in range(start, stop):
+        store.create(f"customer-{number:08d}", spec, schema)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=int, default=100_000)
+    parser.add_argument("--attributes", type=int, default=10)
+    parser.add_argument("--classes", type=int, default=2)
+    given = parser.parse_args()
+    spec = Spec.parse(None)
+    schema = Schema.of(
+        [Attribute(f"x{i}") for i in range(given.attributes)], [f"class-{i}" for i in range(given.classes)]
+    )
+    store = ModelStore(ModelQuota(given.models + FIRST))
+    fill(store, 0, FIRST, spec, schema)
+    gc.collect()
+    before = resident()
+    fill(store, FIRST, FIRST + given.models, spec, schema)
+    gc.collect()
+    grown = resident() - before
+    print(  # noqa: T201 - this is its output
+        json.dumps(
+            {
+                "models": given.models,
+                "attributes": given.attributes,
+                "classes": given.classes,
+                "bytes": grown,
+                "bytes_per_model": round(grown / given.models),
+                "buffer_bytes": store.model(0).nbytes,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

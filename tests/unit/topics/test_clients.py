@@ -1,0 +1,52 @@
+"""Clients go when their owner goes: no cycle keeps them, and their threads, until the garbage collector."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from streamapp.embedded.broker import free_port
+from topics.cluster import Cluster
+from topics.errors import BrokerError
+from topics.sender import Sender
+
+
+@pytest.fixture
+def kafka() -> dict[str, str]:
+    """Properties of a broker that is not there."""
+    return {"bootstrap.servers": f"127.0.0.1:{free_port()}"}
+
+
+@pytest.fixture(autouse=True)
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def ask(kafka: dict[str, str]) -> Any:
+    cluster = Cluster(kafka, timeout=0.2)
+    with pytest.raises(BrokerError, match="did not answer within"):
+        cluster.topics()
+    return cluster._complaint
+
+
+def send(kafka: dict[str, str]) -> Any:
+    sender = Sender(kafka)
+    sender.send_run("topic", 0, [b"value"] * 10, [b"key"] * 10, [0] * 10)
+    sender.close()
+    assert sender.failed == 10, "what is given up is known"
+    return sender._failures
+
+
+@pytest.mark.parametrize("use", [ask, send])
+def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
+    use: Callable[[dict[str, str]], Any], kafka: dict[str, str]
+) -> None:
+    gone = threading.Event()
+    weakref.finalize(use(kafka), gone.set)  # held by the client alone
+    assert gone.wait(20), "the client lives on"
