@@ -29,6 +29,7 @@ from benchmarks.rig.stream import generate, model_keys
 from benchmarks.rig.systems import PEERS, WORKER, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.embedded import EmbeddedBroker
+from streamapp.warming import warm_kernels
 from topics.admin import create
 from topics.definitions import TopicNames
 
@@ -108,6 +109,7 @@ def throughput(given: argparse.Namespace, bench: Bench, keys: int, report: Repor
 def main() -> int:
     given = arguments()
     report = Report(sys.stdout, as_json=given.json)
+    warm_kernels()  # compiled here once, if at all: no worker is to be waited for so long
     with broker() as bootstrap:
         cluster, options = Cluster(bootstrap), Options(bootstrap, given.leaf, given.headers)
         for keys in given.keys:

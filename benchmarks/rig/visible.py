@@ -16,6 +16,11 @@ NOT_YET = {  # what a broker says of a topic it is still setting up
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError._NOENT,  # no leader at all
 }
+NO_COORDINATOR_YET = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 
 
 class Cluster:
@@ -70,7 +75,11 @@ class Cluster:
 
     def has_assignment(self, group: str) -> bool:
         """Return whether a member of `group` has partitions."""
-        description = self._admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)[
-            group
-        ].result()
+        futures = self._admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)
+        try:
+            description = futures[group].result()
+        except KafkaException as error:
+            if error.args[0].code() not in NO_COORDINATOR_YET:
+                raise
+            return False
         return any(member.assignment and member.assignment.topic_partitions for member in description.members)
