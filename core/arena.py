@@ -152,7 +152,7 @@ def room(ints: Ints, t: int) -> tuple[int, int]:
 
 
 def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
-    """Copy the states of detector, query strategy and budget, the evaluation, and the values seen.
+    """Copy the states of detector, query strategy and budget, the evaluation, values seen, what leaves share.
 
     A strategy or budget that is another one now begins anew.
     """
@@ -169,6 +169,9 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     write_declared_values(plan, new)
     source, target = int(old_plan.ints[at.PLAN_VALUES_SEEN]), int(plan.ints[at.PLAN_VALUES_SEEN])
     n = len(old_plan.values_index)
+    new[target : target + n] = old[source : source + n]
+    source, target = int(old_plan.ints[at.PLAN_SHARED]), int(plan.ints[at.PLAN_SHARED])
+    n = int(old_plan.ints[at.PLAN_TREES]) - source
     new[target : target + n] = old[source : source + n]
 
 

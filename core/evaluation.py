@@ -52,6 +52,8 @@ class Evaluation:
     accuracy_unbiased_low: float
     """Lower end of its interval of 95 % (Wilson), NaN without any."""
     accuracy_unbiased_high: float
+    growth_stopped: bool
+    """The tree that answers reached max_leaves or max_bytes: it learns, but grows no more [D1]."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -90,6 +92,7 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
         accuracy_unbiased=drawn_hits / drawn if drawn else math.nan,
         accuracy_unbiased_low=low,
         accuracy_unbiased_high=high,
+        growth_stopped=bool(ints[int(ints[at.MODEL_MAIN]) + at.TREE_STOPPED]),
     )
 
 

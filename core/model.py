@@ -66,6 +66,7 @@ class Model:
     def create(spec: Spec, schema: Schema) -> Model:
         """Return a model that has seen nothing."""
         plan = Plan.of(spec, schema)
+        plan.check_room()
         return Model(plan, arena.new_model(plan))
 
     def use(self, ints: Ints) -> None:

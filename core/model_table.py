@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -172,6 +173,10 @@ class ModelTable:
         n = len(model)
         if x.ndim != 2 or not len(x) == len(label) == len(weight) == n:
             msg = f"x, label and weight must have one row for each of {n} rows of model"
+            raise SchemaError(msg)
+        if n and not (weight.min() > 0.0 and weight.max() < math.inf):
+            row = int(np.flatnonzero(~((weight > 0.0) & (weight < math.inf)))[0])
+            msg = f"weight={weight[row]} of row {row} must be above 0 and finite; leave the row out instead"
             raise SchemaError(msg)
         if n and self._columns[model].max() > x.shape[1]:
             msg = f"x must have at least {self._columns[model].max()} columns, not {x.shape[1]}"

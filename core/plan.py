@@ -7,10 +7,12 @@ buffer of words; models point to it, so that ten thousand of them read the same 
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
 from core import jit, registry, rng
+from core.errors import SchemaError
 from core.features import Schema
 from core.plugin import Parameters
 from core.spec import Spec
@@ -28,6 +30,7 @@ class Plan:
 
     def __init__(self, spec: Spec, schema: Schema) -> None:
         """Lay out the plan of a spec and a schema."""
+        spec.learner.check_schema(schema)
         self.spec = spec
         self.schema = schema
         numeric = [i for i, a in enumerate(schema.attributes) if a.kind == "numeric"]
@@ -45,14 +48,13 @@ class Plan:
             (at.PLAN_STRATEGY, spec.query),
             (at.PLAN_BUDGETING, spec.budget),
             (at.PLAN_SCHEDULE, spec.learner.schedule),
+            (at.PLAN_BOUND, spec.learner.bound),
         ]
         numeric_table = at.PLAN_HEADER
         nominal_table = numeric_table + len(numeric)
         first_parameter = nominal_table + at.NOMINAL_FIELDS * len(nominal)
         constants = [plugin.constants() for _, plugin in parameters]
-        screen = spec.learner.screen() or ()
-        screen_at = first_parameter + sum(map(len, constants))
-        words = screen_at + len(screen)
+        words = first_parameter + sum(map(len, constants))
         self.ints = ints = at.aligned_words(words)
         self.floats = floats = ints.view(np.float64)
         jit.register(ints)
@@ -100,8 +102,9 @@ class Plan:
             ints[word + 1] = position
             floats[position : position + len(values)] = values
             position += len(values)
-        ints[at.PLAN_SCREEN] = screen_at if screen else 0
-        floats[screen_at:words] = screen
+        # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
+        ints[at.PLAN_COMPILED] = spec.learner.compiled and spec.learner.compat is None
+        floats[at.PLAN_TAU] = spec.learner.tie_threshold
 
     def _write_sections(self) -> None:
         """Write where a model's sections begin: fixed for a plan, whatever its trees do."""
@@ -113,6 +116,7 @@ class Plan:
             (at.PLAN_BUDGET, len(spec.budget.initial())),
             (at.PLAN_EVALUATION, at.evaluation_words(self.schema.n_classes, spec.evaluation.window)),
             (at.PLAN_VALUES_SEEN, len(self.values_index)),
+            (at.PLAN_SHARED, spec.learner.numeric_observer.shared(int(ints[at.PLAN_NUMERIC]))),
             (at.PLAN_TREES, 0),
         ):
             ints[word] = position
@@ -122,6 +126,25 @@ class Plan:
     def of(spec: Spec, schema: Schema) -> Plan:
         """Return the plan of a spec and a schema."""
         return _plan(spec, schema)
+
+    def check_room(self) -> None:
+        """Refuse a schema of which one leaf alone is larger than ``max_bytes``.
+
+        All attributes have a place in every leaf, however sparse the records: 40,000 numeric ones and two
+        classes take 3.2 MB, so that 1 GiB (the default) is 335 leaves; there growth stops [D1].
+        """
+        learner, counts = self.spec.learner, [int(self.ints[at.PLAN_NUMERIC]), int(self.ints[at.PLAN_VALUES])]
+        classes = max(self.schema.declared_classes, 1)
+        statistics = (learner.numeric_observer, learner.nominal_observer)
+        words = sum(math.prod(observer.shape(classes, *counts)) for observer in statistics)
+        needed = (at.LEAF_FIELDS + classes + words) * at.WORD
+        if needed > learner.max_bytes:
+            msg = (
+                f"max_bytes={learner.max_bytes:.0f} must be at least {needed}, one leaf of "
+                f"{self.schema.n_attributes} attributes and {classes} classes; "
+                "raise it or leave attributes out"
+            )
+            raise SchemaError(msg)
 
     def shape(self, nodes: int, slots: int) -> TreeShape:
         """Return the shape of a tree with room for so many nodes and leaf records."""

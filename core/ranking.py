@@ -25,7 +25,9 @@ BEST_MERIT: Final = 3
 SECOND_MERIT: Final = 4
 SUGGESTIONS: Final = 5  # with "do not split"
 CLASSES: Final = 6  # classes that have weight; below 2 nothing is ranked
-RANKING_WORDS: Final = 7
+EPSILON: Final = 7  # what the bound makes of it (core/verdict.py)
+EVIDENCE: Final = 8  # the weight that the bound reckons with
+RANKING_WORDS: Final = 9
 
 NOBODY: Final = -1
 

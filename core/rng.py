@@ -29,6 +29,7 @@ EVALUATION_SLICE: Final = 7
 GENERATOR_RECORD: Final = 16
 GENERATOR_MODEL: Final = 17
 GENERATOR_DRIFT: Final = 18
+GENERATOR_ORDER: Final = 19
 
 DRAW_BITS: Final = 20
 """Draws that a record owns, as a power of two: draw j of record i is at ``(i << DRAW_BITS) + j``."""

@@ -9,6 +9,7 @@ With ``explain`` every prediction comes with the path of branches that led to it
 microseconds each.
 Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
 preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
+``max_classes`` falls to what the learner is defined for (two with criterion km).
 """
 
 from __future__ import annotations
@@ -125,18 +126,20 @@ def _build(text: str) -> Spec:
     if not isinstance(evaluation, dict):
         msg = f"evaluation={evaluation!r} must be an object with 'window', 'every' and 'share'"
         raise ParameterError(msg)
+    learner = build(parts["learner"])
+    max_classes = check(
+        "max_classes",
+        body.get("max_classes", 64),
+        {"type": int, "rules": {"at least": 1, "at most": 32767}},
+    )
     spec = Spec(
-        learner=build(parts["learner"]),
+        learner=learner,
         query=_plugin("query", parts["query"]),
         budget=_plugin("budget", parts["budget"]),
         drift=_plugin("drift", parts["drift"]),
         evaluation=_arguments("evaluation", EvaluationPlan, evaluation),
         seed=check("seed", body.get("seed", 1), {"type": int, "rules": {"at least": 0, "at most": MAX_SEED}}),
-        max_classes=check(
-            "max_classes",
-            body.get("max_classes", 64),
-            {"type": int, "rules": {"at least": 1, "at most": 32767}},
-        ),
+        max_classes=min(max_classes, learner.max_classes or max_classes),
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
     )
     if spec.evaluation.share > spec.budget.limit:

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from topics.readers import Batch, Dataset
 
 BATCH_ROWS = 8192
+BATCH_BYTES = 64 << 20
+"""Of a batch of rows: records of 40,000 attributes come 209 at a time."""
+
+
+def batch_rows(attributes: int) -> int:
+    """Return how many rows of so many float64 a batch holds."""
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // (8 * attributes)))
+
 
 Happened = Callable[[int, Event, Schema], None]
 
@@ -123,7 +131,7 @@ class Prequential:
 
     def _batches(self) -> Iterator[Batch]:
         left = self._limit
-        for x, y in self._dataset.batches(BATCH_ROWS):
+        for x, y in self._dataset.batches(batch_rows(len(self._dataset.kinds))):
             if left is not None and len(y) >= left:
                 yield x[:left], y[:left]
                 return

@@ -224,6 +224,7 @@ class EvaluationRecord:
     accuracy_unbiased: float = math.nan  # estimated from these, with its interval of 95 %
     accuracy_unbiased_low: float = math.nan
     accuracy_unbiased_high: float = math.nan
+    growth_stopped: bool = False  # the tree reached its leaf or memory limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,29 +1,90 @@
-"""Confidence bounds."""
+"""Confidence bounds: half-widths, and when a lead is enough.
+
+What a bound may look at is a *case*, float64[CASE_WORDS], written at every attempt (``core/verdict.py``).
+Kernels of a module (``knobs`` from ``at`` on: its parameters):
+
+``epsilon(knobs, at, case) -> float``: ε, in the unit of the criterion's merit
+``verdict(knobs, at, lead, epsilon, tau) -> int``
+    says whether the best test, leading the second best by so much, is to be installed: OPEN, GAP (the lead is
+    enough), TIE (ε is so small that the two are as good as each other; tau = 0: never)
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
+import numpy as np
+
+from core import registry
 from core.plugin import Parameters
+
+# A case
+CASE_WEIGHT: Final = 0  # labelled weight the leaf has seen: n, CDT's m
+CASE_RANGE: Final = 1  # of the merit: R
+CASE_CLASSES: Final = 2  # K
+CASE_CRITERION: Final = 3  # its kind
+CASE_DEPTH: Final = 4  # of the leaf, 0 at the root: h of CDT's theorem 4
+CASE_RECORDS: Final = 5  # records the model has seen, this one among them: t
+CASE_ATTRIBUTES: Final = 6  # d
+CASE_TESTS: Final = 7  # tests that one attribute can propose, whatever the weight
+CASE_WORDS: Final = 8
+
+# Verdicts
+OPEN: Final = 0
+GAP: Final = 1
+TIE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Bound(Parameters):
-    """Half-width of a confidence interval of a merit."""
+    """Half-width of a confidence interval of a merit, and the lead it takes to split."""
 
     family: ClassVar[str] = "bounds"
 
-    def epsilon(self, merit_range: float, weight: float) -> float:
-        """Return ε for a merit of this range, computed from this weight of labelled records."""
-        raise NotImplementedError
+    @property
+    def needs(self) -> str | None:
+        """The kernel that a criterion must have to go with this bound, None: any criterion does."""
+        return None
 
     @property
     def constant(self) -> float | None:
-        """Return c if ``ε² = c·R²/n``, None for any other form."""
+        """Return c if ``ε² = c·R²/n``, None for any other form: schedules that look ahead solve it for n."""
         return None
 
     @property
     def factor(self) -> float:
-        """How many ε a gap between two merits has to exceed."""
+        """How many ε a lead has to exceed."""
         return 1.0
+
+    def max_classes(self, criterion: Any) -> int | None:
+        """Return the number of classes it is proved for with a criterion, None: any."""
+        return None
+
+    def epsilon(
+        self,
+        merit_range: float,
+        weight: float,
+        *,
+        classes: int = 2,
+        criterion: str = "gini",
+        depth: int = 0,
+        records: float = 1.0,
+        attributes: int = 1,
+        tests: int = 0,
+    ) -> float:
+        """Return ε for a merit of this range, at a leaf with this weight of labelled records."""
+        case = np.zeros(CASE_WORDS)
+        case[[CASE_WEIGHT, CASE_RANGE, CASE_CLASSES]] = weight, merit_range, classes
+        case[[CASE_CRITERION, CASE_DEPTH]] = registry.kind("criteria", criterion), depth
+        case[[CASE_RECORDS, CASE_ATTRIBUTES, CASE_TESTS]] = records, attributes, tests
+        kernels = registry.module(self.family, self.name)
+        return float(kernels.epsilon(np.array([*self.constants(), 0.0]), 0, case))
+
+
+def dispatcher() -> tuple[Any, Any]:
+    """Return ``epsilon(kind, …)`` and ``verdict(kind, …)`` over all bounds."""
+    return (
+        registry.dispatch("bounds", "epsilon", "knobs, at, case"),
+        registry.dispatch("bounds", "verdict", "knobs, at, lead, epsilon, tau"),
+    )

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Final
 
-from core.bounds.base import Bound
+from core.bounds.base import CASE_RANGE, CASE_WEIGHT, GAP, OPEN, TIE, Bound
+from core.jit import kernel
 from core.plugin import number
+
+DELTA: Final = 0
+FACTOR: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +25,6 @@ class Plugin(Bound):
     delta: float = number(1e-7, above=0.0, below=1.0)
     bound_factor: float = number(1.0, at_least=1.0, at_most=2.0)
 
-    def epsilon(self, merit_range: float, weight: float) -> float:
-        """Return ε."""
-        return math.sqrt(merit_range * merit_range * math.log(1.0 / self.delta) / (2.0 * weight))
-
     @property
     def constant(self) -> float | None:
         """Return ln(1/δ)/2."""
@@ -33,3 +34,18 @@ class Plugin(Bound):
     def factor(self) -> float:
         """Return 1 or 2."""
         return self.bound_factor
+
+
+@kernel
+def epsilon(knobs: Any, at: int, case: Any) -> float:
+    """Return ε."""
+    square = case[CASE_RANGE] * case[CASE_RANGE]
+    return math.sqrt(square * math.log(1.0 / knobs[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
+
+
+@kernel
+def verdict(knobs: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+    """Ask for a lead above the factor times ε, or an ε below τ."""
+    if lead > knobs[at + FACTOR] * epsilon:
+        return GAP
+    return TIE if epsilon < tau else OPEN

@@ -1,4 +1,29 @@
-"""Split criteria: one column function, from which gains follow."""
+"""Split criteria: one column function, from which gains follow, and what theorems say of its estimate.
+
+Kernels of a module (all weights are labelled weight):
+
+``impurity(masses, k, n, out, total)``
+    writes, for each of n columns of ``masses`` (float64[class, column]), mass times impurity to ``out`` and
+    mass to ``total``. The conditional impurity of a split is the sum of that over its branches, divided by
+    its mass; the merit of a split is the impurity before it minus that (ALGORITHMS section 2.3)
+``reach(k) -> float``: the range R of the merit with k classes
+
+``impurity_roughly(masses, k, n, out, total)`` (not every criterion)
+    the same with an error of at most 1e-6 of the mass for each class (core/glance.py)
+``moment(n, squares) -> float``, ``increment(n, cell, moment, weight) -> (added, moment)``, ``steepest(n)``
+    (not every criterion) for those who follow a test record by record; without them a branch is measured
+    anew. What is worth keeping of a branch of mass n (``squares``: the sum of its squared class masses); what
+    a record of a class with mass ``cell`` adds to mass times impurity, and the moment with it; the most that
+    a unit of weight can add while the mass is at most n (it never takes anything away)
+
+and, where a theorem or a practice of the literature covers it, in the unit of the merit:
+
+``deviation(n, delta, k) -> float``: how far, but for probability delta, the conditional impurity of one split
+    estimated from weight n may be from the true one (CDT, theorems 1 to 3)
+``growth(n) -> float``: the factor of CDT's equation (7)
+``sensitivity(n, k, printed) -> float``: C of McDiarmid's inequality, ``ε = C·sqrt(ln(1/δ)/2n)``; ``printed``:
+    as the seed prints it (ALGORITHMS section 7)
+"""
 
 from __future__ import annotations
 
@@ -11,22 +36,7 @@ from core.plugin import Parameters, number
 
 @dataclass(frozen=True, slots=True)
 class Criterion(Parameters):
-    """How impure a distribution of class masses is.
-
-    The module's kernel ``impurity(masses, k, n, out, total)`` writes, for each of n columns of
-    ``masses`` (float64[class, column]), mass times impurity to ``out`` and mass to ``total``. The conditional
-    impurity of a split is the sum of that over its branches, divided by its mass; the merit of a split is the
-    impurity before it minus that (ALGORITHMS section 2.3).
-
-    It may have a kernel ``impurity_roughly``, which does the same with an error of at most 1e-6 of the mass
-    for each class (core/glance.py).
-
-    It may have three more kernels, for those who follow a test record by record; without them a branch is
-    measured anew. ``moment(n, squares)`` is what is worth keeping of a branch of mass n (``squares``: the sum
-    of its squared class masses); ``increment(n, cell, moment, weight) -> (added, moment)`` is what a record
-    of a class with mass ``cell`` adds to mass times impurity, and the moment with it; ``steepest(n)`` is the
-    most that a unit of weight can add while the mass is at most n (it never takes anything away).
-    """
+    """How impure a distribution of class masses is; its kernels are described above."""
 
     family: ClassVar[str] = "criteria"
 
@@ -35,6 +45,10 @@ class Criterion(Parameters):
 
     null_merit_is_gain: ClassVar[bool] = True
     """Whether MOA measures "no split" on the scale of its merits (else it is minus infinity there)."""
+    max_classes: ClassVar[int | None] = None
+    """Classes it is defined for, None: any number."""
+    deviation_classes: ClassVar[int | None] = None
+    """Classes its ``deviation`` is proved for, None: any number [D11]."""
 
     @property
     def is_incremental(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from core.criteria.base import Criterion
 from core.jit import kernel
@@ -12,6 +13,8 @@ from core.jit import kernel
 @dataclass(frozen=True, slots=True)
 class Plugin(Criterion):
     """``1 - Σ π_c²`` before the split minus its mean after it: ``"criterion": "gini"``."""
+
+    deviation_classes: ClassVar[int | None] = 2
 
     def merit_range(self, classes: int) -> float:
         """Return 1, as MOA does, though two classes reach only ½ [D2]."""
@@ -22,6 +25,24 @@ class Plugin(Criterion):
 def reach(k: int) -> float:
     """Return 1."""
     return 1.0
+
+
+@kernel
+def deviation(n: float, delta: float, k: int) -> float:
+    """Return CDT's theorem 2, for two classes."""
+    return math.sqrt(8.0 / n * math.log(2.0 / delta)) + 4.0 / math.sqrt(n)
+
+
+@kernel
+def growth(n: float) -> float:
+    """Return 1."""
+    return 1.0
+
+
+@kernel
+def sensitivity(n: float, k: int, printed: bool) -> float:
+    """Return 8 (Rutkowski and others 2013)."""
+    return 8.0
 
 
 @kernel

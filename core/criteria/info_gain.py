@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from core.criteria import entropy
 from core.criteria.base import Criterion
 from core.jit import kernel
 from core.plugin import number
-from core.special import LOG2_E, log2, rough_log2, x_log2_x
+from core.special import LN2, LOG2_E, log2, rough_log2, x_log2_x
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,25 @@ class Plugin(Criterion):
 def reach(k: int) -> float:
     """Return lg max(K, 2)."""
     return math.log2(max(k, 2))
+
+
+@kernel
+def deviation(n: float, delta: float, k: int) -> float:
+    """Return CDT's theorem 1 in bits."""
+    return 2.0 / LN2 * entropy.deviation(n, delta, k)
+
+
+@kernel
+def growth(n: float) -> float:
+    """Return ln n, in bits."""
+    return 2.0 / LN2 * entropy.growth(n)
+
+
+@kernel
+def sensitivity(n: float, k: int, printed: bool) -> float:
+    """Return ``6·(K·lg(e·n) + lg 2n) + 2·lg K`` [D15]; the seed prints lg e in place of lg(e·n)."""
+    first = 1.0 / LN2 if printed else math.log2(n) + 1.0 / LN2
+    return 6.0 * (k * first + math.log2(2.0 * n)) + 2.0 * math.log2(float(k))
 
 
 @kernel

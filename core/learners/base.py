@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from core import registry
-from core.errors import ParameterError
+from core.errors import ParameterError, SchemaError
 from core.plugin import Parameters, choice, count, number
 from core.tree import layout as at
 from core.tree.layout import Floats, Ints, TreeView
@@ -83,6 +83,11 @@ class Learner(Parameters):
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     compat: str | None = choice(None, None, "moa", "imac")
 
+    axis_defaults: ClassVar[dict[str, Any]] = {}
+    """Parameters of the axes that this learner sets otherwise than they do, where an axis has them."""
+    compiled: ClassVar[bool] = False
+    """Its decision is that of ``core/verdict.py``, so that failed attempts need not leave compiled code."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return name, axes by name, and all parameters, the axes' among them."""
         body: dict[str, Any] = {"name": self.name.replace("_", "-")}
@@ -103,13 +108,27 @@ class Learner(Parameters):
         """
         raise NotImplementedError
 
-    def screen(self) -> tuple[float, float, float] | None:
-        """Return what an attempt needs at the least to become a split, None if only ``decide`` can tell.
+    @property
+    def tie_threshold(self) -> float:
+        """Return τ, below which ε makes two tests as good as each other; 0: never."""
+        return 0.0
 
-        (gap, tie, gain): the gap of merits squared times the weight reaches ``gap``·R², or the weight
-        reaches ``tie``·R²; the best gain is at least ``gain``.
-        """
-        return None
+    @property
+    def max_classes(self) -> int | None:
+        """Return how many classes criterion and bound are defined for, None: any number."""
+        limits = (self.criterion.max_classes, self.bound.max_classes(self.criterion))
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def check_schema(self, schema: Any) -> None:
+        """Refuse a schema that has, or may come to have, more classes than the tree is defined for."""
+        limit = self.max_classes
+        classes = schema.max_classes if schema.classes_open else schema.n_classes
+        if limit is not None and classes > limit:
+            msg = (
+                f"classes={classes} must be at most {limit} with criterion {self.criterion.name!r} and bound "
+                f"{self.bound.name!r}; take another criterion (gini, info_gain), or variant 'practical'"
+            )
+            raise SchemaError(msg)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -175,7 +194,8 @@ def build(body: dict[str, Any]) -> Learner:
         plugin = registry.plugin(family, given.pop(axis, defaults[axis]))
         names = [f.name for f in dataclasses.fields(plugin)]
         known += names
-        arguments[axis] = plugin(**{name: given.pop(name) for name in names if name in given})
+        preset = {name: value for name, value in learner.axis_defaults.items() if name in names}
+        arguments[axis] = plugin(**(preset | {name: given.pop(name) for name in names if name in given}))
     arguments |= {name: given.pop(name) for name in list(given) if name in known}
     if given:
         msg = (
@@ -184,4 +204,17 @@ def build(body: dict[str, Any]) -> Learner:
         )
         raise ParameterError(msg)
     built: Learner = learner(**arguments)
+    _check_criterion(built)
     return built
+
+
+def _check_criterion(learner: Learner) -> None:
+    """Refuse a bound that says nothing about the criterion."""
+    needed, name = learner.bound.needs, learner.criterion.name
+    if needed is None or hasattr(registry.module("criteria", name), needed):
+        return
+    fitting = [
+        other for other in registry.names("criteria") if hasattr(registry.module("criteria", other), needed)
+    ]
+    msg = f"criterion={name!r} must be one of {', '.join(fitting)} with the bound {learner.bound.name!r}"
+    raise ParameterError(msg)

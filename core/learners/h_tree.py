@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Final
 
 import numpy as np
 
-from core import ranking
+from core import ranking, verdict
 from core.learners.base import FORGET, Decision, HasState, Learner, Reason
 from core.plugin import number
-from core.tree import layout as at
 
-MIN_GAIN = 1e-10
-"""A gain below this is rounding: never a split [D6]."""
+REASONS: Final[dict[int, Reason]] = {verdict.GAP: "gap", verdict.TIE: "tie", verdict.ONLY: "only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +20,19 @@ class Plugin(Learner):
     """Splits when the best test leads the second best by more than ε, or when ε is below ``tau``.
 
     ``{"name": "h-tree", "grace_period": 200, "delta": 1e-7, "tau": 0.05, "criterion": "info_gain",
-    "leaf_model": "nba"}`` (ALGORITHMS section 5; Domingos and Hulten 2000).
+    "leaf_model": "nba"}`` (ALGORITHMS section 5; Domingos and Hulten 2000). What ε is and which lead is
+    enough, the bound says: other trees of this kind are presets (``corrh-tree``, ``mcdiarmid-tree``,
+    ``c-tree``, ``osm``, …).
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
 
-    def screen(self) -> tuple[float, float, float] | None:
-        """Solve ε for the weight; a bound without a closed form leaves it to ``decide``."""
-        if self.compat is not None or self.bound.constant is None:
-            return None
-        return *self.limits, MIN_GAIN
+    compiled: ClassVar[bool] = True
+
+    @property
+    def tie_threshold(self) -> float:
+        """Return τ."""
+        return self.tau
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -39,29 +41,12 @@ class Plugin(Learner):
         return gap, gap / (self.bound.factor * self.tau) ** 2 if self.tau > 0.0 else math.inf
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
-        """Compare the gap between best and second best with the bound."""
+        """Let the bound judge the lead of the best test over the second best."""
         out = np.empty(ranking.RANKING_WORDS)
-        ranking.rank(model.plan.address, model.address, t, leaf, out)
-        if out[ranking.CLASSES] < 2:
+        reason = REASONS.get(verdict.decide(model.plan.address, model.address, t, node, out))
+        if reason is None:
             return None
-        attribute, test, value, best, second, suggestions, _ = out.tolist()
-        if self.compat is not None:
-            classes = model.ints.item(node + at.NODE_REACH)
-        else:
-            if attribute == ranking.NOBODY or best < MIN_GAIN:
-                return None
-            classes = model.ints.item(at.MODEL_CLASSES)
-        n = self.weight(model, node, leaf)
-        bound = self.bound.epsilon(self.criterion.merit_range(classes), n)
-        reason: Reason
-        if suggestions == 1:
-            reason = "only"
-        elif best - second > self.bound.factor * bound:
-            reason = "gap"
-        elif bound < self.tau:
-            reason = "tie"
-        else:
-            return None
+        attribute, test, value, best, second, _, _, bound, n = out.tolist()
         if attribute == ranking.NOBODY:
             test = FORGET
         return Decision(int(attribute), int(test), value, (best, second), bound, n, reason)

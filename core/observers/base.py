@@ -42,11 +42,22 @@ class Observer(Parameters):
     kind: ClassVar[str]
     """The attributes it observes: "numeric" or "nominal"."""
     axes: ClassVar[tuple[str | int, ...]]
-    """Shape of a leaf's statistics; words stand for sizes that the schema gives."""
+    """Shape of a leaf's statistics; words stand for sizes that the schema gives, or ``sizes``."""
+
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of axes of its own, which never change."""
+        return {}
+
+    def shared(self, attributes: int) -> int:
+        """Return how many words all leaves of a model share, at PLAN_SHARED; new ones are zeros.
+
+        More attributes add words at the end.
+        """
+        return 0
 
     def shape(self, classes: int, attributes: int, values: int) -> tuple[int, ...]:
         """Return the shape of a leaf's statistics."""
-        sizes = {"class": classes, "attribute": attributes, "value": values}
+        sizes = {"class": classes, "attribute": attributes, "value": values} | self.sizes()
         return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in self.axes)
 
     def clear(self, statistics: Any) -> None:

@@ -277,7 +277,8 @@ def log_densities_numeric(
             variance = squares / (weight - 1.0)
             variance = variance if weight > 1.0 else 0.0
             delta = value - mean[a]
-            spread = max(variance, 1e-300)
+            # A deviation beyond the range of floats is as good as the largest one: no infinity over infinity.
+            spread = min(max(variance, 1e-300), 1e300)
             density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
             at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
             density = max(density, LN_FLOOR) if variance > 1e-300 else at_point

@@ -2,7 +2,8 @@
 
 All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
 
-    model header | detector | query | budget | evaluation | values seen | main tree | background tree
+    model header | detector | query | budget | evaluation | values seen | shared by leaves
+    | main tree | background tree
 
 A *tree block* is self-contained; everything in it is found from its first word ``t``:
 
@@ -141,9 +142,7 @@ PLAN_DRIFT: Final = 28
 PLAN_STRATEGY: Final = 30
 PLAN_BUDGETING: Final = 32
 PLAN_NULL_MERIT: Final = 34  # for MOA, "do not split" has a merit like any other (else minus infinity)
-PLAN_SCREEN: Final = (
-    35  # at: what an attempt needs to succeed (core/screening.py); 0: only the learner can tell
-)
+PLAN_COMPILED: Final = 35  # attempts are decided in compiled code (core/verdict.py)
 PLAN_CODE_SHIFT: Final = 36  # lg of the bits of a class code
 PLAN_SCHEDULE: Final = 37  # kind and parameters as above
 PLAN_SCHEDULE_AT: Final = 39  # the schedule's state, relative to a leaf record
@@ -158,7 +157,10 @@ PLAN_SLICE: Final = 47  # one record in so many is reserved; 0: none
 PLAN_DRAWN_DETECTION: Final = 48  # of labels asked for, the detector sees those drawn at random alone
 PLAN_GLANCE: Final = 49  # a rough ranking is possible (core/glance.py)
 PLAN_EXPLAIN: Final = 50  # predictions come with their path of branches
-PLAN_HEADER: Final = 51
+PLAN_BOUND: Final = 51  # kind and parameters as above
+PLAN_TAU: Final = 53  # tie threshold (float64), 0: ties are never broken
+PLAN_SHARED: Final = 54  # in the model: what the numeric observers of all leaves share
+PLAN_HEADER: Final = 55
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

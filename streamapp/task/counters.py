@@ -33,6 +33,7 @@ EARLY_LEARNED: Final = "early.learned"
 MODELS_CREATED: Final = "models.created"
 MODELS_DELETED: Final = "models.deleted"
 SPLITS: Final = "models.splits"
+GROWTH_STOPPED: Final = "models.growth-stopped"
 FEATURES_IGNORED: Final = "features.ignored"
 VALUES_IGNORED: Final = "features.unknown-values"
 TIME_JUMPS: Final = "time.jumps"
@@ -61,6 +62,7 @@ MEANING: Final[dict[str, str]] = {
     MODELS_CREATED: "models made, by a first record or by command",
     MODELS_DELETED: "models deleted by command",
     SPLITS: "splits installed",
+    GROWTH_STOPPED: "trees that reached max_leaves or max_bytes of their spec: they grow no more",
     FEATURES_IGNORED: "feature values ignored because the model's schema does not know their name",
     VALUES_IGNORED: "nominal values that the schema does not take in; treated as missing",
     TIME_JUMPS: "timestamps too far ahead to be believed",

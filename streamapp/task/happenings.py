@@ -48,6 +48,8 @@ class Happenings:
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
             elif isinstance(event, Split):
                 effects.count(counters.SPLITS)
+            elif isinstance(event, GrowthStopped):
+                effects.count(counters.GROWTH_STOPPED)
             if not isinstance(event, EvaluationDue):
                 effects.notices.append(self._notice(event, record))
 

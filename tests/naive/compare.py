@@ -15,6 +15,7 @@ from core.tree import layout as at
 from tests.naive import queries as naive_queries
 from tests.naive.detectors import DETECTORS
 from tests.naive.model import Model
+from tests.naive.observers import Exact, Histogram
 from tests.naive.tree import Options
 
 KINDS = {at.NUMERIC: "numeric", at.CATEGORY: "binary", at.MULTIWAY: "multiway"}
@@ -37,6 +38,8 @@ QUERIES = {
     ),
 }
 """The twin of every query strategy, from its spec and the model's seed."""
+BOUND_PARAMETERS = ("bound", "bound_factor", "mcd_form", "variant", "c")
+OBSERVER_PARAMETERS = ("numeric_observer", "capacity", "bins", "warm_up", "edges", "low", "high")
 
 
 def twin_of(spec, stream):
@@ -48,11 +51,10 @@ def twin_of(spec, stream):
         classes=0 if stream.open_classes else stream.classes,
         criterion=learner["criterion"],
         grace_period=learner["grace_period"],
-        delta=learner["delta"],
-        tau=learner["tau"],
         leaf_model=learner["leaf_model"],
+        **{name: learner[name] for name in ("delta", "tau", *BOUND_PARAMETERS) if name in learner},
+        **{name: learner[name] for name in OBSERVER_PARAMETERS if name in learner},
         binary_splits=learner["binary_splits"],
-        bound_factor=learner["bound_factor"],
         moa=learner["compat"] is not None,
         inherit=learner["compat"] != "imac",
         schedule=learner["schedule"],
@@ -183,13 +185,27 @@ def assert_same_leaf(model, tree, slot, node):
     numeric = [i for i, values in enumerate(node.options.attributes) if values is None]
     for attribute, observer in enumerate(node.observers or []):
         if attribute in numeric:
-            statistics = tree.numeric[slot][:, :, numeric.index(attribute)]
-            for label in range(len(statistics)):
-                assert_same_gaussian(statistics[label], observer, label)
+            assert_same_numeric(tree.numeric[slot][..., numeric.index(attribute)], observer)
         else:
             first, size = model.plan.values_index[attribute]
             for label, counts in enumerate(tree.nominal[slot][:, first : first + size]):
                 assert_same_list(counts, observer.counts.get(label, []))
+
+
+def assert_same_numeric(statistics, observer):
+    """Compare what a leaf keeps of one numeric attribute, whatever its observer."""
+    if isinstance(observer, Histogram):
+        for label, counts in enumerate(statistics):
+            assert_same_list(counts, observer.counts.get(label, []))
+    elif isinstance(observer, Exact):
+        n = int(statistics[0])
+        kept = statistics[1:].reshape(3, observer.capacity)
+        expected = sorted(observer.records, key=lambda record: record[0])
+        assert kept[:, :n].T.tolist() == [list(record) for record in expected]
+        assert not kept[:, n:].any()
+    else:
+        for label in range(len(statistics)):
+            assert_same_gaussian(statistics[label], observer, label)
 
 
 def assert_same_gaussian(statistics, observer, label):

@@ -24,9 +24,42 @@ def gini(distribution):
     return 1.0 - sum((weight / total) ** 2 for weight in distribution) if total > 0.0 else 0.0
 
 
+def scaled_entropy(distribution):
+    """Return half the entropy in nats."""
+    return entropy(distribution) * math.log(2.0) / 2.0
+
+
+def km(distribution):
+    """Return Kearns and Mansour's index of at most two weights."""
+    total = sum(distribution)
+    if total <= 0.0:
+        return 0.0
+    p = distribution[0] / total
+    return math.sqrt(p * max(1.0 - p, 0.0))
+
+
+def error(distribution):
+    """Return the share that the majority class leaves."""
+    total = sum(distribution)
+    return 1.0 - max(distribution) / total if total > 0.0 else 0.0
+
+
+IMPURITIES = {"info_gain": entropy, "entropy": scaled_entropy, "gini": gini, "km": km, "error": error}
+
+REACHES = {
+    "info_gain": lambda classes: math.log2(max(2, classes)),
+    "entropy": lambda classes: math.log(max(2, classes)) / 2.0,
+    "gini": lambda classes: 1.0,
+    "km": lambda classes: 0.5,
+    "error": lambda classes: 1.0,
+}
+
+
 def conditional(impurity, branches):
     """Return the impurity of the branches, weighted by their mass."""
     total = sum(sum(branch) for branch in branches)
+    if impurity is error and total > 0.0:  # as section 2.3 writes it: equal merits are equal to the last bit
+        return sum(sum(branch) - max(branch, default=0.0) for branch in branches) / total
     return sum(sum(branch) * impurity(branch) for branch in branches) / total if total > 0.0 else 0.0
 
 

@@ -114,8 +114,10 @@ class Model:
             if self.background_is_stale:
                 self.background = self.new_tree()
                 self.background_is_stale = False
+            self.background.records = max(self.t, self.labels)
             self.background.visit(x, weight)
             self.background.learn(x, label, weight)
+        self.tree.records = max(self.t, self.labels)
         return self.tree.learn(x, label, weight)
 
     def change_trees(self):

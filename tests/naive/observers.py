@@ -5,6 +5,7 @@ also with weight 0: MOA's range of information gain is the logarithm of that len
 """
 
 import math
+from itertools import pairwise
 
 from tests.naive import cephes
 
@@ -161,3 +162,101 @@ class Nominal:
 
     def candidates(self):
         return range(self.seen() if self.moa else self.values)
+
+
+class Histogram:
+    """Weight per class and bin; ``values``, shared by all leaves, holds the attribute's first values."""
+
+    def __init__(self, options, values):
+        self.options = options
+        self.values = values
+        self.counts = {}
+
+    def edges(self):
+        """Return the edges, None before the attribute has shown enough values."""
+        bins, n = self.options.bins, self.options.warm_up
+        if self.options.edges == "range":
+            shares = [(i + 1.0) / bins for i in range(bins - 1)]
+            return [self.options.low * (1.0 - share) + self.options.high * share for share in shares]
+        if len(self.values) < n:
+            return None
+        found, ordered = [], sorted(self.values)
+        for j in range(1, bins):
+            i = j * n // bins
+            if i == 0:
+                continue
+            edge = (ordered[i - 1] + ordered[i]) / 2.0
+            if edge < ordered[-1] and edge not in found:
+                found.append(edge)
+        return found
+
+    def observe(self, value, label, weight):
+        if is_missing(value):
+            return
+        edges = self.edges()
+        if edges is None:
+            self.values.append(value)
+            return
+        add(self.counts.setdefault(label, []), self.bin(value, edges), weight)
+
+    def bin(self, value, edges):
+        return sum(edge < value for edge in edges)
+
+    def density(self, value, label):
+        edges = self.edges()
+        if edges is None:
+            return 1.0
+        counts, own = self.counts.get(label, []), self.bin(value, edges)
+        weight = counts[own] if own < len(counts) else 0.0
+        return (weight + 1.0) / (sum(counts) + self.options.bins)
+
+    def class_totals(self, classes):
+        return [sum(self.counts.get(label, [])) for label in range(classes)]
+
+    def candidates(self):
+        return [edge for edge in self.edges() or [] if all(sum(side) > 0.0 for side in self.branches(edge))]
+
+    def branches(self, threshold):
+        edges, left, right = self.edges(), [], []
+        for label in sorted(self.counts):
+            for i, weight in enumerate(self.counts[label]):
+                if weight > 0.0:
+                    add(left if i <= self.bin(threshold, edges) else right, label, weight)
+        return [left, right]
+
+
+class Exact:
+    """The first values with their classes and weights."""
+
+    def __init__(self, capacity):
+        self.capacity = capacity
+        self.records = []
+
+    def observe(self, value, label, weight):
+        if not is_missing(value) and len(self.records) < self.capacity:
+            self.records.append((value, label, weight))
+
+    def density(self, value, label):
+        mine = [(x, weight) for x, c, weight in self.records if c == label]
+        total = sum(weight for _, weight in mine)
+        if total == 0.0:
+            return 0.0
+        mean = sum(x * weight for x, weight in mine) / total
+        squares = sum(weight * (x - mean) ** 2 for x, weight in mine)
+        if total <= 1.0 or squares / (total - 1.0) <= 1e-24:
+            return 1.0 if abs(value - mean) < 1e-12 else 0.0
+        variance = squares / (total - 1.0)
+        return math.exp(-((value - mean) ** 2) / (2.0 * variance)) / math.sqrt(2.0 * math.pi * variance)
+
+    def class_totals(self, classes):
+        return [sum(weight for _, c, weight in self.records if c == label) for label in range(classes)]
+
+    def candidates(self):
+        values = sorted({x for x, _, _ in self.records})
+        return [(one + other) / 2.0 for one, other in pairwise(values)]
+
+    def branches(self, threshold):
+        left, right = [], []
+        for x, label, weight in self.records:
+            add(left if x <= threshold else right, label, weight)
+        return [left, right]

@@ -1,6 +1,6 @@
 """Small streams: all kinds of attributes, missing values, unknown codes, weights, late classes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,12 @@ def mixed(n=5000, seed=2, missing=0.08):
     return Stream(x, y, random.choice([0.5, 1.0, 2.0, 7.0], n), attributes, 3)
 
 
+def two_classes(n=5000, seed=2):
+    """The stream ``mixed``, the upper two of its classes as one."""
+    stream = mixed(n, seed)
+    return replace(stream, y=np.minimum(stream.y, 1), classes=2)
+
+
 def unknown_codes(n=4000, seed=3):
     """Nominal attributes only; now and then a code that was never declared."""
     random = np.random.default_rng(seed)
@@ -98,7 +104,17 @@ def degenerate(n=2500, seed=5):
 STREAMS = {
     "numeric": numeric,
     "mixed": mixed,
+    "two_classes": two_classes,
     "unknown_codes": unknown_codes,
     "late_classes": late_classes,
     "degenerate": degenerate,
 }
+
+
+OBSERVERS = [
+    {"numeric_observer": "gaussian"},
+    {"numeric_observer": "histogram", "warm_up": 20, "bins": 6},
+    {"numeric_observer": "histogram", "edges": "range", "low": -8.0, "high": 8.0},
+    {"numeric_observer": "exact", "capacity": 30},
+]
+"""Every numeric observer, small enough to fill up on short streams."""

@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass, field
 
 from tests.naive import schedules
-from tests.naive.criteria import conditional, entropy, gini, has_two_branches
+from tests.naive.bounds import BOUNDS, is_enough
+from tests.naive.criteria import IMPURITIES, REACHES, conditional, entropy, gini, has_two_branches
 from tests.naive.imac import Imac
-from tests.naive.observers import Gaussian, Nominal, add, is_missing
+from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, add, is_missing
 
 
 @dataclass
@@ -25,7 +26,19 @@ class Options:
     tau: float = 0.05
     leaf_model: str = "nba"
     binary_splits: bool = False
+    bound: str = "hoeffding"
     bound_factor: float = 1.0
+    mcd_form: str = "corrected"
+    variant: str = "practical"
+    c: float = 0.05
+    numeric_observer: str = "gaussian"
+    capacity: int = 200
+    bins: int = 32
+    warm_up: int = 1000
+    edges: str = "quantile"
+    low: float = 0.0
+    high: float = 1.0
+    shared: dict = field(default_factory=dict)
     moa: bool = False
     inherit: bool = True
     schedule: str = "grace_period"
@@ -52,6 +65,15 @@ class Split:
     kind: str
     value: float
     weight: float
+
+
+def numeric(options, attribute):
+    """Return a new observer of a numeric attribute; the bins of an attribute are those of all leaves."""
+    if options.numeric_observer == "exact":
+        return Exact(options.capacity)
+    if options.numeric_observer == "histogram":
+        return Histogram(options, options.shared.setdefault(attribute, []))
+    return Gaussian(moa=options.moa)
 
 
 class Node:
@@ -85,8 +107,8 @@ class Node:
     def learn(self, x, label, weight):
         if self.observers is None:
             self.observers = [
-                Gaussian(moa=self.options.moa) if values is None else Nominal(values, self.options.moa)
-                for values in self.options.attributes
+                numeric(self.options, attribute) if values is None else Nominal(values, self.options.moa)
+                for attribute, values in enumerate(self.options.attributes)
             ]
         add(self.distribution, label, weight)
         add(self.observed, label, weight)
@@ -118,6 +140,7 @@ class HTree:
         self.ranking = None
         self.suggestions = []
         self.forgotten = False
+        self.records = 0  # that the model has seen
 
     # Routing
 
@@ -233,15 +256,21 @@ class HTree:
         return self.install(leaf, best)
 
     def impurity(self):
-        return entropy if self.options.criterion == "info_gain" else gini
+        return IMPURITIES[self.options.criterion]
 
     def merit_range(self, classes):
-        return math.log2(max(2, classes)) if self.options.criterion == "info_gain" else 1.0
+        return REACHES[self.options.criterion](classes)
 
     def bound(self, leaf, classes):
-        value_range = self.merit_range(classes)
-        return math.sqrt(
-            value_range * value_range * math.log(1.0 / self.options.delta) / (2.0 * leaf.weight())
+        sizes = [10 if values is None else values for values in self.options.attributes]
+        return BOUNDS[self.options.bound](
+            self.options,
+            leaf.weight(),
+            classes=classes,
+            depth=leaf.depth,
+            records=self.records,
+            attributes=len(sizes),
+            tests=max(sizes),
         )
 
     def decide(self, leaf):
@@ -259,12 +288,11 @@ class HTree:
         if second is None or best.attribute is None or best.merit < 1e-10:
             return None
         bound = self.bound(leaf, self.classes)
-        gap = best.merit - second.merit
-        return best if gap > self.options.bound_factor * bound or bound < self.options.tau else None
+        return best if is_enough(self.options, best.merit - second.merit, bound) else None
 
     def decide_moa(self, leaf):
         """Return the test to install (perhaps "do not split"), or None: MOA's order, ties to the last."""
-        impurity = entropy if self.options.criterion == "info_gain" else gini
+        impurity = self.impurity()
         null = -math.inf if impurity is entropy else 1.0 - gini(leaf.distribution)
         suggestions = [Suggestion(null)]
         for attribute in range(len(self.options.attributes)):
@@ -278,10 +306,8 @@ class HTree:
             return suggestions[0]
         self.ranking = (suggestions[-1], suggestions[-2])
         bound = self.bound(leaf, len(leaf.distribution))
-        gap = suggestions[-1].merit - suggestions[-2].merit
-        return (
-            suggestions[-1] if gap > self.options.bound_factor * bound or bound < self.options.tau else None
-        )
+        lead = suggestions[-1].merit - suggestions[-2].merit
+        return suggestions[-1] if is_enough(self.options, lead, bound) else None
 
     def best_test(self, leaf, attribute):
         """Return the best test of one attribute, or None if it has none."""
@@ -312,7 +338,7 @@ class HTree:
                 if information
                 else moa_gini(branches)
             )
-        impurity = entropy if information else gini
+        impurity = self.impurity()
         before = impurity(observer.class_totals(len(leaf.observed)))
         return before - conditional(impurity, branches)
 

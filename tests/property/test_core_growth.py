@@ -13,6 +13,7 @@ from core.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from core.tree import layout as at
+from tests.naive.rows import OBSERVERS
 
 SPEC = {
     "learner": {"name": "h-tree", "grace_period": 15, "delta": 0.2, "tau": 0.4},
@@ -28,13 +29,13 @@ class Growth(RuleBasedStateMachine):
         seed=st.integers(0, 1000),
         compat=st.sampled_from([None, "moa", "imac"]),
         schedule=st.sampled_from(registry.names("schedules")),
+        observer=st.sampled_from(OBSERVERS),
     )
-    def begin(self, seed, compat, schedule):
+    def begin(self, seed, compat, schedule, observer):
         self.draw = np.random.default_rng(seed)
         own = {"check_period": 9} if schedule == "imac" else {}
-        spec = Spec.parse(
-            SPEC | {"learner": SPEC["learner"] | {"compat": compat, "schedule": schedule} | own}
-        )
+        learner = SPEC["learner"] | observer | own | {"compat": compat, "schedule": schedule}
+        spec = Spec.parse(SPEC | {"learner": learner})
         schema = Schema.infer(["a", "b"], ["numeric", "nominal"])
         self.table = ModelTable()
         self.table.add(Model.create(spec, schema.with_class("0").with_value(1, "0")))

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core import registry
 from core.events import Split
+from tests.naive.rows import OBSERVERS
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 ROWS = 600
@@ -15,7 +17,9 @@ LEARNER = {"grace_period": 40, "delta": 0.05, "tau": 0.15}
 CLASSES = 3
 
 seeds = st.integers(0, 10_000)
-criteria = st.sampled_from(["info_gain", "gini"])
+criteria = st.sampled_from([name for name in registry.names("criteria") if name != "km"])  # three classes
+observers = st.sampled_from(OBSERVERS)
+movable = st.sampled_from([observer for observer in OBSERVERS if "edges" not in observer])
 leaf_models = st.sampled_from(["mc", "nb", "nba"])
 
 
@@ -44,13 +48,13 @@ def where(splits):
 
 
 @settings(max_examples=25, deadline=None)
-@given(seeds, criteria, st.sampled_from([0.25, 1.0, 4.0]), st.sampled_from([-512.0, 0.0, 3.0]))
-def test_scale_and_origin_of_numeric_attributes_are_nothing(seed, criterion, scale, shift):
+@given(seeds, criteria, movable, st.sampled_from([0.25, 1.0, 4.0]), st.sampled_from([-512.0, 0.0, 3.0]))
+def test_scale_and_origin_of_numeric_attributes_are_nothing(seed, criterion, observer, scale, shift):
     """x → a·x + b with a power of two and a b that add exactly: the same tests, thresholds moved along."""
     x, label = stream(seed)
-    plain, splits = grow(x, label, criterion=criterion)
+    plain, splits = grow(x, label, criterion=criterion, **observer)
     x[:, :2] = x[:, :2] * scale + shift
-    moved, others = grow(x, label, criterion=criterion)
+    moved, others = grow(x, label, criterion=criterion, **observer)
     assert where(others) == where(splits)
     for split, other in zip(splits, others, strict=True):
         expected = split.value if split.test != "numeric" else split.value * scale + shift
@@ -59,13 +63,13 @@ def test_scale_and_origin_of_numeric_attributes_are_nothing(seed, criterion, sca
 
 
 @settings(max_examples=25, deadline=None)
-@given(seeds, criteria, leaf_models, st.permutations(range(CLASSES)))
-def test_names_of_classes_are_nothing(seed, criterion, leaf_model, order):
+@given(seeds, criteria, leaf_models, observers, st.permutations(range(CLASSES)))
+def test_names_of_classes_are_nothing(seed, criterion, leaf_model, observer, order):
     """Relabelled classes: the same splits, relabelled votes (but the order decides who wins a tie)."""
     x, label = stream(seed)
     order = np.array(order)
-    plain, splits = grow(x, label, criterion=criterion, leaf_model=leaf_model)
-    renamed, others = grow(x, order[label], criterion=criterion, leaf_model=leaf_model)
+    plain, splits = grow(x, label, criterion=criterion, leaf_model=leaf_model, **observer)
+    renamed, others = grow(x, order[label], criterion=criterion, leaf_model=leaf_model, **observer)
     assert where(others) == where(splits)
     if leaf_model != "nba":
         assert renamed.probability[:, order] == pytest.approx(plain.probability, rel=1e-6, abs=1e-9)
@@ -89,12 +93,14 @@ def test_an_integer_weight_is_repetition(seed, criterion):
 
 
 @settings(max_examples=25, deadline=None)
-@given(seeds, criteria, st.permutations(range(3)))
-def test_the_order_of_attributes_is_nothing_up_to_ties(seed, criterion, order):
+@given(seeds, criteria, observers, st.permutations(range(3)))
+def test_the_order_of_attributes_is_nothing_up_to_ties(seed, criterion, observer, order):
     x, label = stream(seed)
     kinds = (None, None, 3)
-    _, splits = grow(x, label, criterion=criterion)
-    _, others = grow(x[:, order], label, kinds=tuple(kinds[i] for i in order), criterion=criterion)
+    _, splits = grow(x, label, criterion=criterion, **observer)
+    _, others = grow(
+        x[:, order], label, kinds=tuple(kinds[i] for i in order), criterion=criterion, **observer
+    )
     named = [(row, node, order[attribute], test) for row, node, attribute, test in where(others)]
     if all(s.merits[0] > s.merits[1] + 1e-9 for s in splits):
         assert named == where(splits)

@@ -88,10 +88,14 @@ def test_splits_are_counted_and_said_once_each() -> None:
 
 def test_a_tree_that_may_not_grow_says_so() -> None:
     learner = {"name": "h-tree", "grace_period": 20, "delta": 0.1, "tau": 0.3, "max_leaves": 1}
-    partition = Partition(config(NEVER | {"learner": learner}))
+    partition = Partition(config(NEVER | {"learner": learner, "evaluation": {"every": 5}}))
     partition.instances(*turned(400, 999))
     assert [notice.level for notice in partition.notices] == ["warning"]
     assert "1 leaves" in partition.notices[0].text
+    assert partition.counts["models.growth-stopped"] == 1
+    said = [each.json["growth_stopped"] for each in partition.sent["evaluations"]]
+    assert (said[0], said[-1]) == (False, True)
+    assert said == sorted(said)
 
 
 def test_every_request_ends_once_and_labels_say_how_long_they_took() -> None:

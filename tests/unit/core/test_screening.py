@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core import arena
-from core.learners.h_tree import MIN_GAIN
+from core import arena, splitting
 from core.model import Model
 from core.model_table import ModelTable
 from core.plan import Plan
@@ -19,9 +18,9 @@ def grown(spec, stream, screened):
     """Return the state of a model after a stream, with or without the screen."""
     schema = stream.schema(known=stream.classes)
     plan = Plan(Spec.parse(spec), schema)
-    assert plan.ints[at.PLAN_SCREEN] > 0
+    assert plan.ints[at.PLAN_COMPILED] > 0
     if not screened:
-        plan.ints[at.PLAN_SCREEN] = 0
+        plan.ints[at.PLAN_COMPILED] = 0
     table = ModelTable()
     index = table.add(Model(plan, arena.new_model(plan)))
     table.answer(np.full(len(stream.y), index), stream.x, stream.y, stream.weight)
@@ -38,19 +37,40 @@ def test_the_state_is_the_same_to_the_last_bit(name, tau, criterion):
     assert one.summary().attempts > one.summary().splits
 
 
-def test_what_h_tree_needs_for_a_split():
+@pytest.mark.parametrize("name", ["corrh-tree", "mcdiarmid-tree", "c-tree"])
+def test_presets_fail_in_compiled_code_too(name):
+    learner = {"name": name, "grace_period": 30, "tau": 0.1}
+    one, other = (grown({"learner": learner}, STREAMS["numeric"](), screened) for screened in (True, False))
+    assert np.array_equal(one.ints, other.ints)
+    assert one.summary().attempts > one.summary().splits
+
+
+def test_python_hears_of_splits_only(monkeypatch):
+    """Whatever the bound: ``attempt`` is called as often as the tree splits."""
+    calls = []
+    attempt = splitting.attempt
+    monkeypatch.setattr(
+        splitting, "attempt", lambda *arguments: calls.append(arguments) or attempt(*arguments)
+    )
+    for name in ("h-tree", "corrh-tree", "mcdiarmid-tree", "c-tree"):
+        calls.clear()
+        learner = {"name": name, "grace_period": 25, "delta": 0.05, "tau": 0.15, "leaf_model": "mc"}
+        summary = grown({"learner": learner}, STREAMS["two_classes"](), True).summary()
+        assert len(calls) == summary.splits > 0
+        assert summary.attempts > 2 * summary.splits
+
+
+def test_what_schedules_that_look_ahead_reckon_with():
     learner = Spec.parse(
         {"learner": {"name": "h-tree", "delta": 0.05, "tau": 0.1, "bound_factor": 2.0, "grace_period": 70}}
     ).learner
     constant = math.log(20.0) / 2.0
-    assert learner.screen() == pytest.approx((4.0 * constant, constant / 0.01, MIN_GAIN))
+    assert learner.limits == pytest.approx((4.0 * constant, constant / 0.01))
     epsilon = learner.bound.epsilon(1.0, 500.0)
     assert epsilon**2 * 500.0 == pytest.approx(learner.bound.constant)
+    assert Spec.parse({"learner": {"name": "h-tree", "tau": 0.0}}).learner.limits[1] == math.inf
 
 
-def test_no_ties_means_no_weight_is_enough_by_itself():
-    assert Spec.parse({"learner": {"name": "h-tree", "tau": 0.0}}).learner.screen()[1] == math.inf
-
-
-def test_moa_decides_by_inherited_weight_and_is_not_screened():
-    assert Spec.parse({"learner": {"name": "h-tree", "compat": "moa"}}).learner.screen() is None
+def test_moa_s_schedule_counts_inherited_weight_so_that_its_attempts_are_the_learner_s():
+    spec = Spec.parse({"learner": {"name": "h-tree", "compat": "moa"}})
+    assert Plan(spec, STREAMS["numeric"]().schema()).ints[at.PLAN_COMPILED] == 0

@@ -16,7 +16,17 @@ EARLY = {"drift": {"position": 25.0, "width": 50.0}}  # so that few records show
 
 
 def test_the_known_generators():
-    assert NAMES == ("agrawal", "drift", "led", "random_tree", "rbf", "sea", "stagger", "waveform")
+    assert NAMES == (
+        "agrawal",
+        "drift",
+        "led",
+        "rand_cbt",
+        "random_tree",
+        "rbf",
+        "sea",
+        "stagger",
+        "waveform",
+    )
 
 
 @pytest.mark.parametrize(

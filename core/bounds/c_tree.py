@@ -1,0 +1,98 @@
+"""The bounds of confidence decision trees: CDT's theorems 1 to 4, and their practical form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core import registry
+from core.bounds.base import (
+    CASE_ATTRIBUTES,
+    CASE_CLASSES,
+    CASE_CRITERION,
+    CASE_DEPTH,
+    CASE_RECORDS,
+    CASE_TESTS,
+    CASE_WEIGHT,
+    GAP,
+    OPEN,
+    TIE,
+    Bound,
+)
+from core.jit import kernel
+from core.plugin import choice, number
+
+C: Final = 0
+DELTA: Final = 1
+THEORY: Final = 2
+
+deviation = registry.dispatch("criteria", "deviation", "n, delta, k")
+growth = registry.dispatch("criteria", "growth", "n")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Bound):
+    """``"bound": "c_tree", "variant": "practical", "c": 0.05`` or ``"variant": "theory", "delta": 0.05``.
+
+    Practical (equation 7): ``ε = c·sqrt(ln(m²·(h+1)²·t·d) / m)``, times ln m for entropy; a lead above ε
+    splits [D16]. Theory: the deviation of the criterion at ``δ' = δ / ((h+1)(h+2)(t+1)³·d·m)``, and a lead of
+    at least 2ε splits; ``delta`` 0 stands for 1/t (remark 1). m: weight observed at the leaf, h: its depth,
+    t: records seen by the model, d: attributes. Where an attribute can propose more than m tests, their
+    number takes the place of m in δ'. The guarantee of theorem 4 holds for unit weights and ``tau`` 0 only
+    (ALGORITHMS section 8). With c = 0.005, the value CDT finds by tuning, a tree splits at almost every
+    attempt [D18].
+    """
+
+    variant: str | None = choice("practical", "practical", "theory")
+    c: float = number(0.05, above=0.0, below=2.0)
+    delta: float = number(0.0, at_least=0.0, below=1.0)
+
+    def constants(self) -> tuple[float, ...]:
+        """Return c, δ, and whether the theory is meant."""
+        return self.c, self.delta, float(self.variant == "theory")
+
+    @property
+    def needs(self) -> str | None:
+        """A theorem, or a place in equation (7)."""
+        return "deviation" if self.variant == "theory" else "growth"
+
+    @property
+    def factor(self) -> float:
+        """Return 1, in theory 2."""
+        return 2.0 if self.variant == "theory" else 1.0
+
+    def max_classes(self, criterion: Any) -> int | None:
+        """Return 2 for the theorems that speak of two classes [D11]."""
+        return criterion.deviation_classes if self.variant == "theory" else None
+
+
+@kernel
+def share_of_delta(delta: float, case: Any) -> float:
+    """Return δ' of theorem 4: what one split of one leaf at one time may take of δ."""
+    h, t, m = case[CASE_DEPTH], case[CASE_RECORDS], case[CASE_WEIGHT]
+    given = delta if delta > 0.0 else 1.0 / t
+    tests = case[CASE_ATTRIBUTES] * max(m, case[CASE_TESTS])
+    return given / ((h + 1.0) * (h + 2.0) * (t + 1.0) ** 3 * tests)
+
+
+@kernel
+def epsilon(knobs: Any, at: int, case: Any) -> float:
+    """Return ε."""
+    m, criterion = case[CASE_WEIGHT], int(case[CASE_CRITERION])
+    if m <= 1.0:  # fractions of a record: logarithms below 0, and nothing to judge by
+        return math.inf
+    if knobs[at + THEORY] != 0.0:
+        return deviation(criterion, m, share_of_delta(knobs[at + DELTA], case), int(case[CASE_CLASSES]))
+    h = case[CASE_DEPTH] + 1.0
+    spread = math.log(m * m * h * h * case[CASE_RECORDS] * case[CASE_ATTRIBUTES])
+    return knobs[at + C] * math.sqrt(spread / m) * growth(criterion, m)
+
+
+@kernel
+def verdict(knobs: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+    """Ask for a lead above ε, in theory of at least 2ε; or an ε of at most τ."""
+    theory = knobs[at + THEORY] != 0.0
+    if lead >= 2.0 * epsilon if theory else lead > epsilon:
+        return GAP
+    return TIE if tau > 0.0 and epsilon <= tau else OPEN

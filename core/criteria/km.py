@@ -1,0 +1,56 @@
+"""Kearns and Mansour's index, for two classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.criteria.base import Criterion
+from core.jit import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Criterion):
+    """``sqrt(p(1-p))`` before the split minus its mean after it: ``"criterion": "km"``.
+
+    A model that uses it knows at most two classes (ALGORITHMS section 2.3; Kearns and Mansour 1996).
+    """
+
+    max_classes: ClassVar[int | None] = 2
+    deviation_classes: ClassVar[int | None] = 2
+
+    def merit_range(self, classes: int) -> float:
+        """Return ½."""
+        return 0.5
+
+
+@kernel
+def reach(k: int) -> float:
+    """Return ½."""
+    return 0.5
+
+
+@kernel
+def deviation(n: float, delta: float, k: int) -> float:
+    """Return CDT's theorem 3."""
+    return 4.0 * math.sqrt(1.0 / n * math.log(8.0 / delta))
+
+
+@kernel
+def growth(n: float) -> float:
+    """Return 1."""
+    return 1.0
+
+
+@kernel
+def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+    """Write ``W·Q = sqrt(w_0 w_1)`` and W for each of n columns; one class alone is pure."""
+    for j in range(n):
+        total[j] = masses[0, j]
+        out[j] = math.sqrt(masses[0, j]) if k > 1 else 0.0
+    if k > 1:
+        row = masses[1]
+        for j in range(n):
+            total[j] += row[j]
+            out[j] *= math.sqrt(row[j])

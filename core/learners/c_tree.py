@@ -1,0 +1,26 @@
+"""C-Tree: the confidence decision tree of De Rosa and Cesa-Bianchi."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.learners import h_tree
+from core.plugin import number
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(h_tree.Plugin):
+    """H-Tree with confidence intervals of the criterion itself: ``{"name": "c-tree", "c": 0.05}``.
+
+    ``criterion`` is gini, entropy or km; ``variant`` practical (parameter ``c``) or theory (``delta``). No
+    ties, binary tests, majority classes, as CDT runs it (ALGORITHMS section 8). km and the theory of gini are
+    for two classes.
+    """
+
+    criterion: Any = "gini"
+    bound: Any = "c_tree"
+    leaf_model: Any = "mc"
+    tau: float = number(0.0, at_least=0.0, at_most=1.0)
+
+    axis_defaults: ClassVar[dict[str, Any]] = {"grace_period": 100.0, "binary_splits": True}

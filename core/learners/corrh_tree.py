@@ -1,0 +1,28 @@
+"""CorrH-Tree: the Hoeffding tree with the classification error and the bound used correctly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.learners import h_tree
+from core.plugin import number
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(h_tree.Plugin):
+    """H-Tree on the error, with gaps above 2ε: ``{"name": "corrh-tree", "delta": 0.05}``.
+
+    Two intervals of half-width ε are apart only beyond 2ε. No ties, binary tests, majority classes, as CDT
+    runs it (ALGORITHMS section 6 [D14]; Matuszyk and others 2013, Duda and others 2014).
+    """
+
+    criterion: Any = "error"
+    leaf_model: Any = "mc"
+    tau: float = number(0.0, at_least=0.0, at_most=1.0)
+
+    axis_defaults: ClassVar[dict[str, Any]] = {
+        "bound_factor": 2.0,
+        "grace_period": 100.0,
+        "binary_splits": True,
+    }

@@ -1,0 +1,261 @@
+"""Counts per class and bin of every numeric attribute; the edges of the bins are the thresholds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from core.errors import ParameterError
+from core.jit import kernel
+from core.observers.base import Observer
+from core.plugin import choice, count, number
+from core.special import LN2, log2
+from core.tree import layout
+
+# Parameters of the kernels
+BINS: Final = 0
+WARM_UP: Final = 1
+BY_RANGE: Final = 2
+LOW: Final = 3
+HIGH: Final = 4
+
+# The model's words of one attribute: values so far, edges (ascending, then NaN), its first values (sorted)
+SEEN: Final = 0
+EDGES: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Observer):
+    """``"numeric_observer": "histogram", "bins": 32``: branch masses are exact, for thresholds chosen early.
+
+    Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]). ``edges="quantile"`` (the
+    default) puts them, attribute by attribute, where they cut its first ``warm_up`` values into equal parts,
+    equal edges merged; these values themselves are not counted, so that nothing splits before. ``"range"``
+    puts them evenly between ``low`` and ``high``, the same for all attributes. What lies outside counts in
+    the first or last bin. Memory: 8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes
+    a model. Naive Bayes takes Laplace's (n_bc + 1)/(n_c + bins).
+    """
+
+    bins: int = count(32, at_least=2, at_most=1024)
+    warm_up: int = count(1000, at_least=2, at_most=100_000)
+    edges: str | None = choice("quantile", "quantile", "range")
+    low: float = number(0.0)
+    high: float = number(1.0)
+
+    kind: ClassVar[str] = "numeric"
+    axes: ClassVar[tuple[str | int, ...]] = ("class", "bin", "attribute")
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and that the range is one."""
+        super(Plugin, self).__post_init__()
+        if not self.low < self.high:
+            msg = f"low={self.low} must be below high={self.high}"
+            raise ParameterError(msg)
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the kernels' words."""
+        return float(self.bins), float(self.warm_up), float(self.edges == "range"), self.low, self.high
+
+    def sizes(self) -> dict[str, int]:
+        """Return the number of bins."""
+        return {"bin": self.bins}
+
+    def shared(self, attributes: int) -> int:
+        """Return the words of edges and first values."""
+        return attributes * (EDGES + self.bins - 1 + self.warm_up) if self.edges == "quantile" else 0
+
+
+@kernel
+def _block(plan: Any, knobs: Any, position: int) -> int:
+    """Return where the model's words of an attribute lie."""
+    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
+    words = EDGES + int(knobs[first + BINS]) - 1 + int(knobs[first + WARM_UP])
+    return plan[layout.PLAN_SHARED] + position * words
+
+
+@kernel
+def _edge(plan: Any, knobs: Any, floats: Any, position: int, i: int) -> float:
+    """Return edge number i of an attribute, NaN if it has fewer."""
+    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
+    if knobs[first + BY_RANGE] != 0.0:
+        share = (i + 1.0) / knobs[first + BINS]
+        return knobs[first + LOW] * (1.0 - share) + knobs[first + HIGH] * share
+    return floats[_block(plan, knobs, position) + EDGES + i]
+
+
+@kernel
+def _is_ready(plan: Any, knobs: Any, floats: Any, position: int) -> bool:
+    """Return whether an attribute has its edges."""
+    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
+    if knobs[first + BY_RANGE] != 0.0:
+        return True
+    return floats[_block(plan, knobs, position) + SEEN] >= knobs[first + WARM_UP]
+
+
+@kernel
+def _bin_of(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> int:
+    """Return the bin of a value: the number of edges below it."""
+    low, high = 0, int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _edge(plan, knobs, floats, position, middle) < x:  # never below NaN
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _prepare(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> None:
+    """Put a first value in its place among the others; with the last one make the edges."""
+    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
+    bins, wanted = int(knobs[first + BINS]), int(knobs[first + WARM_UP])
+    block = _block(plan, knobs, position)
+    edges, values, n = block + EDGES, block + EDGES + bins - 1, int(floats[block + SEEN])
+    place = n
+    while place > 0 and floats[values + place - 1] > x:
+        floats[values + place] = floats[values + place - 1]
+        place -= 1
+    floats[values + place] = x
+    floats[block + SEEN] = n + 1.0
+    if n + 1 < wanted:
+        return
+    made, last = 0, -math.inf
+    for j in range(1, bins):
+        i = j * wanted // bins
+        if i == 0:
+            continue
+        edge = floats[values + i - 1] * 0.5 + floats[values + i] * 0.5
+        if floats[values + i - 1] == floats[values + i]:
+            edge = floats[values + i]
+        if edge > last and edge < floats[values + wanted - 1]:
+            floats[edges + made] = edge
+            made, last = made + 1, edge
+    for i in range(made, bins - 1):
+        floats[edges + i] = math.nan
+    for i in range(wanted):
+        floats[values + i] = 0.0
+
+
+@kernel
+def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> None:
+    """Take in one record; xs: float64[attribute], not finite = missing."""
+    d = plan[layout.PLAN_NUMERIC]
+    bins = int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS])
+    for a in range(d):
+        x = xs[a]
+        if x - x == 0.0:
+            if _is_ready(plan, knobs, floats, a):
+                floats[at + (label * bins + _bin_of(plan, knobs, floats, a, x)) * d + a] += weight
+            else:
+                _prepare(plan, knobs, floats, a, x)
+
+
+@kernel
+def candidates_numeric(plan: Any, knobs: Any) -> int:
+    """Return the number of edges per attribute."""
+    return int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
+
+
+@kernel
+def propose_numeric(
+    plan: Any,
+    knobs: Any,
+    floats: Any,
+    at: int,
+    k: int,
+    start: int,
+    end: int,
+    left: Any,
+    right: Any,
+    value: Any,
+) -> None:
+    """Write edges and class masses on both sides; left, right: float64[class, (a - start)·edges + i].
+
+    An edge with all weight on one side is no candidate.
+    """
+    d = plan[layout.PLAN_NUMERIC]
+    edges = candidates_numeric(plan, knobs)
+    for a in range(start, end):
+        column = (a - start) * edges
+        for c in range(k):
+            total = 0.0
+            for b in range(edges + 1):
+                total += floats[at + (c * (edges + 1) + b) * d + a]
+            below = 0.0
+            for i in range(edges):
+                below += floats[at + (c * (edges + 1) + i) * d + a]
+                left[c, column + i] = below
+                right[c, column + i] = max(total - below, 0.0)
+        ready = _is_ready(plan, knobs, floats, a)
+        for i in range(column, column + edges):
+            low_side, high_side = 0.0, 0.0
+            for c in range(k):
+                low_side += left[c, i]
+                high_side += right[c, i]
+            value[i] = math.nan
+            if ready and low_side > 0.0 and high_side > 0.0:
+                value[i] = _edge(plan, knobs, floats, a, i - column)
+
+
+@kernel
+def masses_numeric(
+    plan: Any,
+    knobs: Any,
+    floats: Any,
+    at: int,
+    k: int,
+    position: int,
+    value: float,
+    left: Any,
+    right: Any,
+) -> None:
+    """Write the class masses at or below an edge of attribute ``position`` and above it."""
+    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, knobs) + 1
+    last = _bin_of(plan, knobs, floats, position, value)
+    for c in range(k):
+        left[c], right[c] = 0.0, 0.0
+        for b in range(bins):
+            mass = floats[at + (c * bins + b) * d + position]
+            if b <= last:
+                left[c] += mass
+            else:
+                right[c] += mass
+        if left[c] == 0.0:
+            left[c] = -1.0
+        if right[c] == 0.0:
+            right[c] = -1.0
+
+
+@kernel
+def _shares(plan: Any, knobs: Any, floats: Any, at: int, c: int, a: int, x: float) -> float:
+    """Return Laplace's share of a value's bin in a class."""
+    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, knobs) + 1
+    total = 0.0
+    for b in range(bins):
+        total += floats[at + (c * bins + b) * d + a]
+    own = floats[at + (c * bins + _bin_of(plan, knobs, floats, a, x)) * d + a]
+    return (own + 1.0) / (total + bins)
+
+
+@kernel
+def log_densities_numeric(
+    plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
+) -> None:
+    """Add ln of the bins' shares to out[c]; missing values and attributes without edges add nothing."""
+    for a in range(plan[layout.PLAN_NUMERIC]):
+        x = xs[a]
+        if x - x == 0.0 and _is_ready(plan, knobs, floats, a):
+            for c in range(k):
+                out[c] += LN2 * log2(_shares(plan, knobs, floats, at, c, a, x))
+
+
+@kernel
+def densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+    """Multiply out[c] with the bins' shares (MOA has no such observer; its votes are products)."""
+    for a in range(plan[layout.PLAN_NUMERIC]):
+        x = xs[a]
+        if x - x == 0.0 and _is_ready(plan, knobs, floats, a):
+            for c in range(k):
+                out[c] *= _shares(plan, knobs, floats, at, c, a, x)
