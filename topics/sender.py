@@ -97,7 +97,11 @@ class Sender:
             "on_delivery": self._failures.delivered,
             "error_cb": self._failures.erred,
         }
-        self._producer = Producer(properties, logger=logger)
+        try:
+            self._producer = Producer(properties, logger=logger)
+        except KafkaException as failure:
+            message = f"the producer's properties are wrong: {failure.args[0].str()}; correct the setting"
+            raise BrokerError(message) from None
 
     @property
     def failed(self) -> int:

@@ -50,3 +50,15 @@ def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
     gone = threading.Event()
     weakref.finalize(use(kafka), gone.set)  # held by the client alone
     assert gone.wait(20), "the client lives on"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [("commit.interval.ms", "1000", "commit.interval.ms"), ("acks", "some", "request.required.acks")],
+)
+def test_a_property_that_the_client_does_not_take_is_one_sentence(
+    kafka: dict[str, str], name: str, value: str, says: str
+) -> None:
+    with pytest.raises(BrokerError, match="the producer's properties are wrong") as caught:
+        Sender(kafka | {name: value})
+    assert says in str(caught.value)
