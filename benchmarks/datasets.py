@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -93,12 +94,31 @@ def _a9a() -> Dataset:
     return open_dataset(_files("a9a.gz", "a9a.t.gz"), features=123)
 
 
+def _mnist() -> Rows:
+    """Return the 60,000 training images: bytes of 28·28 pixels, read from the IDX files."""
+    images, labels = _files("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
+    pixels, digits = _idx(images), _idx(labels)
+    x = pixels.reshape(len(pixels), -1).astype(np.float64)
+    return Rows("mnist", x, digits.astype(np.int32), (None,) * x.shape[1], 10)
+
+
+def _idx(path: Path) -> npt.NDArray[np.uint8]:
+    """Return the bytes of an IDX file in their shape; its header is a magic number and big-endian sizes."""
+    data = gzip.decompress(path.read_bytes())
+    if data[:3] != b"\x00\x00\x08":
+        msg = f"{path} must begin with 00 00 08, an IDX file of bytes; it begins with {data[:3].hex(' ')}"
+        raise GroveError(msg)
+    shape = np.frombuffer(data, ">u4", data[3], 4)
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(tuple(map(int, shape)))
+
+
 REAL: dict[str, Callable[[], Dataset]] = {
     "electricity": _electricity,
     "airlines": _airlines,
     "kdd99": _kdd99,
     "a9a": _a9a,
 }
+MNIST = "mnist"
 """Electricity 45,312 rows; airlines 539,383; KDD99 10 % 494,021; a9a with a9a.t 48,842."""
 
 
@@ -115,6 +135,8 @@ def load(name: str, records: int | None = None) -> Rows:
             raise GroveError(msg)
         x, y = source.take(limit)
         return Rows(name, x, y, _attributes(source.schema), source.schema.n_classes)
+    if name == MNIST:
+        return _mnist().first(records)
     dataset = REAL[name]() if name in REAL else open_dataset(name)
     return _read(name, dataset).first(records)
 

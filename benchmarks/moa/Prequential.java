@@ -22,9 +22,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import moa.AbstractMOAObject;
+import moa.classifiers.AbstractClassifier;
 import moa.classifiers.core.conditionaltests.InstanceConditionalTest;
 import moa.classifiers.core.conditionaltests.NumericAttributeBinaryTest;
 import moa.classifiers.core.conditionaltests.NominalAttributeMultiwayTest;
+import moa.classifiers.trees.EFDT;
 import moa.classifiers.trees.HoeffdingTree;
 import moa.core.Example;
 import moa.core.InstanceExample;
@@ -35,11 +37,12 @@ import moa.streams.InstanceStream;
 import moa.tasks.EvaluatePrequential;
 
 /**
- * Test-then-train of MOA's HoeffdingTree over instances that are already in memory.
+ * Test-then-train of MOA's HoeffdingTree, or of its EFDT, over instances that are already in memory.
  *
  * The one argument names a properties file: columns (little-endian float64, attributes then class, then weight),
- * records, attributes ("n" or the number of values, separated by commas), classes, options, repeats, how (bare:
- * the learner alone; evaluated: with MOA's evaluator; task: MOA's EvaluatePrequential); and, for a trace, predictions (int32 a record) and splits (a line a split: record, attribute, test).
+ * records, attributes ("n" or the number of values, separated by commas), classes, learner (HoeffdingTree or EFDT),
+ * options, repeats, how (bare:
+ * the learner alone; evaluated: with MOA's evaluator; task: MOA's EvaluatePrequential); and, for a trace of a HoeffdingTree, predictions (int32 a record) and splits (a line a split: record, attribute, test).
  * Prints one JSON object.
  */
 public final class Prequential {
@@ -179,7 +182,7 @@ public final class Prequential {
         return rows;
     }
 
-    private static double measurement(HoeffdingTree tree, String name) {
+    private static double measurement(AbstractClassifier tree, String name) {
         for (Measurement m : tree.getModelMeasurements()) {
             if (m.getName().equals(name)) {
                 return m.getValue();
@@ -188,7 +191,11 @@ public final class Prequential {
         throw new IllegalStateException("no measurement '" + name + "'");
     }
 
-    private static HoeffdingTree prepared(HoeffdingTree tree, String options, InstancesHeader header) {
+    private static AbstractClassifier fresh(String learner) {
+        return learner.equals("EFDT") ? new EFDT() : new HoeffdingTree();
+    }
+
+    private static <T extends AbstractClassifier> T prepared(T tree, String options, InstancesHeader header) {
         tree.getOptions().setViaCLIString(options);
         tree.setModelContext(header);
         tree.prepareForUse();
@@ -196,7 +203,7 @@ public final class Prequential {
     }
 
     /** Predict and train, counting hits: the learner alone. */
-    private static long count(HoeffdingTree tree, Instance[] rows) {
+    private static long count(AbstractClassifier tree, Instance[] rows) {
         long correct = 0;
         for (Instance row : rows) {
             if (Utils.maxIndex(tree.getVotesForInstance(row)) == (int) row.classValue()) {
@@ -208,7 +215,7 @@ public final class Prequential {
     }
 
     /** Predict, evaluate and train, with the evaluator of MOA's EvaluatePrequential: what that task does. */
-    private static long evaluate(HoeffdingTree tree, Example<Instance>[] examples, InstancesHeader header) {
+    private static long evaluate(AbstractClassifier tree, Example<Instance>[] examples, InstancesHeader header) {
         WindowClassificationPerformanceEvaluator evaluator = new WindowClassificationPerformanceEvaluator();
         evaluator.prepareForUse();
         evaluator.reset(header.numClasses());
@@ -225,9 +232,9 @@ public final class Prequential {
     }
 
     /** Run MOA's own task over the rows, with its defaults. */
-    private static void task(String options, Example<Instance>[] examples, InstancesHeader header) {
+    private static void task(String learner, String options, Example<Instance>[] examples, InstancesHeader header) {
         EvaluatePrequential task = new EvaluatePrequential();
-        task.learnerOption.setValueViaCLIString("trees.HoeffdingTree " + options);
+        task.learnerOption.setValueViaCLIString("trees." + learner + " " + options);
         task.streamOption.setCurrentObject(new Memory(examples, header));
         task.prepareForUse();
         task.doTask();
@@ -242,6 +249,7 @@ public final class Prequential {
         String kinds = job.getProperty("attributes");
         InstancesHeader header = header(kinds, Integer.parseInt(job.getProperty("classes")));
         Instance[] rows = read(job.getProperty("columns"), records, header.numAttributes(), header);
+        String learner = job.getProperty("learner", "HoeffdingTree");
         String options = job.getProperty("options");
         int repeats = Integer.parseInt(job.getProperty("repeats", "1"));
         String how = job.getProperty("how", "bare");
@@ -251,13 +259,13 @@ public final class Prequential {
             examples[i] = new InstanceExample(rows[i]);
         }
         StringBuilder seconds = new StringBuilder();
-        HoeffdingTree tree = null;
+        AbstractClassifier tree = null;
         long correct = 0;
         for (int repeat = 0; repeat < repeats; repeat++) {
-            tree = prepared(new HoeffdingTree(), options, header);
+            tree = prepared(fresh(learner), options, header);
             long start = spent();
             if (how.equals("task")) {
-                task(options, examples, header);
+                task(learner, options, examples, header);
             } else {
                 correct = how.equals("evaluated") ? evaluate(tree, examples, header) : count(tree, rows);
             }
@@ -284,7 +292,7 @@ public final class Prequential {
             }
         }
         if (job.getProperty("how", "bare").equals("task")) {
-            tree = prepared(new HoeffdingTree(), options, header);
+            tree = prepared(fresh(learner), options, header);
             correct = count(tree, rows);
         }
         double leaves = measurement(tree, "tree size (leaves)");

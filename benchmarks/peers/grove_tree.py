@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,15 +30,18 @@ class Trace:
 
 def spec(task: Task, window: int = 1000) -> Spec:
     """Return the model spec of a task."""
-    learner = {
-        "name": "h-tree",
-        "criterion": task.criterion,
-        "grace_period": task.grace_period,
-        "delta": task.delta,
-        "tau": task.tau,
+    learner: dict[str, Any] = {
+        "name": task.learner,
         "leaf_model": task.leaf_model,
         "compat": task.compat,
     }
+    if task.learner == "h-tree":
+        learner |= {
+            "criterion": task.criterion,
+            "grace_period": task.grace_period,
+            "delta": task.delta,
+            "tau": task.tau,
+        }
     return Spec.parse({"learner": learner, "evaluation": {"window": window, "every": 0}})
 
 
@@ -53,13 +57,14 @@ def run(rows: Rows, task: Task, *, repeats: int = 5, size: int = RUN) -> Result:
     assert model is not None
     summary = model.summary()
     return Result(
-        "streamgrove",
+        task.learner if task.learner != "h-tree" else "streamgrove",
         seconds,
         len(rows.y),
         model.evaluation().accuracy,
         summary.leaves,
         summary.splits,
         summary.depth,
+        summary.attempts,
     )
 
 

@@ -90,6 +90,11 @@ def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
     return _timed("moa", rows, task, repeats, "task")
 
 
+def run_efdt(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
+    """Run MOA's task with its EFDT instead."""
+    return _timed("moa-efdt", rows, task, repeats, "task", learner="EFDT")
+
+
 def run_loop(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
     """Run the heart of that task and nothing else: predict, evaluate, train."""
     return _timed("moa-loop", rows, task, repeats, "evaluated")
@@ -100,8 +105,10 @@ def run_bare(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
     return _timed("moa-bare", rows, task, repeats, "bare")
 
 
-def _timed(system: str, rows: Rows, task: Task, repeats: int, how: str) -> Result:
-    done = drive(rows, options(task), repeats=repeats + WARM_UP, how=how)
+def _timed(
+    system: str, rows: Rows, task: Task, repeats: int, how: str, learner: str = "HoeffdingTree"
+) -> Result:
+    done = drive(rows, options(task), repeats=repeats + WARM_UP, how=how, learner=learner)
     return Result(
         system, done.seconds[WARM_UP:], done.records, done.accuracy, done.leaves, done.splits, done.depth
     )
@@ -114,6 +121,7 @@ def drive(
     repeats: int = 0,
     trace: bool = False,
     how: str = "bare",
+    learner: str = "HoeffdingTree",
     weight: Any = None,
 ) -> MoaRun:
     """Run MOA over the rows: ``repeats`` times for the clock, and once more for the trace."""
@@ -128,6 +136,7 @@ def drive(
             "records": len(rows.y),
             "attributes": kinds,
             "classes": rows.classes,
+            "learner": learner,
             "options": settings,
             "repeats": repeats,
             "how": how,

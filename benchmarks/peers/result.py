@@ -10,6 +10,8 @@ from dataclasses import dataclass
 class Task:
     """Test-then-train with these options of a Hoeffding tree, the same for all systems."""
 
+    learner: str = "h-tree"
+    """Our preset; its own parameters but for those below, where it has them."""
     leaf_model: str = "mc"
     compat: str | None = None
     grace_period: int = 200
@@ -29,6 +31,7 @@ class Result:
     leaves: int
     splits: int
     depth: int
+    attempts: int | None = None
 
     @property
     def records_per_second(self) -> float:

@@ -19,6 +19,17 @@ def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
     """
     from river.tree import HoeffdingTreeClassifier
 
+    return _timed("river", HoeffdingTreeClassifier, rows, task, repeats)
+
+
+def run_efdt(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
+    """Do the same with River's EFDT."""
+    from river.tree import ExtremelyFastDecisionTreeClassifier
+
+    return _timed("river-efdt", ExtremelyFastDecisionTreeClassifier, rows, task, repeats)
+
+
+def _timed(system: str, learner: Any, rows: Rows, task: Task, repeats: int) -> Result:
     records = [dict(enumerate(row)) for row in rows.x.tolist()]
     labels = rows.y.tolist()
     nominal = [i for i, values in enumerate(rows.attributes) if values is not None]
@@ -26,7 +37,7 @@ def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
     tree: Any = None
     right = 0
     for _ in range(repeats):
-        tree = HoeffdingTreeClassifier(
+        tree = learner(
             grace_period=task.grace_period,
             delta=task.delta,
             tau=task.tau,
@@ -46,7 +57,7 @@ def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
         if sum(seconds) > ENOUGH:
             break
     return Result(
-        "river",
+        system,
         seconds,
         len(labels),
         right / len(labels),

@@ -1,0 +1,121 @@
+"""Every tree of ours beside MOA's and River's, on the same rows in memory: a Markdown table.
+
+    python -m benchmarks.trees --streams sea,led --records 200000
+    python -m benchmarks.trees --streams mnist --records 10000 --presets h-tree --peers moa
+
+Test-then-train, one thread, CPU seconds, median of the repeats, as in benchmarks.core. A row is a stream and
+a system; presets run with their own parameters (h-tree with MOA's: grace period 200, δ = 1e-7, τ = 0.05).
+"Over" is the speed over that of the peer's tree of the same kind, on the same rows: EFDT for the presets
+called so, the Hoeffding tree for all others. Attempts are known of ours alone. River gets the first rows
+only (--river-records): it would take hours for a million.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from benchmarks.datasets import GENERATED, MNIST, REAL, MissingDatasetError, Rows, load
+from benchmarks.peers import grove_tree, moa, river_tree
+from benchmarks.peers.result import Result, Task
+from core.errors import GroveError
+from core.spec import presets
+from topics.errors import TopicsError
+
+STREAMS = (*GENERATED, *REAL, MNIST)
+PEERS: dict[str, Callable[..., Result]] = {
+    "moa": moa.run,
+    "moa-efdt": moa.run_efdt,
+    "river": river_tree.run,
+    "river-efdt": river_tree.run_efdt,
+}
+COLUMNS = ("stream", "system", "records", "records/s", "over MOA", "over River")
+COLUMNS += ("accuracy", "leaves", "attempts")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    known = presets()
+    chosen = list(known) if given.presets == "all" else given.presets.split(",")
+    peers = given.peers.split(",") if given.peers else []
+    if unknown := (set(chosen) - set(known)) | (set(peers) - set(PEERS)):
+        print(f"unknown {', '.join(sorted(unknown))}; known: {', '.join([*known, *PEERS])}", file=sys.stderr)
+        return 64
+    if not given.json:
+        print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
+    complete = True
+    for stream in given.streams.split(","):
+        try:
+            rows = load(stream, given.records)
+        except (MissingDatasetError, GroveError, TopicsError) as error:
+            print(f"{stream} is left out: {error}", file=sys.stderr)
+            complete = False
+            continue
+        for line in lines(rows, chosen, peers, given):
+            print(json.dumps(line) if given.json else row(line), flush=True)
+    return 0 if complete else 1
+
+
+def lines(
+    rows: Rows, chosen: list[str], peers: list[str], given: argparse.Namespace
+) -> Iterator[dict[str, object]]:
+    """Yield what was measured, a dictionary by column: peers first, then our presets."""
+    task = Task(leaf_model=given.leaf_model)
+    speed: dict[str, float] = {}
+    for peer in peers:
+        some = rows.first(given.river_records) if peer.startswith("river") else rows
+        try:
+            result = PEERS[peer](some, task, repeats=given.repeats)
+        except (ImportError, moa.MoaError) as error:
+            print(f"{peer} is left out: {error}", file=sys.stderr)
+            continue
+        speed[peer] = result.records_per_second
+        yield _line(rows, peer, result)
+    for preset in chosen:
+        result = grove_tree.run(rows, replace(task, learner=preset), repeats=given.repeats)
+        kind = "-efdt" if preset.startswith("efdt") else ""
+        line = _line(rows, preset, result)
+        if moa_speed := speed.get("moa" + kind):
+            line["over MOA"] = round(result.records_per_second / moa_speed, 1)
+        if "river" + kind in speed:
+            some = rows.first(given.river_records)
+            fair = grove_tree.run(some, replace(task, learner=preset), repeats=given.repeats)
+            line["over River"] = round(fair.records_per_second / speed["river" + kind])
+        yield line
+
+
+def _line(rows: Rows, system: str, result: Result) -> dict[str, object]:
+    """Return the columns of a result."""
+    measured = (result.records, round(result.records_per_second), "", "", round(result.accuracy, 4))
+    counts = (result.leaves, "" if result.attempts is None else result.attempts)
+    return dict(zip(COLUMNS, (rows.name, system, *measured, *counts), strict=True))
+
+
+def row(line: dict[str, object]) -> str:
+    """Return a line of the Markdown table."""
+    values = (f"{value:,}" if isinstance(value, int) else str(value) for value in line.values())
+    return "| " + " | ".join(values) + " |"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.trees",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--streams", default=",".join(STREAMS), help="names as in benchmarks.core")
+    parser.add_argument("--records", type=int, help="rows to use (generators: 1,000,000; data sets: all)")
+    parser.add_argument("--river-records", type=int, default=20_000)
+    parser.add_argument("--presets", default="all", help="our trees, separated by commas")
+    parser.add_argument("--peers", default=",".join(PEERS), help="of " + ", ".join(PEERS))
+    parser.add_argument("--leaf-model", default="mc", choices=["mc", "nb", "nba"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
