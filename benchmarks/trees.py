@@ -32,8 +32,17 @@ PEERS: dict[str, Callable[..., Result]] = {
     "river": river_tree.run,
     "river-efdt": river_tree.run_efdt,
 }
-COLUMNS = ("stream", "system", "records", "records/s", "over MOA", "over River")
-COLUMNS += ("accuracy", "leaves", "attempts")
+COLUMNS = (
+    "stream",
+    "system",
+    "records",
+    "records/s",
+    "over MOA",
+    "over River",
+    "accuracy",
+    "leaves",
+    "attempts",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
