@@ -172,7 +172,7 @@ def _line(row: Row) -> Row:
         "attempts": row["attempts"],
         "accuracy": round(ours, 2),
         "accuracy published": published["accuracy"],
-        "difference": round(ours - published["accuracy"], 2),
+        "difference": round(ours - published["accuracy"], 2) + 0.0,  # no negative zero
         "cumulative accuracy": round(100.0 * row["accuracy"], 2),
         "leaves": row["leaves"],
         "seconds": row["seconds"],
