@@ -10,11 +10,12 @@ Kernels of a module (all weights are labelled weight):
 
 ``impurity_roughly(masses, k, n, out, total)`` (not every criterion)
     the same with an error of at most 1e-6 of the mass for each class (core/glance.py)
-``moment(n, squares) -> float``, ``increment(n, cell, moment, weight) -> (added, moment)``, ``steepest(n)``
+``moment(n, squares)``, ``increment(n, cell, moment, weight) -> (added, moment)``, ``steepest(n, ratio)``
     (not every criterion) for those who follow a test record by record; without them a branch is measured
     anew. What is worth keeping of a branch of mass n (``squares``: the sum of its squared class masses); what
     a record of a class with mass ``cell`` adds to mass times impurity, and the moment with it; the most that
-    a unit of weight can add while the mass is at most n (it never takes anything away)
+    a unit of weight can add while the mass is at most n, and at most ``ratio`` times that of any class (it
+    never takes anything away)
 
 and, where a theorem or a practice of the literature covers it, in the unit of the merit:
 
@@ -84,5 +85,5 @@ def increment_dispatcher() -> tuple[Any, Any]:
 
 
 def steepness_dispatcher() -> Any:
-    """Return ``steepest(kind, n)`` over the criteria that have ``increment``."""
-    return registry.dispatch("criteria", "steepest", "n")
+    """Return ``steepest(kind, n, ratio)`` over the criteria that have ``increment``."""
+    return registry.dispatch("criteria", "steepest", "n, ratio")

@@ -67,7 +67,7 @@ def moment(n: float, squares: float) -> float:
 
 
 @kernel
-def steepest(n: float) -> float:
+def steepest(n: float, ratio: float) -> float:
     """Return 2: no unit of weight adds more."""
     return 2.0
 

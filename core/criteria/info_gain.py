@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from core.criteria import entropy
 from core.criteria.base import Criterion
 from core.jit import kernel
 from core.plugin import number
-from core.special import LN2, LOG2_E, log2, rough_log2, x_log2_x
+from core.special import LN2, log2, rough_log2, x_log2_x
+
+E: Final = math.e
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,9 @@ def moment(n: float, squares: float) -> float:
 
 
 @kernel
-def steepest(n: float) -> float:
-    """Return lg n + lg e: no unit of weight adds more up to mass n."""
-    return log2(n) + LOG2_E
+def steepest(n: float, ratio: float) -> float:
+    """Return lg ``ratio``, the slope of x lg x at n less that at a cell, at most lg n + lg e."""
+    return log2(min(ratio, n * E))
 
 
 @kernel

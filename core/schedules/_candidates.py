@@ -3,7 +3,7 @@
 State of a leaf, in the sections that ``axes`` names:
 
     header      how many candidates; the observed weight at the last check (0: no attempt yet), and the one
-                before which they need not be measured
+                before which they need not be measured; the square of the merit's range
     attribute   where it is (AWAY: not looked at, CANDIDATE, POTENTIAL, ILLEGAL), and its last merit
     rows        one column per candidate: the words below
     counts      [candidate][branch][class]: class masses of two branches; of a multiway test the class masses
@@ -14,9 +14,9 @@ The class masses of a multiway test are those of the nominal observer, which are
 so that the loops over candidates run in vectors; the last words of a column belong to the record at hand.
 
 Every record is counted. What follows from the counts is worked out when it matters: a record of weight w adds
-at most w·steepest to mass times impurity, whatever the test, and takes nothing away, so that a gap that is
-too small by far stays so for a while. IMAC's code follows the impurities record by record, with masses below
-1 taken for 1, and so do we where its trees are wanted.
+at most w·steepest (core/criteria/base.py) to mass times impurity, and takes nothing away, so that a gap that
+is too small by far stays so for a while. IMAC's code follows the impurities record by record, with masses
+below 1 taken for 1, and so do we where its trees are wanted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,12 @@ from core.tree import layout as at
 COUNT: Final = 0
 CHECKED: Final = 1
 QUIET: Final = 2  # observed weight up to which no gap can suffice
-HEADER: Final = 3
+CLASSES: Final = 3  # known when the next was reckoned
+SQUARE: Final = 4  # R² of the merit
+HEADER: Final = 5
+
+AHEAD: Final = 0.25
+"""Weight, in parts of the leaf's, that is looked ahead at the most."""
 
 # Where an attribute is
 AWAY: Final = 0
@@ -235,9 +240,13 @@ def count_in(
             floats[counts_at(plan, leaf, room, q) + branch * classes + label] += weight
 
 
-@kernel(f"boolean({WORDS}, int64, int64, int64)")
-def evaluate(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, room: int) -> bool:
-    """Work out the gains of all candidates at once; return whether none has missed a record."""
+@kernel(f"float64({WORDS}, int64, int64, int64)")
+def evaluate(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, room: int) -> float:
+    """Work out the gains of all candidates at once.
+
+    Returns the largest ratio of a branch's mass, as it may be AHEAD, to that of a class in it; NaN if a
+    candidate has missed a record.
+    """
     rows, k = rows_at(plan, leaf), ints[at.MODEL_CLASSES]
     count, kept = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT], plan[at.PLAN_CLASSES]
     columns = 1
@@ -268,7 +277,13 @@ def evaluate(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, r
                 masses[c, column + n] = total
         column += n if whole else n + 1
     impurity(plan[at.PLAN_CRITERION], masses, k, columns, mixed, weight)
-    all_whole = True
+    ratio = 0.0
+    more = AHEAD * floats[leaf + at.LEAF_OBSERVED]
+    for b in range(columns):
+        least = masses[0, b]
+        for c in range(1, k):
+            least = min(least, masses[c, b])
+        ratio = max(ratio, (weight[b] + more) / least if least > 0.0 else math.inf)
     column = 1
     for q in range(rows, rows + count):
         n = 2
@@ -283,24 +298,26 @@ def evaluate(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, r
         floats[q + BEFORE * room] = mixed[own]
         floats[q + WEIGHT * room] = weight[own]
         floats[q + MERIT * room] = (mixed[own] - together) / weight[own]
-        all_whole = all_whole and whole
+        if not whole:
+            ratio = math.nan
         column += n if whole else n + 1
-    return all_whole
+    return ratio
 
 
 evaluate_here: Any = outlined(evaluate)
 
 
 @kernel
-def quiet_weight(plan: Any, gap: float, needed: float, n: float) -> float:
+def quiet_weight(plan: Any, gap: float, needed: float, n: float, ratio: float) -> float:
     """Return the weight that has to come before a gap of merits can suffice that does not at weight n.
 
-    Between mass n and 2n a unit of weight changes the difference of two impurities, times the mass, by no
-    more than steepest(2n), while what is needed, times the mass, grows.
+    A unit of weight changes the difference of two impurities, times the mass, by no more than ``steepest``,
+    while what is needed, times the mass, grows. ratio: that of ``evaluate``.
     """
-    if plan[at.PLAN_INCREMENTAL] == 0 or not gap <= needed:
+    if plan[at.PLAN_INCREMENTAL] == 0 or math.isnan(ratio) or not gap <= needed:
         return 0.0
-    return min(n, (needed - gap) * n / steepest(plan[at.PLAN_CRITERION], 2.0 * n))
+    slope = steepest(plan[at.PLAN_CRITERION], (1.0 + AHEAD) * n, ratio)
+    return min(AHEAD * n, (needed - gap) * n / slope)
 
 
 @kernel

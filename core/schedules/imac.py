@@ -119,11 +119,18 @@ def watch(
     state, room = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     observed = floats[leaf + at.LEAF_OBSERVED]
     is_check = observed - floats[state + candidates.CHECKED] >= knobs[parameters(plan) + 1]
-    n, square = evidence(plan, ints, floats, node, leaf), waiting.squared_range(plan, ints, node)
+    n, k = evidence(plan, ints, floats, node, leaf), ints[at.MODEL_CLASSES]
+    classes = k if plan[at.PLAN_MOA] == 0 else ints[node + at.NODE_REACH]
+    if ints[state + candidates.CLASSES] != classes:
+        ints[state + candidates.CLASSES] = classes
+        floats[state + candidates.QUIET] = 0.0
+        floats[state + candidates.SQUARE] = waiting.squared_range(plan, ints, node)
+    square = floats[state + candidates.SQUARE]
     is_tie = n > knobs[at.PLAN_TIE] * square
     if plan[at.PLAN_MOA] != 0:
         candidates.follow(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
-        null = moa_merits(plan, floats, node, ints[at.MODEL_CLASSES])[1]
+        null = moa_merits(plan, floats, node, k)[1]
+        ratio = math.nan
     else:
         null = 0.0
         candidates.count_in(plan, ints, floats, leaf, room, x, label, weight)
@@ -131,12 +138,12 @@ def watch(
             return observed >= due_at
         if observed < floats[state + candidates.QUIET] and not is_check:
             return False
-        all_whole = candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
+        ratio = candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
     epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
     best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
     due = best - second > epsilon
-    if plan[at.PLAN_MOA] == 0 and all_whole:
-        quiet = candidates.quiet_weight(plan, best - second, epsilon, n)
+    if plan[at.PLAN_MOA] == 0:
+        quiet = candidates.quiet_weight(plan, best - second, epsilon, n, ratio)
         floats[state + candidates.QUIET] = observed + quiet
     if is_check and not due:
         due = sets.check_here(plan, knobs, ints, floats, t, leaf, null, epsilon)
