@@ -129,20 +129,29 @@ class TaskManager:
                 current = delivery.epoch == self.source.epoch and not self._failed
                 if current and partition is not None:
                     if delivery.run is not None and partition.live:
-                        self._process(delivery.partition, partition, delivery.run)
+                        await self._process(delivery.partition, partition, delivery.run)
                     await self._commits.room()
                     self._commit_if_due()
         finally:
             delivery.finish()
 
-    def _process(self, number: int, partition: Partition, run: Run) -> None:
+    async def _process(self, number: int, partition: Partition, run: Run) -> None:
         try:
             effects = self._processor.compute(partition.task, run)
         except Exception as error:  # a bug of ours: what it left of the state is not to be trusted
             self._stop(number, partition, run, error)
             return
-        self._commits.send(run, effects)
+        try:
+            self._commits.send(run, effects)
+        except Exception as error:  # the driver has handed the run out: it will call it processed
+            await self._end(error)
+            return
         self.moved(number, run.topic, run.position)
+
+    async def _end(self, error: Exception) -> None:
+        self._failed = True
+        logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
+        await self.source.crash(error)
 
     def _stop(self, number: int, partition: Partition, run: Run, error: Exception) -> None:
         partition.stopped = str(error)  # names topic, partition, offset and model key
@@ -202,7 +211,7 @@ class TaskManager:
         return self._committing is not None and not self._committing.done()
 
     def _commit_if_due(self) -> None:
-        if self._commits.is_due(self._clock()) and not self._is_committing:
+        if self._commits.is_due(self._clock()) and not (self._is_committing or self._failed):
             self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def _commit(self) -> None:
@@ -218,9 +227,7 @@ class TaskManager:
             self._metrics.commits_refused.inc()
             self.source.abandon()
         except Exception as error:
-            self._failed = True
-            logger.exception("nothing can be committed any more, ending: %s", error)  # noqa: TRY401
-            await self.source.crash(error)
+            await self._end(error)
         else:
             for number, dirty in work.items():
                 if number in self.partitions:

@@ -70,6 +70,16 @@ class _Failures:
             self.reason = f"{message.topic()}[{message.partition()}]: {error.str()}{remedy}"
             self._reason_is_another = _blames_another(error)
 
+    def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
+        """Return the error for a record that the client itself did not take; nothing reports it later."""
+        message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
+        return self.given_up(message)
+
+    def given_up(self, message: str) -> DeliveryError:
+        """Return the error for records that will not be delivered, and keep it for every later check."""
+        self.fatal = self.fatal or DeliveryError(message)
+        return DeliveryError(message)
+
     def erred(self, error: KafkaError) -> None:
         """Note an error of the client."""
         if error.fatal():
@@ -126,8 +136,7 @@ class Sender:
             except BufferError:
                 self._produce_when_there_is_room(topic, value, key, partition, timestamp)
             except KafkaException as failure:
-                message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
-                raise DeliveryError(message) from None
+                raise self._failures.refused(topic, partition, value, failure) from None
         self._producer.poll(0)
         self.check()
 
@@ -160,8 +169,7 @@ class Sender:
                 self._check_waiting()
             except KafkaException as failure:
                 value = values[len(values) - length_hint(rest) - 1] or b""
-                message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
-                raise DeliveryError(message) from None
+                raise self._failures.refused(topic, partition, value, failure) from None
         self._producer.poll(0)
         self.check()
 
@@ -177,6 +185,8 @@ class Sender:
                 produce(topic, value, key, partition, None, None, timestamp)
             except BufferError:
                 continue
+            except KafkaException as failure:
+                raise self._failures.refused(topic, partition, value, failure) from None
             return
 
     def check(self) -> None:
@@ -216,7 +226,7 @@ class Sender:
             message = (
                 f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"
             )
-            raise DeliveryError(message)
+            raise self._failures.given_up(message)
 
 
 def _blames_another(error: KafkaError) -> bool:

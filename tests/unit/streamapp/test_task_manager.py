@@ -27,6 +27,7 @@ class Outputs:
         self.sent: list[int] = []
         self.delivered: list[int] = []
         self.fails = False
+        self.refuses = False
         self.gate = threading.Event()
         self.gate.set()
 
@@ -44,6 +45,9 @@ class Outputs:
         return run.raw.offsets
 
     def send(self, run: Run, effects: list[int]) -> None:
+        if self.refuses:
+            message = "the producer did not take it"
+            raise RuntimeError(message)
         self.sent += effects
 
     def flush(self) -> None:
@@ -232,6 +236,24 @@ def test_nothing_is_committed_past_an_output_that_was_lost() -> None:
         await w.manager.commit("again")
         assert w.group.offsets == {}
         assert w.outputs.sent == [0], "what comes later is not processed any more"
+
+    run(story)
+
+
+def test_nothing_is_committed_past_an_output_that_the_producer_did_not_take() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.outputs.refuses = True
+        w.clock.now += 1
+        await w.deliver(1)
+        assert isinstance(w.group.crashed, RuntimeError)
+        w.outputs.refuses = False
+        w.manager.moved(0, "instances", 2)  # the driver, after what it fetched next
+        await w.deliver(2)
+        await w.manager.commit("stopping")
+        assert w.group.offsets == {}
+        assert w.outputs.sent == [0]
 
     run(story)
 
