@@ -60,7 +60,11 @@ def save_model(model: Model, path: Path) -> None:
 class Prequential:
     """One model over the rows of a data set, in order."""
 
-    def __init__(self, spec: Spec, dataset: Dataset, records: int | None = None) -> None:
+    def __init__(
+        self, spec: Spec, dataset: Dataset, records: int | None = None, source: str = "the data set"
+    ) -> None:
+        """`source`: what a message calls the data set."""
+        self._source = source
         self._spec = spec
         self._dataset = dataset
         self._limit = records
@@ -71,7 +75,7 @@ class Prequential:
     def model(self) -> Model:
         """The model of the run, once there was a row."""
         if self._model is None:
-            message = "--data has no rows; name a file with at least one"
+            message = f"{self._source} has no rows; name a file with at least one"
             raise UsageError(message)
         return self._model
 
@@ -173,15 +177,20 @@ class Tally:
         self._predictions = _added(self._predictions, prediction[prediction >= 0])
         self._recent = np.concatenate((self._recent, hit))[-self._window :]
 
-    def figures(self) -> dict[str, float]:
-        """Accuracy, accuracy of the last window, Cohen's kappa (0 where chance alone explains everything)."""
-        total = max(self._total, 1)
+    def figures(self) -> dict[str, float | None]:
+        """Accuracy, accuracy of the last window, Cohen's kappa (0 where chance alone explains everything).
+
+        None where no labelled row was judged: then nothing is known.
+        """
+        if self._total == 0:
+            return {"accuracy": None, "accuracy_windowed": None, "kappa": None}
+        total = self._total
         agreed = self._hits / total
         both = min(len(self._labels), len(self._predictions))
         by_chance = float(self._labels[:both] / total @ (self._predictions[:both] / total))
         return {
             "accuracy": agreed,
-            "accuracy_windowed": float(self._recent.mean()) if len(self._recent) else 0.0,
+            "accuracy_windowed": float(self._recent.mean()),
             "kappa": (agreed - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0,
         }
 

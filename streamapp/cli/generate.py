@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from streamapp.errors import StreamappError, UsageError
+from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from core.streams.base import Generator
@@ -95,7 +95,7 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
         file = output.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
         message = f"cannot write {output}: {error.strerror}; choose another --output"
-        raise StreamappError(message) from None
+        raise UsageError(message) from None
     with file:
         yield file
 

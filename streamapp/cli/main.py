@@ -32,6 +32,10 @@ from streamapp.cli.help import help_of
 from streamapp.errors import StreamappError
 
 USAGE, FAILURE, INTERRUPTED = 64, 1, 130
+# What `core` and `topics` raise on purpose; of these, what only an option can be wrong about: specs and
+# generators, and the files of a data set. A worker meets neither: settings and records are checked elsewhere.
+OURS = (("core.errors", "GroveError"), ("topics.errors", "TopicsError"))
+MISTAKES = (("core.errors", "SpecError"), ("topics.errors", "DatasetError"))
 
 app = typer.Typer(
     name="grove",
@@ -112,16 +116,18 @@ def _failure(error: Exception) -> int:
     if isinstance(error, StreamappError):
         _say(str(error))
         return error.exit_code
-    if _is_ours(error) or isinstance(error, (OSError, UnicodeError)):
+    if _is_any_of(MISTAKES, error):
+        _say(str(error))
+        return USAGE
+    if _is_any_of(OURS, error) or isinstance(error, (OSError, UnicodeError)):
         _say(str(error) or type(error).__name__)
         return FAILURE
     _say(f"a bug, {type(error).__name__}: {error}; please report it with what GROVE_DEBUG=1 shows")
     return FAILURE
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether the error was raised on purpose by `core` or `topics` (imported only if they were)."""
-    trees = (("core.errors", "GroveError"), ("topics.errors", "TopicsError"))
+def _is_any_of(trees: Sequence[tuple[str, str]], error: Exception) -> bool:
+    """Whether the error is of one of these trees (their modules are not imported for it)."""
     return any(
         isinstance(error, getattr(sys.modules[module], name))
         for module, name in trees

@@ -70,15 +70,15 @@ def prequential(
     """
     import json
 
-    from streamapp.cli.progress import rows_progress
+    from streamapp.cli.progress import rows_progress, say_compiling
     from streamapp.datasets import open_data
     from streamapp.event_lines import event_lines
     from streamapp.prequential import Prequential, read_spec, save_model
 
     parsed = read_spec(spec)
     dataset = open_data(data, form, target, header, records)
-    run = Prequential(parsed, dataset, records)
-
+    run = Prequential(parsed, dataset, records, data)
+    say_compiling()
     with event_lines(events) as happened, rows_progress("Learning", run.rows, shown=not as_json) as advance:
         result = run.over_all(advance, happened)
     if save is not None:

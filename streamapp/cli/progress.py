@@ -11,6 +11,16 @@ class Advance(Protocol):
     def __call__(self, rows: int, total: int | None = None) -> None: ...
 
 
+def say_compiling() -> None:
+    """Say that kernels are compiled if they have to be: on a terminal or not, it takes long."""
+    import typer
+
+    from streamapp.warming import kernels_are_cold
+
+    if kernels_are_cold():
+        typer.echo("grove: compiling kernels (the first time: up to a minute)", err=True)
+
+
 @contextmanager
 def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[Advance]:
     """A bar over rows with time left (total None: how many so far)."""
@@ -18,7 +28,9 @@ def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as progress:
+    console = Console(stderr=True)
+    shown = shown and console.is_terminal  # elsewhere nothing of a bar is seen but an empty line
+    with Progress(*columns, console=console, disable=not shown, transient=True) as progress:
         task = progress.add_task(what, total=total)
 
         def advance(rows: int, total: int | None = None) -> None:

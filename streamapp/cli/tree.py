@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamapp.errors import StreamappError
+from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from core.model import Model
@@ -60,11 +60,12 @@ def tree(
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         message = f"cannot write {output}: {error.strerror}; choose another --output"
-        raise StreamappError(message) from None
+        raise UsageError(message) from None
 
 
 def _open(source: str, web: str) -> "Model":
     """The model of a file or, if there is none of that name, of a key."""
+    from core.errors import SnapshotError
     from core.model import Model
     from streamapp.pages.models import fetch_model
 
@@ -75,4 +76,7 @@ def _open(source: str, web: str) -> "Model":
         return Model.load(path)
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}; name a file that 'grove prequential --save' wrote"
-        raise StreamappError(message) from None
+        raise UsageError(message) from None
+    except SnapshotError as error:
+        message = f"{path}: {error}; name a file that 'grove prequential --save' wrote"
+        raise UsageError(message) from None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
@@ -27,7 +27,7 @@ from streamapp.demo.tally import Truth
 from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded.broker import free_ports
-from streamapp.errors import StreamappError
+from streamapp.errors import StreamappError, UsageError
 from streamapp.guarded import GuardedProcess
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
@@ -37,9 +37,6 @@ from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 from topics.sender import Sender
-
-if TYPE_CHECKING:
-    pass
 
 PARTITIONS = 8
 # Rows a second: labels come back within a few hundred rows, and the 48,842 rows take 41 s.
@@ -107,7 +104,7 @@ def read_truth(plan: DemoPlan) -> Truth:
                 break
     if not sum(map(len, codes)):
         message = f"{plan.address} has no rows; name a data set with at least one"
-        raise StreamappError(message)
+        raise UsageError(message)
     return Truth(np.concatenate(codes), dataset.classes)
 
 

@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Iterable
 from typing import Any, Final
 
-from streamapp.errors import StreamappError
+from streamapp.errors import StreamappError, UsageError
 
 SNAPSHOT: Final = "application/vnd.grove.model"
 SECONDS: Final = 30.0  # a worker is waited for: a run may be under way
@@ -51,7 +51,7 @@ def fetch_model(web: str, key: str) -> bytes:
     """Return the snapshot that the worker at `web` has of a key's model."""
     if "://" in web or "/" in web or not web.rpartition(":")[2].isdigit():
         message = f"--web {web!r} must be HOST:PORT, for example 127.0.0.1:6066"
-        raise StreamappError(message)
+        raise UsageError(message)
     try:
         with urllib.request.urlopen(model_url(web, key), timeout=SECONDS) as page:  # noqa: S310 - http alone
             data: bytes = page.read()

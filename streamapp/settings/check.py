@@ -9,12 +9,13 @@ if TYPE_CHECKING:
 
 
 def check_clients(settings: "Settings") -> None:
-    """Refuse a client property that librdkafka does not know or whose value it does not take."""
+    """Refuse a client property that librdkafka or the worker's consumer does not know or take."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    from streamapp.settings.clients import librdkafka_properties
+    from streamapp.settings.clients import check_mechanism, librdkafka_properties
 
+    check_mechanism(settings)
     try:
         AdminClient(librdkafka_properties(settings) | {"log_level": 0})
     except KafkaException as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from streamapp.errors import SettingsError
+from streamapp.settings.rules import OFFSET_RESETS
 
 if TYPE_CHECKING:
     from streamapp.settings.model import Settings
@@ -15,12 +16,14 @@ HEARTBEATS_PER_SESSION = 3
 
 # What Faust reads from `ssl.*` and `sasl.*` is turned into credentials; these have a keyword of their own.
 _FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
-    "auto.offset.reset": ("consumer_auto_offset_reset", str),
     "compression.type": ("producer_compression_type", str),
     "fetch.max.bytes": ("consumer_max_fetch_size", int),
     "check.crcs": ("broker_check_crcs", bool),
     "metadata.max.age.ms": ("consumer_metadata_max_age_ms", int),
 }
+
+# What librdkafka calls otherwise than Kafka's own clients.
+_LIBRDKAFKA_NAMES = {"fetch.max.wait.ms": "fetch.wait.max.ms"}
 
 
 def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, Any]:
@@ -29,13 +32,16 @@ def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, A
     if settings.client_id:
         properties["client.id"] = settings.client_id
     for name, value in settings.kafka.items():
-        properties[name] = value.get_secret_value() if isinstance(value, SecretStr) else value
+        properties[_LIBRDKAFKA_NAMES.get(name, name)] = (
+            value.get_secret_value() if isinstance(value, SecretStr) else value
+        )
     return properties | {name.replace("_", "."): value for name, value in overrides.items()}
 
 
 def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
     """Keyword arguments of `faust.App` that have to do with the broker (Faust counts in seconds)."""
     session = settings.session_timeout_ms / 1000
+    reset = str(settings.kafka.get("auto.offset.reset", "earliest"))
     arguments: dict[str, Any] = {
         "id": settings.application_id,
         "broker": [f"kafkabatch://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
@@ -44,7 +50,7 @@ def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
         "broker_heartbeat_interval": min(3.0, session / HEARTBEATS_PER_SESSION),
         "broker_max_poll_interval": settings.max_poll_interval_ms / 1000,
         "consumer_group_instance_id": instance,
-        "consumer_auto_offset_reset": "earliest",
+        "consumer_auto_offset_reset": OFFSET_RESETS[reset.lower()],
     }
     for name, (keyword, kind) in _FAUST_KEYWORDS.items():
         if name in settings.kafka:
@@ -52,6 +58,18 @@ def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
             arguments[keyword] = value == "true" if kind is bool else kind(value)
     credentials = _credentials(settings)
     return arguments | ({"broker_credentials": credentials} if credentials else {})
+
+
+def check_mechanism(settings: "Settings") -> None:
+    """Refuse a way of authentication that the worker's consumer does not know."""
+    if not str(settings.kafka.get("security.protocol", "")).upper().startswith("SASL"):
+        return
+    if settings.kafka.get("sasl.mechanism", settings.kafka.get("sasl.mechanisms")) == "OAUTHBEARER":
+        message = (
+            "sasl.mechanism=OAUTHBEARER must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 for a worker in this "
+            "release; choose one of them"
+        )
+        raise SettingsError(message)
 
 
 def _credentials(settings: "Settings") -> Any:
@@ -64,17 +82,11 @@ def _credentials(settings: "Settings") -> Any:
         return faust.SSLCredentials(context=context)
     if not protocol.startswith("SASL"):
         return None
-    mechanism = properties.get("sasl.mechanism", properties.get("sasl.mechanisms"))
-    if mechanism == "OAUTHBEARER":
-        message = (
-            "sasl.mechanism=OAUTHBEARER must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 for a worker in this "
-            "release; choose one of them"
-        )
-        raise SettingsError(message)
+    check_mechanism(settings)
     return faust.SASLCredentials(
         username=properties["sasl.username"],
         password=properties["sasl.password"],
-        mechanism=mechanism,
+        mechanism=properties.get("sasl.mechanism", properties.get("sasl.mechanisms")),
         ssl_context=context,
     )
 

@@ -43,7 +43,8 @@ CLIENTS = """## Other Kafka properties
 `--set kafka.<property>=VALUE` is passed on to the Kafka clients. The worker's consumer understands
 `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password`, `ssl.ca.location`, `ssl.ca.pem`,
 `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
-`auto.offset.reset`, `compression.type`, `fetch.max.bytes` and `check.crcs`; producers, replay, oracle and
+`auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `fetch.max.wait.ms`, `fetch.min.bytes`,
+`max.partition.fetch.bytes`, `metadata.max.age.ms` and `check.crcs`; producers, replay, oracle and
 administration understand every property of librdkafka. These must not be set:
 """
 

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
+# librdkafka's names for where to begin when nothing is committed; the worker and Faust know the first two.
+OFFSET_RESETS = {
+    "earliest": "earliest",
+    "latest": "latest",
+    "beginning": "earliest",
+    "smallest": "earliest",
+    "end": "latest",
+    "largest": "latest",
+}
+
 # What the guarantee hangs on is ours; a pass-through value would break it without a sound.
 OWNED = {
     "group.id": "set application.id instead",
@@ -98,6 +108,13 @@ def _sizes(settings: Settings) -> list[str]:
 def _kafka(settings: Settings) -> list[str]:
     given = {name: value for name, value in settings.kafka.items() if isinstance(value, str)}
     found = [f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka]
+    reset = given.get("auto.offset.reset", "earliest")
+    if reset.lower() not in OFFSET_RESETS:
+        found.append(
+            f"auto.offset.reset={reset} must be earliest or latest (or a synonym: "
+            f"{', '.join(list(OFFSET_RESETS)[2:])}): a worker without committed offsets begins somewhere; "
+            "set one of them"
+        )
     protocol = given.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         found.append(f"security.protocol={protocol} must be one of {', '.join(PROTOCOLS)}; correct it")

@@ -172,7 +172,7 @@ class LibsvmDataset(FileDataset):
             if not colon or not _INDEX.fullmatch(index):
                 return f"{pair[:40]!r} must be index:value"
             if int(index) < self._first:
-                return f"index {index} must be at least 1; if the file counts from 0, say zero_based"
+                return f"index {index} must be at least 1; add 1 to each if the file counts from 0"
             if int(index) - self._first >= self._limit:
                 most = self._limit - 1 + self._first
                 return f"index {index} must be at most {most} (features={self._limit})"

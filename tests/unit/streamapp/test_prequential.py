@@ -1,16 +1,18 @@
 """`grove prequential`: every labelled row is judged, whatever the strategy learns."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from core import registry
+from core import jit, registry
 from core.spec import Spec
 from streamapp.cli.main import main
 from streamapp.datasets import FollowingSchema, open_data
 from streamapp.prequential import Prequential, Tally
+from streamapp.warming import MAIN_KERNEL, kernels_are_cold
 from topics.readers import open_dataset
 
 KEYS = [
@@ -45,6 +47,40 @@ def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> Non
     assert list(found) == KEYS
     assert found["labels"] == 3000
     assert found["accuracy"] > 0.8
+
+
+def test_compiling_is_said_and_json_stays_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cold, said in ((True, "grove: compiling kernels (the first time: up to a minute)\n"), (False, "")):
+        monkeypatch.setattr("streamapp.warming.kernels_are_cold", lambda cold=cold: cold)
+        assert main(["prequential", "--json", "--data", "gen:sea?n=100"]) == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["labels"] == 100
+        assert err == said
+
+
+def test_kernels_are_cold_until_the_loop_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "DISABLED", False)
+    monkeypatch.setattr(jit, "cache_directory", lambda: tmp_path)
+    (tmp_path / "core_1").mkdir()
+    (tmp_path / "core_1" / "ranking.rank-39.py311.nbi").touch()
+    assert kernels_are_cold()
+    (tmp_path / "core_1" / f"{MAIN_KERNEL}-12.py311.nbi").touch()
+    assert not kernels_are_cold()
+    assert hasattr(import_module(f"core.{MAIN_KERNEL.partition('.')[0]}"), MAIN_KERNEL.partition(".")[2])
+    monkeypatch.setattr(jit, "cache_directory", lambda: None)
+    assert kernels_are_cold()
+
+
+def test_nothing_is_said_of_rows_without_labels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "rows.arff").write_text(
+        "@relation r\n@attribute a numeric\n@attribute class {x,y}\n@data\n1,?\n2,?\n"
+    )
+    found = result(capsys, "--data", str(tmp_path / "rows.arff"))
+    assert (found["accuracy"], found["accuracy_windowed"], found["kappa"]) == (None, None, None)
+    assert main(["prequential", "--data", str(tmp_path / "rows.arff")]) == 0
+    assert "kappa" not in capsys.readouterr().out
 
 
 def test_text_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,4 +179,4 @@ class TestTally:
         assert tally.figures() == {"accuracy": 1.0, "accuracy_windowed": 1.0, "kappa": 0.0}
 
     def test_nothing_yet(self) -> None:
-        assert Tally(window=10).figures() == {"accuracy": 0.0, "accuracy_windowed": 0.0, "kappa": 0.0}
+        assert Tally(window=10).figures() == {"accuracy": None, "accuracy_windowed": None, "kappa": None}

@@ -162,6 +162,8 @@ class TestRules:
             ({"pending_ttl_ms": 500}, "pending.ttl.ms=500 must be more than input.skew.ms=1000"),
             ({"pending_keep": "all", "pending_max_bytes": 8192}, "pending.max.bytes=8192 must be at least"),
             ({"kafka": {"group.id": "x"}}, "group.id must not be set: set application.id instead"),
+            ({"kafka": {"auto.offset.reset": "none"}}, "auto.offset.reset=none must be earliest or latest"),
+            ({"kafka": {"auto.offset.reset": "error"}}, "auto.offset.reset=error must be earliest or latest"),
             ({"kafka": {"security.protocol": "TLS"}}, "security.protocol=TLS must be one of PLAINTEXT, SSL"),
             ({"kafka": {"security.protocol": "SASL_SSL"}}, "sasl.mechanism=(none) must be one of PLAIN"),
             (
@@ -186,6 +188,16 @@ class TestRules:
     def test_unknown_client_property(self) -> None:
         with pytest.raises(SettingsError, match="lingerr"):
             check_clients(load_settings(kafka={"lingerr.ms": "1"}))
+
+    def test_properties_of_the_consumer_alone(self) -> None:
+        settings = load_settings(kafka={"fetch.max.wait.ms": "100", "fetch.min.bytes": "1"})
+        check_clients(settings)
+        assert librdkafka_properties(settings)["fetch.wait.max.ms"] == "100"
+
+    def test_what_the_worker_cannot_do(self) -> None:
+        kafka = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+        with pytest.raises(SettingsError, match="sasl.mechanism=OAUTHBEARER must be PLAIN"):
+            check_clients(load_settings(kafka=kafka))
 
     def test_model_spec(self) -> None:
         check_spec(load_settings())
@@ -215,6 +227,22 @@ class TestClients:
         assert arguments["broker_heartbeat_interval"] == 2.0
         assert arguments["consumer_group_instance_id"] == "host-0"
         assert "broker_credentials" not in arguments
+
+    @pytest.mark.parametrize(
+        ("given", "begin"),
+        [
+            ("earliest", "earliest"),
+            ("beginning", "earliest"),
+            ("smallest", "earliest"),
+            ("latest", "latest"),
+            ("end", "latest"),
+            ("Largest", "latest"),
+        ],
+    )
+    def test_where_to_begin_by_any_of_its_names(self, given: str, begin: str) -> None:
+        settings = load_settings(kafka={"auto.offset.reset": given})
+        assert faust_arguments(settings, "w")["consumer_auto_offset_reset"] == begin
+        check_clients(settings)
 
     def test_sasl_credentials(self) -> None:
         kafka = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}

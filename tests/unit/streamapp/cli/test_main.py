@@ -109,17 +109,20 @@ class TestMistakes:
             ("broker --port abc", 64, "--port"),
             ("broker --port 70000", 64, "--port"),
             ("prequential", 64, "Missing option '--data'"),
-            ("prequential --data x.csv", 1, "x.csv: no such file"),
-            ("prequential --data gen:see", 1, "unknown generator 'see'; known: agrawal"),
+            ("prequential --data x.csv", 64, "x.csv: no such file"),
+            ("prequential --data gen:see", 64, "unknown generator 'see'; known: agrawal"),
             ("prequential --data gen:sea", 64, "never ends; write gen:sea?n=1000000 or give --records"),
-            ("prequential --data gen:sea?n=10 --spec h-tre", 1, "unknown learner 'h-tre'; known: "),
+            ("prequential --data gen:sea?n=10 --spec h-tre", 64, "unknown learner 'h-tre'; known: "),
             ("prequential --data gen:sea?n=10 --spec @none.json", 64, "cannot read the file"),
             ("prequential --data gen:sea?n=10 --format xml", 64, "xml"),
-            ("generate see", 1, "unknown generator 'see'"),
-            ("generate sea --functoin 1", 1, "unknown option 'functoin' of generator 'sea'; known: "),
+            ("prequential --data gen:sea?n=10 --spec {bad", 64, "spec='{bad' must be a JSON object"),
+            ("prequential --data gen:sea?n=10&noise=2", 64, "noise"),
+            ("demo --data x.csv", 64, "x.csv: no such file"),
+            ("generate see", 64, "unknown generator 'see'"),
+            ("generate sea --functoin 1", 64, "unknown option 'functoin' of generator 'sea'; known: "),
             ("generate sea --function", 64, "--function needs a value"),
             ("generate sea surplus", 64, "unexpected 'surplus'"),
-            ("generate sea --output /nowhere/x.csv", 1, "cannot write /nowhere/x.csv"),
+            ("generate sea --output /nowhere/x.csv", 64, "cannot write /nowhere/x.csv"),
             ("config show --set max.pol.records=1", 64, "did you mean max.poll.records?"),
             ("config show --set web.port", 64, "must look like NAME=VALUE"),
             ("config show --config none.toml", 78, "cannot read the settings file none.toml"),
@@ -153,8 +156,33 @@ class TestMistakes:
     def test_wrong_column(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n")
         status, err = mistake(capsys, "prequential", "--data", str(tmp_path / "rows.csv"), "--target", "knd")
-        assert status == 1
+        assert status == 64
         assert "did you mean 'kind'?" in err
+
+    @pytest.mark.parametrize("command", ["prequential", "demo"])
+    @pytest.mark.parametrize(("text", "expected"), [("", "is empty"), ("a,b,class\n", "has no rows")])
+    def test_files_without_a_row(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+        command: str,
+        text: str,
+        expected: str,
+    ) -> None:
+        monkeypatch.setattr("streamapp.warming.kernels_are_cold", lambda: False)
+        (tmp_path / "rows.csv").write_text(text)
+        status, err = mistake(capsys, command, "--data", str(tmp_path / "rows.csv"))
+        assert status == 64
+        assert "rows.csv" in err
+        assert expected in err
+
+    def test_a_file_that_is_no_model(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        (tmp_path / "rows.csv").write_text("a,b,class\n")
+        status, err = mistake(capsys, "tree", str(tmp_path / "rows.csv"))
+        assert status == 64
+        assert "rows.csv" in err
+        assert "grove prequential --save" in err
 
     def test_our_own_mistake_is_one_line_too_and_the_traceback_on_request(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

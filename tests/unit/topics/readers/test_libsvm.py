@@ -67,7 +67,7 @@ def test_indices_in_any_order_and_from_zero(read):
         ("1 a:2", "'a:2' must be index:value"),
         ("1 1.5:2", "'1.5:2' must be index:value"),
         ("1 -1:2", "'-1:2' must be index:value"),
-        ("1 0:2", "index 0 must be at least 1; if the file counts from 0, say zero_based"),
+        ("1 0:2", "index 0 must be at least 1; add 1 to each if the file counts from 0"),
         ("1 1:2x", "'1:2x' must have a finite number"),
         ("1 1:", "'1:' must have a finite number"),
         ("1 1: 2", "'1:' must have a finite number"),
