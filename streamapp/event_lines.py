@@ -12,7 +12,7 @@ from typing import Any
 
 from core.events import EvaluationDue, Event, Split
 from core.features import Schema
-from streamapp.errors import StreamappError
+from streamapp.errors import UsageError
 
 Write = Callable[[int, Event, Schema], None]
 
@@ -49,7 +49,7 @@ def event_lines(path: Path | None) -> Iterator[Write | None]:
         file = path.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
         message = f"--events {path}: {error.strerror}; choose another file"
-        raise StreamappError(message) from None
+        raise UsageError(message) from None
     with file:
 
         def write(record: int, event: Event, schema: Schema) -> None:

@@ -63,5 +63,5 @@ def test_values_are_named_and_infinities_null() -> None:
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = tmp_path / "missing" / "file"
-    assert main(["prequential", "--data", "gen:sea?n=10", "--events", str(where)]) == 1
+    assert main(["prequential", "--data", "gen:sea?n=10", "--events", str(where)]) == 64
     assert f"--events {where}" in capsys.readouterr().err

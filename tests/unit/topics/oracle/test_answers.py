@@ -11,6 +11,7 @@ from topics.errors import DatasetError
 from topics.oracle.answers import Answerer, Outcome
 from topics.oracle.label_index import LabelIndex
 from topics.oracle.plan import OraclePlan
+from topics.readers import open_dataset
 
 N = 20_000
 CLASSES = ("a", "b", "c", "d")
@@ -106,6 +107,12 @@ def test_the_index_takes_a_byte_or_two_a_row(classes, size):
 def test_no_rows_no_oracle():
     with pytest.raises(DatasetError, match="no rows; an oracle needs labels"):
         LabelIndex.read(MemoryDataset(np.empty((0, 1)), []))
+
+
+def test_a_file_without_rows_is_named(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,class\n")
+    with pytest.raises(DatasetError, match=r"rows\.csv: the data set has no rows"):
+        LabelIndex.read(open_dataset(tmp_path / "rows.csv"))
 
 
 def test_reading_the_labels_can_be_stopped():
