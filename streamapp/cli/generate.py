@@ -44,6 +44,7 @@ def generate(
       agrawal      loan applicants, 9 attributes, functions 1 to 4
       drift        one stream gives way to another: 'drift?before=(sea)&after=(sea?function=3)'
       led          digits of a seven-segment display, 24 nominal attributes, 10 classes
+      rand_cbt     two noisy classes, labelled by a random binary tree over the unit cube
       random_tree  uniform attributes, labelled by a random tree
       rbf          random blobs, any number of attributes and classes
       sea          two of three attributes against a threshold, functions 1 to 4

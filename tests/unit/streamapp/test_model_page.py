@@ -93,8 +93,10 @@ def test_an_address_is_host_and_port(web: str) -> None:
 def test_a_file_that_is_no_model_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"something else")
-    assert main(["tree", str(other)]) == 1
-    assert "snapshot must begin with" in capsys.readouterr().err
+    assert main(["tree", str(other)]) == 64
+    said = capsys.readouterr().err
+    assert f"{other}: snapshot must begin with" in said
+    assert "grove prequential --save" in said
 
 
 def test_a_model_that_cannot_be_saved_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -177,13 +177,6 @@ class TestMistakes:
         assert "rows.csv" in err
         assert expected in err
 
-    def test_a_file_that_is_no_model(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        (tmp_path / "rows.csv").write_text("a,b,class\n")
-        status, err = mistake(capsys, "tree", str(tmp_path / "rows.csv"))
-        assert status == 64
-        assert "rows.csv" in err
-        assert "grove prequential --save" in err
-
     def test_our_own_mistake_is_one_line_too_and_the_traceback_on_request(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
