@@ -22,6 +22,7 @@ from streamapp.runs import Run
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
 MAX_PASSED_RECORDS = 500
 MAX_HELD_RECORDS = 20_000
+MAX_HELD_BYTES = 64 << 20  # of the records held; a block record may have megabytes
 
 
 class Outputs(Protocol):
@@ -46,6 +47,7 @@ class Commits:
         self._clock = clock
         self._held: list[tuple[Run, Any]] = []
         self._held_records = 0
+        self._held_bytes = 0
         self._passed_records = 0  # sent since the flush under way began
         self._flushed = asyncio.Event()
         self._flushed.set()
@@ -73,13 +75,14 @@ class Commits:
             if self._held or self._passed_records + n > MAX_PASSED_RECORDS:
                 self._held.append((run, effects))
                 self._held_records += n
+                self._held_bytes += sum(map(len, filter(None, run.raw.values)))
                 return
             self._passed_records += n
         self._outputs.send(run, effects)
 
     async def room(self) -> None:
         """Return when more may be held."""
-        if self._held_records > MAX_HELD_RECORDS:
+        if self._held_records > MAX_HELD_RECORDS or self._held_bytes > MAX_HELD_BYTES:
             await self._flushed.wait()
 
     async def commit(self, commit_offsets: Callable[[], Awaitable[None]]) -> None:
@@ -91,7 +94,8 @@ class Commits:
         try:
             await _in_daemon(self._outputs.flush)
         finally:
-            held, self._held, self._held_records = self._held, [], 0
+            held, self._held = self._held, []
+            self._held_records = self._held_bytes = 0
             self._flushed.set()
         for run, effects in held:
             self._outputs.send(run, effects)

@@ -78,6 +78,7 @@ class Partition:
     task: Any
     processed: dict[str, int]  # topic -> position behind the last processed record
     committed: dict[str, int]
+    membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
     live: bool = False  # its records are being fetched
     stopped: str | None = None  # why its processing was stopped for good
 
@@ -110,7 +111,7 @@ class TaskManager:
         self._commits = Commits(processor, interval=commit_interval, clock=clock)
         self._committing: asyncio.Task[None] | None = None
         self._failed = False  # outputs were lost: nothing may be committed any more
-        self._log_ends: dict[TP, int] = {}  # of the live partitions, when the broker last answered
+        self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
         self._revoked_at: float | None = None
         self._lock = asyncio.Lock()
 
@@ -181,7 +182,7 @@ class TaskManager:
         """Return a partition whose work should be committed although nothing arrives for it."""
         if not self._commits.is_due(now) or self._is_committing:
             return None
-        return next((number for number, state in self.partitions.items() if state.dirty), None)
+        return next(iter(self._uncommitted(self.source.membership)), None)
 
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
@@ -216,10 +217,12 @@ class TaskManager:
 
     async def _commit(self) -> None:
         membership = self.source.membership
-        work = {number: dirty for number, state in self.partitions.items() if (dirty := state.dirty)}
+        work = self._uncommitted(membership)
         if membership is None or not work:
             return
-        offsets = {TP(topic, number): at for number, dirty in work.items() for topic, at in dirty.items()}
+        offsets = {
+            TP(topic, number): at for number, (_, dirty) in work.items() for topic, at in dirty.items()
+        }
         try:
             await self._commits.commit(lambda: self.source.commit_as(membership, offsets))
         except CommitRefusedError as error:
@@ -229,11 +232,24 @@ class TaskManager:
         except Exception as error:
             await self._end(error)
         else:
-            for number, dirty in work.items():
-                if number in self.partitions:
-                    self.partitions[number].committed |= dirty
+            for number, (state, dirty) in work.items():
+                # Restored meanwhile, it stands where the group's offsets were then.
+                if self.partitions.get(number) is state and state.membership == membership:
+                    state.committed |= dirty
             self._health.committed()
             self._metrics.commit_seconds.observe(self._commits.seconds)
+
+    def _uncommitted(self, membership: Membership | None) -> dict[int, tuple[Partition, dict[str, int]]]:
+        """Return the partitions restored as `membership` with what is to be committed of them.
+
+        After a rebalance those that are not restored yet hold what an earlier member processed: others may
+        have gone on from there.
+        """
+        return {
+            number: (state, dirty)
+            for number, state in self.partitions.items()
+            if state.membership == membership and (dirty := state.dirty)
+        }
 
     # -- assignments ----------------------------------------------------------------------------------------
 
@@ -254,6 +270,7 @@ class TaskManager:
         if state is not None and state.processed == positions and state.stopped is None:
             logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
             state.committed = dict(positions)
+            state.membership = self.source.membership
             return
         if not new:
             self._metrics.state_lost.inc()
@@ -265,7 +282,7 @@ class TaskManager:
         if state is not None:
             self._processor.drop_task(state.task)
         task = self._processor.new_task(partition)
-        self.partitions[partition] = Partition(task, dict(positions), dict(positions))
+        self.partitions[partition] = Partition(task, dict(positions), dict(positions), self.source.membership)
 
     def live(self, partition: int) -> None:
         """Note that the records of a partition are being fetched."""
@@ -285,17 +302,23 @@ class TaskManager:
     # -- what the driver noticed ----------------------------------------------------------------------------
 
     def lag(self, log_ends: Mapping[TP, int]) -> None:
-        """Note where the logs of the live partitions end."""
-        self._log_ends = dict(log_ends)
-        self._health.lags(sum(self.lags().values()))
+        """Note where the logs of the live partitions end; of a stopped one it is known as of then."""
+        stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
+        self._log_ends = stopped | dict(log_ends)
+        # A restart would stop it again: what lags there does not make the worker dead.
+        self._health.lags(sum(lag for tp, lag in self.lags().items() if not self._is_stopped(tp.partition)))
 
     def lags(self) -> dict[TP, int]:
-        """Return how many offsets of each live partition are not committed."""
+        """Return how many offsets of each partition, live or stopped, are not committed."""
         return {
             tp: max(0, end - state.committed[tp.topic])
             for tp, end in self._log_ends.items()
-            if (state := self.partitions.get(tp.partition)) is not None and state.stopped is None
+            if (state := self.partitions.get(tp.partition)) is not None
         }
+
+    def _is_stopped(self, partition: int) -> bool:
+        state = self.partitions.get(partition)
+        return state is not None and state.stopped is not None
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours: nothing is lost, they are read again."""

@@ -21,6 +21,7 @@ LEARNING = "learning"  # name of the co-partition group
 DAY_MS = 24 * 3600 * 1000
 UNLIMITED = -1
 BLOCK_BYTES = 8 * 1024 * 1024  # a block record may carry thousands of rows; Kafka's own limit is 1 MiB
+ROOM_BYTES = 64 * 1024  # what we add to a record that an output repeats: headers, or members around features
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,13 @@ LABELS = Topic(
     max_message_bytes=BLOCK_BYTES,
 )
 # Without limit: the configuration of a model is what its commands made of it, however old they are.
-CONTROLS = Topic("controls", "in", "a command to the model of this key", retention_ms=UNLIMITED)
+CONTROLS = Topic(
+    "controls",
+    "in",
+    "a command to the model of this key",
+    retention_ms=UNLIMITED,
+    max_message_bytes=BLOCK_BYTES,
+)
 PREDICTIONS = Topic(
     "predictions",
     "out",
@@ -73,17 +80,23 @@ PREDICTIONS = Topic(
     retention_ms=7 * DAY_MS,
     max_message_bytes=BLOCK_BYTES,
 )
+# A request repeats all features of its instance, which may be one record as large as the largest.
 LABEL_REQUESTS = Topic(
     "label-requests",
     "out",
     "request id, instance id, features, prediction, strategy, utility, expiry",
     retention_ms=7 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
 DRIFT_ALERTS = Topic(
     "drift-alerts", "out", "detector, level, error rate, node, what was done", retention_ms=30 * DAY_MS
 )
 EVALUATIONS = Topic(
-    "evaluations", "out", "prequential metrics of a model, every N labels", retention_ms=30 * DAY_MS
+    "evaluations",
+    "out",
+    "prequential metrics of a model, every N labels",
+    retention_ms=30 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
 # The untouched record plus headers: as large as the largest input, with room for the headers.
 DEAD_LETTERS = Topic(
@@ -91,7 +104,7 @@ DEAD_LETTERS = Topic(
     "out",
     "the untouched record, with headers that say why",
     retention_ms=90 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES + 64 * 1024,
+    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
 
 CATALOGUE: tuple[Topic, ...] = (

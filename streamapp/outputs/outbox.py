@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from streamapp.outputs.outgoing import Encoder
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.task.effects import Effects
-from topics.definitions import BLOCK_BYTES, TopicNames
+from topics.definitions import BLOCK_BYTES, ROOM_BYTES, TopicNames
 from topics.records import RawRecords
 from topics.sender import Sender
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
-
-DEAD_LETTER_ROOM = 64 * 1024  # headers of a dead letter beside the largest record (topics/definitions.py)
 
 
 class Outbox:
@@ -27,7 +25,7 @@ class Outbox:
     def __init__(self, settings: Settings, names: TopicNames) -> None:
         self._encoder = Encoder.from_settings(settings, names)
         self._sender = Sender(
-            {"message.max.bytes": BLOCK_BYTES + DEAD_LETTER_ROOM, **librdkafka_properties(settings)}
+            {"message.max.bytes": BLOCK_BYTES + ROOM_BYTES, **librdkafka_properties(settings)}
         )
 
     def send(self, partition: int, raw: RawRecords, effects: Effects) -> None:

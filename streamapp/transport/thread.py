@@ -188,7 +188,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer._coordinator.check_errors()
         deadline = time.monotonic() + patience
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
-            fetched = self._drain(fetcher, wanted)
+            fetched = Fetched()
+            self._drain(fetcher, wanted, fetched)
             while not (fetched.columns or fetched.out_of_range or self._interrupted):
                 left = deadline - time.monotonic()
                 if left <= 0 or not self.consumer.flow_active:
@@ -199,17 +200,17 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.result()  # raises what is wrong with the group
                 else:
                     waiter.cancel()
-                fetched = self._drain(fetcher, wanted)
+                self._drain(fetcher, wanted, fetched)
         self._interrupted = False
         self._flowing = bool(fetched.columns) or patience == 0
         return fetched
 
-    def _drain(self, fetcher: Any, wanted: Mapping[TP, int]) -> Fetched:
-        fetched = Fetched()
+    def _drain(self, fetcher: Any, wanted: Mapping[TP, int], fetched: Fetched) -> None:
+        """Add to `fetched` what there is now."""
         subscriptions = fetcher._subscriptions
         assignment = subscriptions.subscription.assignment if subscriptions.subscription else None
         if assignment is None or not assignment.active or subscriptions.reassignment_in_progress:
-            return fetched  # going live after the rebalance reads again what is skipped here
+            return  # going live after the rebalance reads again what is skipped here
         drained = False
         for tp, ours in wanted.items():
             state = assignment.state_value(tp)
@@ -235,7 +236,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     fetcher._records[tp] = result
         if drained:
             fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
-        return fetched
 
     # -- offsets --------------------------------------------------------------------------------------------
 

@@ -353,3 +353,74 @@ def test_lag_counts_what_is_not_committed() -> None:
         assert sum(w.manager.lags().values()) == 0
 
     run(story)
+
+
+def test_a_stopped_partition_lags_for_ever_but_does_not_make_the_worker_dead() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.manager.lag({TP("instances", 0): 5, TP("instances", 1): 1})
+        await w.deliver(0)
+        await w.deliver(1, values=(b"poison",))
+        await w.deliver(0, partition=1)
+        await w.manager.commit("test")
+        w.manager.lag({TP("instances", 1): 1})  # the driver has dropped the other
+        assert w.manager.lags() == {TP("instances", 0): 4, TP("instances", 1): 0}
+        assert (w.health.lag, w.health.lag_since) == (0, None)
+
+    run(story)
+
+
+def test_what_an_earlier_member_processed_is_not_committed_before_the_partition_is_restored() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0)
+        await w.deliver(0, partition=1)
+        w.group.membership = Membership(2, "me", None)
+        w.manager.assigned((0, 1))
+        await w.manager.restore(1, {"instances": 1, "labels": 0}, new=False)
+        w.manager.live(1)
+        await w.deliver(1, partition=1)
+        w.clock.now += 1
+        assert w.manager.tick_due(w.clock.now) == 1
+        await w.manager.commit("stopping")
+        assert w.group.offsets == {TP("instances", 1): 2}
+
+    run(story)
+
+
+def test_a_commit_does_not_touch_a_partition_that_was_restored_meanwhile() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+
+        async def rebalance() -> None:
+            await w.manager.restore(0, {"instances": 7, "labels": 0}, new=False)
+
+        w.group.before_commit = rebalance
+        await w.manager.commit("late")
+        assert w.manager.partitions[0].committed == {"instances": 7, "labels": 0}
+
+    run(story)
+
+
+def test_what_is_held_during_a_flush_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamapp.commits.MAX_PASSED_RECORDS", 0)
+    monkeypatch.setattr("streamapp.commits.MAX_HELD_BYTES", 100)
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.outputs.gate.clear()
+        await w.deliver(0)
+        w.clock.now += 1
+        await w.deliver()  # starts the commit
+        await asyncio.sleep(0)
+        await w.deliver(1, values=(bytes(100),))
+        full = asyncio.ensure_future(w.deliver(2))
+        done, _ = await asyncio.wait([full], timeout=0.05)
+        assert not done, "it waits until the flush is over"
+        w.outputs.gate.set()
+        await full
+        await w.manager.commit("the rest")
+        assert w.outputs.sent == [0, 1, 2]
+
+    run(story)

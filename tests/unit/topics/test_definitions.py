@@ -2,7 +2,15 @@
 
 import pytest
 
-from topics.definitions import CATALOGUE, CONTROLS, DEAD_LETTERS, INSTANCES, TopicNames
+from topics.definitions import (
+    CATALOGUE,
+    CONTROLS,
+    DEAD_LETTERS,
+    EVALUATIONS,
+    INSTANCES,
+    LABEL_REQUESTS,
+    TopicNames,
+)
 
 PER_DAY = 24 * 3600 * 1000
 
@@ -27,6 +35,15 @@ def test_commands_are_kept_for_ever_and_dead_letters_longest_of_the_others():
 
 def test_a_dead_letter_has_room_for_the_largest_input_and_its_headers():
     assert DEAD_LETTERS.max_message_bytes > INSTANCES.max_message_bytes > 1024 * 1024
+
+
+def test_a_label_request_has_room_for_the_features_of_the_largest_instance_and_what_is_around_them():
+    for topic in (LABEL_REQUESTS, EVALUATIONS):
+        assert int(topic.config["max.message.bytes"]) > INSTANCES.max_message_bytes
+
+
+def test_a_dead_letter_has_room_for_the_largest_control():
+    assert CONTROLS.max_message_bytes == INSTANCES.max_message_bytes < DEAD_LETTERS.max_message_bytes
 
 
 def test_names_carry_the_prefix_as_attributes_and_as_a_mapping():

@@ -1,0 +1,70 @@
+"""Taking what aiokafka fetched: nothing that one look at its buffers found is forgotten at the next."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
+from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+from faust.types import TP
+
+from streamapp.transport.thread import ConsumerThread
+
+ASTRAY, BUSY = TopicPartition("topic", 0), TopicPartition("topic", 1)
+
+
+class Fetcher:
+    """aiokafka's buffers over its own subscription state; records of BUSY come when somebody waits."""
+
+    def __init__(self) -> None:
+        self._subscriptions = SubscriptionState()
+        self._subscriptions.subscribe({"topic"})
+        self._subscriptions.assign_from_subscribed({ASTRAY, BUSY})
+        self._records: dict[TopicPartition, Any] = {}
+        self._closed = False
+        self._wait_consume_future: Any = None
+        for tp, at in ((ASTRAY, 3), (BUSY, 0)):
+            self.seek_to(tp, at)
+
+    def seek_to(self, tp: TopicPartition, offset: int) -> None:
+        self._subscriptions.seek(tp, offset)
+
+    def _create_fetch_waiter(self) -> asyncio.Future[None]:
+        builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
+        builder.append(0, 1000, b"k", b"v", [])
+        records = PartitionRecords(
+            BUSY, MemoryRecords(bytes(builder.build())), [], 0, None, None, False, "read_uncommitted"
+        )
+        self._records[BUSY] = FetchResult(
+            BUSY,
+            assignment=self._subscriptions.subscription.assignment,
+            partition_records=records,
+            backoff=0,
+        )
+        waiter = asyncio.get_running_loop().create_future()
+        waiter.set_result(None)
+        return waiter
+
+    def _notify(self, future: Any) -> None:
+        pass
+
+
+def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        consumer = SimpleNamespace(
+            _fetcher=Fetcher(), _closed=False, _coordinator=SimpleNamespace(check_errors=lambda: None)
+        )
+        monkeypatch.setattr(ConsumerThread, "_ensure_consumer", lambda self: consumer)
+        thread = ConsumerThread.__new__(ConsumerThread)
+        thread.consumer = SimpleNamespace(flow_active=True)
+        fetched = await thread._take({TP(*ASTRAY): 1, TP(*BUSY): 0}, 10.0)
+        assert fetched.columns[TP(*BUSY)].values == [b"v"]
+        assert fetched.sought_back == [ASTRAY]
+
+    asyncio.run(story())
