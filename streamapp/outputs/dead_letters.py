@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Final
 
 from streamapp.task.effects import DeadLetter
+from topics.codecs.content_types import UNDECODABLE
 from topics.errors import Reason
 
 ROWS: Final = "grove-dlq-rows"
@@ -24,6 +25,7 @@ ATTEMPTS: Final = "grove-dlq-attempts"
 MAX_MESSAGE: Final = 2_000
 MAX_STACKTRACE: Final = 8_000
 MAX_ROWS: Final = 40_000
+MAX_DIGITS: Final = 10
 
 
 def dead_letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
@@ -42,7 +44,9 @@ def dead_letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
         ours.append(("__streams.errors.stacktrace", letter.stacktrace[-MAX_STACKTRACE:]))
     if letter.rows:
         ours.append((ROWS, rows_text(letter.rows)))
-    return [*origin.headers, *((name, text.encode()) for name, text in ours)]
+    # A name that was not UTF-8 cannot be sent again; in "?" it is not longer than it was.
+    theirs = [(name.replace(UNDECODABLE, "?"), value) for name, value in origin.headers]
+    return [*theirs, *((name, text.encode()) for name, text in ours)]
 
 
 def rows_text(rows: tuple[tuple[int, Reason], ...]) -> str:
@@ -74,4 +78,5 @@ def _ranges(numbers: list[int]) -> str:
 def _earlier_attempts(letter: DeadLetter) -> int:
     """Return the attempts that a dead letter sent back to its topic has behind it."""
     given = [value for name, value in letter.origin.headers if name == ATTEMPTS]
-    return int(given[-1]) if given and given[-1].isdigit() else 0
+    last = given[-1] if given else None  # anybody may have written it, or null
+    return int(last) if last and len(last) < MAX_DIGITS and last.isdigit() else 0

@@ -14,6 +14,7 @@ from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import CorruptRecordException
 
 from streamapp.runs import Columns
+from streamapp.transport.undecodable import read_tolerantly
 
 MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
 
@@ -23,7 +24,7 @@ def decode(records: Any, log_end: int | None) -> Columns:
 
     Compressed batches may hold a hundred times the bytes that were fetched: after `MAX_RECORDS` the rest is
     left (`has_more`). `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated
-    over.
+    over. Header names that are not UTF-8 hold U+FFFD (undecodable.py).
     """
     fetched: list[Any] = []
     memory = records._records
@@ -34,7 +35,10 @@ def decode(records: Any, log_end: int | None) -> Columns:
             msg = f"Invalid CRC - {records._tp}"
             raise CorruptRecordException(msg)
         if not _is_skipped(records, batch):
-            some = list(batch)
+            try:
+                some: list[Any] = list(batch)
+            except UnicodeDecodeError:
+                some = list(read_tolerantly(memory, batch.base_offset))
             if (
                 some and some[0].offset < position
             ):  # a compressed batch is sent whole, from its first record on

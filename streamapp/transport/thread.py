@@ -34,6 +34,7 @@ from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
 from streamapp.transport.sources import LOOK_AGAIN, SourceTopicError, SourceWatch
+from streamapp.transport.undecodable import keep_bytes
 
 # While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
 # so that the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker
@@ -90,6 +91,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     sources: SourceWatch
 
     async def on_start(self) -> None:
+        keep_bytes()
         await super().on_start()
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher

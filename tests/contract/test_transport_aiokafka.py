@@ -7,16 +7,26 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.codec import lz4_encode
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.consumer import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
-from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from aiokafka.record.default_records import (
+    DefaultRecordBatch,
+    DefaultRecordBatchBuilder,
+    _DefaultRecordBatchPy,
+)
 from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import OffsetAndMetadata
 
 from streamapp.transport.columns import decode, has_more
+from streamapp.transport.undecodable import FetchedRecords
+from topics.codecs.limits import Limits
+from topics.codecs.screening import screen
+from topics.records import RawRecords
 
 TP = TopicPartition("topic", 3)
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -161,6 +171,54 @@ def test_a_damaged_batch_is_refused() -> None:
     records = PartitionRecords(TP, MemoryRecords(bytes(log)), [], 0, None, None, True, READ_COMMITTED)
     with pytest.raises(fetcher.Errors.CorruptRecordException, match="Invalid CRC"):
         decode(records, None)
+
+
+@pytest.mark.parametrize("compression", [0, 3])
+def test_a_header_name_that_is_not_utf8_is_the_matter_of_its_record_alone(compression: int) -> None:
+    log = undecodable(3, 10, compression) + batch(10, [10]) + undecodable(11, 14, compression)
+    with pytest.raises(UnicodeDecodeError):
+        list(partition_records(log))
+    records = PartitionRecords(TP, FetchedRecords(log), [], 5, None, None, True, READ_COMMITTED)
+    columns = decode(records, 99)
+    assert (columns.offsets, columns.position) == ([*range(5, 14)], 14)
+    assert columns.timestamps == [1000 + offset for offset in range(5, 14)]
+    assert columns.values == [f"v{offset}".encode() for offset in range(5, 14)]
+    assert columns.keys == [None, b"k", None, b"k", None, b"k", None, b"k", None]
+    bad = [("\N{REPLACEMENT CHARACTER}b", b"1"), ("é", None)]
+    assert [list(headers) for headers in columns.headers] == [[], bad, [], [], [], [], [], bad, []]
+    raw = RawRecords("t", 3, columns.offsets, columns.timestamps, [b"k"] * 9, columns.values, columns.headers)
+    assert [(bad.record, bad.reason) for bad in screen(raw, Limits())[1]] == [
+        (1, "bad-header"),
+        (7, "bad-header"),
+    ]
+
+
+def undecodable(base: int, end: int, compression: int) -> bytes:
+    """A sound batch whose records 6 and 12 have a header name that no client should send."""
+    rest = range(base, end)
+    builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
+    for offset in rest:
+        headers = [("ab", b"1"), ("é", None)] if offset in (6, 12) else []
+        key = None if offset % 2 else b"k"
+        assert builder.append(offset - base, 1000 + offset, key, f"v{offset}".encode(), headers) is not None
+    raw = bytes(builder.build())
+    records = raw[61:].replace(b"\x04ab", b"\x04\xffb")
+    assert records != raw[61:]
+    if compression:
+        records = lz4_encode(records)
+    head = bytearray(raw[:61])
+    head[0:8] = base.to_bytes(8, "big")
+    head[8:12] = (61 - 12 + len(records)).to_bytes(4, "big")
+    head[21:23] = compression.to_bytes(2, "big")
+    head[17:21] = calc_crc32c(bytes(head[21:]) + records).to_bytes(4, "big")
+    return bytes(head) + records
+
+
+def test_the_fetcher_reads_through_the_name_we_replace() -> None:
+    assert "records = MemoryRecords(part_data[-1])" in source(fetcher.Fetcher._proc_fetch_request)
+    reader = source(_DefaultRecordBatchPy)
+    for attribute in ("_maybe_uncompress(self)", "self._buffer", "self._pos", "self._num_records"):
+        assert attribute in reader
 
 
 def test_the_fetcher_keeps_what_was_fetched_where_we_take_it() -> None:

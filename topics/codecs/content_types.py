@@ -26,6 +26,7 @@ _WIRES: dict[str, Wire] = {
     CLOUDEVENT: "cloudevent",
 }
 _HEADER = "content-type"
+UNDECODABLE: Final = "\N{REPLACEMENT CHARACTER}"
 
 # JSON begins with none of these: the magic of packed is not UTF-8, an Arrow stream begins with its
 # continuation mark 0xFFFFFFFF, and 0x00 is the frame of Confluent's serializers.
@@ -48,6 +49,11 @@ def content_type(headers: Headers) -> bytes | None:
     return found or None
 
 
+def undecodable_name(headers: Headers) -> str | None:
+    """Return the first header name that was not UTF-8 on the wire: the reader put U+FFFD where it was not."""
+    return next((name for name, _ in headers if not name.isascii() and UNDECODABLE in name), None)
+
+
 def wire_of_content_type(value: bytes) -> Wire | None:
     """Return what a content type stands for, whatever its case and parameters; None if we do not read it."""
     name = value.split(b";", 1)[0].strip().lower().decode("latin-1")
@@ -65,6 +71,8 @@ def wire_of_value(value: bytes) -> Wire:
 def uniform_wire(values: Iterable[bytes | None], headers: list[Headers]) -> Wire | None:
     """Return the wire that all records of a batch have; None when they have to be looked at one by one."""
     if any(headers):
+        if not all(map(str.isascii, {name for each in headers for name, _ in each})):
+            return None
         kinds = {content_type(each) for each in headers}
         if None not in kinds:
             wires = {wire_of_content_type(each) for each in kinds if each is not None}

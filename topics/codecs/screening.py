@@ -7,9 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from topics.codecs.batch import Batch
-from topics.codecs.content_types import content_type, uniform_wire, wire_of_content_type, wire_of_value
+from topics.codecs.content_types import (
+    content_type,
+    undecodable_name,
+    uniform_wire,
+    wire_of_content_type,
+    wire_of_value,
+)
 from topics.codecs.envelopes import unwrap
-from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.flaws import Flaw, malformed, quote
 from topics.codecs.limits import Limits
 from topics.errors import Reason
 from topics.records import Format, Headers, Ints32, Malformed, RawRecords
@@ -105,6 +111,9 @@ def _judge(
         return Flaw(Reason.NULL_VALUE, "the value is null; a record of this topic is never a tombstone")
     if len(value) > limits.record_max_bytes:
         return Flaw(Reason.TOO_LARGE, f"{len(value)} bytes; record.max.bytes={limits.record_max_bytes}")
+    name = undecodable_name(headers)
+    if name is not None:
+        return Flaw(Reason.BAD_HEADER, f"the name of the header {quote(name)} must be UTF-8")
     given = content_type(headers)
     wire = wire_of_value(value) if given is None else wire_of_content_type(given)
     if wire is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from streamapp.outputs.dead_letters import MAX_ROWS, dead_letter_headers, rows_text
 from streamapp.task.effects import DeadLetter, Origin
 from topics.definitions import BLOCK_BYTES, DEAD_LETTERS
@@ -45,3 +47,16 @@ def test_attempts_of_earlier_lives_count() -> None:
     assert dead_letter_headers(letter)[-1] == ("grove-dlq-attempts", b"4")
     strange = DeadLetter(ORIGIN._replace(headers=[("grove-dlq-attempts", b"many")]), Reason.NOT_JSON, "x")
     assert dead_letter_headers(strange)[-1] == ("grove-dlq-attempts", b"1")
+
+
+@pytest.mark.parametrize("value", [None, b"9" * 5000])
+def test_attempts_that_are_no_number_of_ours_do_not_count(value: bytes | None) -> None:
+    headers = [("grove-dlq-attempts", value)]
+    letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.NOT_JSON, "x")  # type: ignore[arg-type]
+    assert dead_letter_headers(letter)[-1] == ("grove-dlq-attempts", b"1")
+
+
+def test_a_header_name_that_was_not_utf8_is_sent_on_with_question_marks() -> None:
+    headers = [("é\N{REPLACEMENT CHARACTER}b", b"\xff")]
+    letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.BAD_HEADER, "x")
+    assert dead_letter_headers(letter)[0] == ("é?b", b"\xff")
