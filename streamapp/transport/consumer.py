@@ -100,8 +100,11 @@ class Consumer(driver.Consumer):
         return bool(runs) and epoch == self.epoch
 
     async def _deliver(self, epoch: int, partition: int, run: Run | None) -> None:
-        if epoch != self.epoch or not self.flow_active:
+        if epoch != self.epoch:
             return  # taken away meanwhile: going live again reads the run again
+        if not self.flow_active:
+            self.abandon()  # we stop: what was taken out of the orders must not be called processed
+            return
         delivery = self._delivery = Delivery(partition, run, epoch, self.loop.create_future())
         topic, offset = (run.topic, run.raw.offsets[-1]) if run else (self.wiring.topics[0], 0)
         tp = TP(topic, partition)

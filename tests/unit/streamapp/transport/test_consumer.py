@@ -1,0 +1,55 @@
+"""The driver's loop: what it handed out is processed, or it is not called so."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from faust.types import TP
+
+from streamapp.runs import Columns, TimeOrder
+from streamapp.transport.consumer import Consumer
+from streamapp.transport.thread import Fetched
+
+
+def columns(*offsets: int) -> Columns:
+    n = len(offsets)
+    position = offsets[-1] + 1
+    return Columns([*offsets], [0] * n, [b"k"] * n, [b"v"] * n, [()] * n, n, position, position)
+
+
+def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
+    moved: list[tuple[int, int]] = []
+    delivered: list[int] = []
+
+    async def story() -> None:
+        consumer: Any = Consumer.__new__(Consumer)
+        consumer.loop = asyncio.get_running_loop()
+        consumer.app = SimpleNamespace(consumer_generation_id=1)
+        consumer.wiring = SimpleNamespace(topics=("topic",))
+        consumer.manager = SimpleNamespace(
+            seconds_to_tick=lambda now: 1.0,
+            moved=lambda partition, topic, position: moved.append((partition, position)),
+            lag=lambda ends: None,
+        )
+        consumer.epoch, consumer.flow_active = 1, True
+        consumer._delivery = consumer._going_live = None
+        consumer._orders = {}
+        for partition in (0, 1):
+            order = TimeOrder(partition, [("topic", 0)], skew_ms=0, max_idle_ms=-1, max_records=2)
+            order.add("topic", columns(0, 1))
+            consumer._orders[partition] = order
+
+        async def take(wanted: Any, patience: float) -> Fetched:
+            return Fetched({TP("topic", 1): columns(2)})
+
+        async def callback(message: Any) -> None:
+            delivered.append(message.partition)
+            consumer.flow_active = False  # the worker is stopped while this run is processed
+            message.value.finish()
+
+        consumer._thread, consumer.callback = SimpleNamespace(take=take), callback
+        await consumer._turn()
+
+    asyncio.run(story())
+    assert delivered == [0]
+    assert moved == []
