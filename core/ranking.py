@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.criteria import base as criteria
-from core.jit import kernel, words_at
+from core.jit import WORDS, kernel, outlined, words_at
 from core.observers import base as observers
 from core.tree import layout as at
 from core.tree.routing import node_at
@@ -50,7 +50,7 @@ def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
 def rank_leaf(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, leaf: int, out: Any) -> None:
     """Write the ranking of a leaf, out: float64[RANKING_WORDS]."""
     merit, test, value, _ = new_survey(plan)
-    survey_leaf(plan, knobs, ints, floats, t, leaf, merit, test, value, out)
+    survey_here(plan, knobs, ints, floats, t, leaf, merit, test, value, out)
 
 
 @kernel
@@ -60,7 +60,7 @@ def new_survey(plan: Any) -> tuple[Any, Any, Any, Any]:
     return np.zeros(d), np.full(d, at.LEAF), np.zeros(d), np.zeros(RANKING_WORDS)
 
 
-@kernel
+@kernel(f"void({WORDS}, int64, int64, float64[::1], int64[::1], float64[::1], float64[::1])")
 def survey_leaf(
     plan: Any,
     knobs: Any,
@@ -82,12 +82,12 @@ def survey_leaf(
     usable = untested(plan, ints, t, node)
     before, null = moa_merits(plan, floats, node, k)
     if plan[at.PLAN_NUMERIC] > 0:
-        suggest_numeric(
+        suggest_numeric_here(
             plan, knobs, floats, leaf, k, before, usable, 0, plan[at.PLAN_NUMERIC], merit, test, value
         )
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-        suggest_nominal(
+        suggest_nominal_here(
             plan,
             knobs,
             ints,
@@ -103,6 +103,9 @@ def survey_leaf(
             value,
         )
     choose(plan, merit, test, value, null, out)
+
+
+survey_here: Any = outlined(survey_leaf)
 
 
 @kernel
@@ -147,7 +150,10 @@ def moa_merits(plan: Any, floats: Any, node: int, k: int) -> tuple[float, float]
     return mixed[0] / total[0], -math.inf
 
 
-@kernel
+@kernel(
+    "void(CPointer(int64), CPointer(float64), CPointer(float64), int64, int64, float64, boolean[::1],"
+    " int64, int64, float64[::1], int64[::1], float64[::1])"
+)
 def suggest_numeric(
     plan: Any,
     knobs: Any,
@@ -201,7 +207,13 @@ def suggest_numeric(
                 value[attribute] = thresholds[i]
 
 
-@kernel
+suggest_numeric_here: Any = outlined(suggest_numeric)
+
+
+@kernel(
+    f"void({WORDS}, int64, int64, float64, boolean[::1],"
+    " int64, int64, float64[::1], int64[::1], float64[::1])"
+)
 def suggest_nominal(
     plan: Any,
     knobs: Any,
@@ -272,6 +284,9 @@ def suggest_nominal(
             if test[attribute] == at.LEAF or gain > merit[attribute]:
                 merit[attribute], test[attribute] = gain, at.CATEGORY
                 value[attribute] = v - first
+
+
+suggest_nominal_here: Any = outlined(suggest_nominal)
 
 
 @kernel

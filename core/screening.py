@@ -34,7 +34,7 @@ def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
     if plan[at.PLAN_SCHEDULE_RANKED] != 0 or not fails_at_a_glance(plan, knobs, ints, floats, node, leaf):
-        ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
+        ranking.survey_here(plan, knobs, ints, floats, t, leaf, *survey)
         if verdict.judge(plan, knobs, ints, floats, node, leaf, survey[3]) != verdict.OPEN:
             return False
     ints[t + at.TREE_ATTEMPTS] += 1
@@ -69,7 +69,7 @@ def reschedule(plan_address: int, address: int, t: int, node: int) -> None:
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
     if plan[at.PLAN_SCHEDULE_RANKED] != 0:
-        ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
+        ranking.survey_here(plan, knobs, ints, floats, t, leaf, *survey)
     reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, *survey)
 
 

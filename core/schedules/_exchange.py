@@ -8,7 +8,7 @@ from typing import Any, Final
 from core import ranking
 from core.branches import nominal_entry
 from core.jit import WORDS, kernel, outlined
-from core.ranking import beats, new_survey, suggest_nominal, suggest_numeric, untested
+from core.ranking import beats, new_survey, suggest_nominal_here, suggest_numeric_here, untested
 from core.schedules import _candidates as candidates
 from core.tree import layout as at
 from core.tree.routing import node_at
@@ -58,11 +58,13 @@ def suggest(
         p = 0
         while plan[plan[at.PLAN_NUMERIC_TABLE] + p] != attribute:
             p += 1
-        suggest_numeric(plan, knobs, floats, leaf, k, before, usable, p, p + 1, merit, test, value)
+        suggest_numeric_here(plan, knobs, floats, leaf, k, before, usable, p, p + 1, merit, test, value)
         return
     p = (nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]) // at.NOMINAL_FIELDS
     statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-    suggest_nominal(plan, knobs, ints, floats, statistics, k, before, usable, p, p + 1, merit, test, value)
+    suggest_nominal_here(
+        plan, knobs, ints, floats, statistics, k, before, usable, p, p + 1, merit, test, value
+    )
 
 
 suggest_here: Any = outlined(suggest)
