@@ -60,6 +60,8 @@ class Plugin(Schedule):
         own = rows.view(np.int64)[candidates.ATTRIBUTE, :count].tolist()
         if sorted(own) != np.flatnonzero(places == candidates.CANDIDATE).tolist():
             yield f"candidates={own} must be the attributes that are said to be"
+        if tree.leaf_floats[slot, at.LEAF_NEXT] == math.inf:
+            return  # growth has stopped: nobody follows the candidates any more
         whole = rows.view(np.int64)[candidates.WHOLE, :count] != 0
         multiway = rows.view(np.int64)[candidates.TEST, :count] == at.MULTIWAY
         for q in np.flatnonzero(whole & ~multiway):
