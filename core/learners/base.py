@@ -204,8 +204,22 @@ def build(body: dict[str, Any]) -> Learner:
         )
         raise ParameterError(msg)
     built: Learner = learner(**arguments)
+    for axis in ("numeric", "nominal"):
+        _check_observer(axis, getattr(built, f"{axis}_observer").name)
     _check_criterion(built)
     return built
+
+
+def _check_observer(kind: str, name: str) -> None:
+    """Refuse an observer of the other kind of attributes."""
+    fitting = [
+        other
+        for other in registry.names("observers")
+        if hasattr(registry.module("observers", other), f"update_{kind}")
+    ]
+    if name not in fitting:
+        msg = f"{kind}_observer={name!r} must be one of {', '.join(fitting)}"
+        raise ParameterError(msg)
 
 
 def _check_criterion(learner: Learner) -> None:

@@ -344,6 +344,7 @@ def follow(
     if plan[at.PLAN_INCREMENTAL] == 0:
         for q in range(count):
             measure_here(plan, knobs, ints, floats, t, leaf, room, q)
+            ints[rows + PLACE * room + q] = 0
         return
     for q in range(rows, rows + count):
         n, cell, moment = floats[q + N * room], floats[q + CELL * room], floats[q + MOMENT * room]

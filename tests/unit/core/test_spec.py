@@ -90,3 +90,9 @@ def test_kinds_are_positions_among_the_names():
         names = registry.names(family)
         assert list(names) == sorted(names)
         assert [registry.kind(family, name) for name in names] == list(range(len(names)))
+
+
+@pytest.mark.parametrize(("axis", "name"), [("numeric_observer", "nominal"), ("nominal_observer", "exact")])
+def test_an_observer_of_the_other_kind_is_refused(axis, name):
+    with pytest.raises(ParameterError, match=f"{axis}='{name}' must be one of"):
+        Spec.parse({"learner": {"name": "h-tree", axis: name}})
