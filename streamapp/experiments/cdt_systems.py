@@ -38,7 +38,7 @@ class System:
 
 
 SYSTEMS = {
-    "C-Tree": System("c-tree", "c", 1e-4, 2.0, (("criterion", "gini"),)),
+    "C-Tree": System("c-tree", "c", 1e-4, 1.999, (("criterion", "gini"),)),
     "H-Tree": System("h-tree", "delta", 1e-10, 0.999, (("criterion", "gini"),)),
     "CorrH-Tree": System("corrh-tree", "delta", 1e-10, 0.999),
 }
