@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.counters import MEANING
-from tests.topology.partition import Partition, Record, config
+from tests.topology.partition import QUICK, Partition, Record, config
 from topics.codecs import encode_instances
 from topics.records import Features
 
@@ -32,6 +32,12 @@ SPECS: dict[str, dict[str, Any]] = {
         "evaluation": {"window": 20, "every": 5},
     },
     "asks-none": {"query": "never", "drift": "ddm", "evaluation": {"window": 20, "every": 7}},
+    "stops-growing": {
+        "learner": QUICK | {"max_leaves": 2},
+        "query": "always",
+        "budget": {"name": "count", "limit": 1.0},
+        "evaluation": {"window": 20, "every": 7},
+    },
 }
 
 

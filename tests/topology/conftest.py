@@ -13,6 +13,7 @@ EXPLOSIVE = '''
 """An H-Tree whose attempt to split fails at a leaf that has seen a part of a record's weight."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from core.learners import h_tree
 from core.tree import layout as at
@@ -20,8 +21,7 @@ from core.tree import layout as at
 
 @dataclass(frozen=True, slots=True)
 class Plugin(h_tree.Plugin):
-    def screen(self):
-        return None  # every attempt comes to `decide`
+    compiled: ClassVar[bool] = False  # every attempt comes to `decide`
 
     def decide(self, model, t, node, leaf):
         if model.floats[leaf + at.LEAF_OBSERVED] % 1.0:
