@@ -1,6 +1,7 @@
 """A real data set through the real worker: complete, in order, and what the trees say without Kafka."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,14 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
         code = int(answer.prediction[0])
         answers.append((known[code] if code >= 0 else None, version))
         if (version + 1) % EVERY == 0:
-            evaluations.append(table.model(index).evaluation().to_dict() | {"version": version + 1})
+            measures = table.model(index).evaluation().to_dict() | {"version": version + 1}
+            evaluations.append({name: _as_json(value) for name, value in measures.items()})
     return answers, evaluations, table.model(index)
+
+
+def _as_json(value: Any) -> Any:
+    """Return a measure as it is in a record: what is not known yet (NaN) is null."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @pytest.mark.parametrize("form", ["json", "packed"])
