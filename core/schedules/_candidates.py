@@ -72,15 +72,18 @@ moment_of, increment = criteria.increment_dispatcher()
 steepest = criteria.steepness_dispatcher()
 
 
-@kernel
-def capacity(attributes: int) -> int:
+def most_candidates(attributes: int) -> int:
     """Return how many candidates there is room for [D34]; the authors count "no split" as an attribute."""
     return min(attributes, min(max((attributes + 1) // 10, 5), 10))
 
 
+# For kernels alone: called from Python it would be compiled once more, in the middle of a stream.
+capacity = kernel(most_candidates)
+
+
 def axes(attributes: int) -> tuple[tuple[str | int, ...], ...]:
     """Return the axes of the state's sections."""
-    room = int(capacity(attributes))
+    room = most_candidates(attributes)
     return ((HEADER,), ("attribute", 2), (ROWS, room), (room, 2, "class"), ("value", 2))
 
 
