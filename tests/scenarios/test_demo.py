@@ -145,6 +145,6 @@ def test_mistakes_are_found_before_anything_is_started(tmp_path: Path) -> None:
     began = time.monotonic()
     demo = start(tmp_path, "--data", "nothing.csv")
     _, err = demo.communicate(timeout=30)
-    assert demo.returncode == 1
+    assert demo.returncode == 64, "a mistake on the command line"
     assert err == "grove: nothing.csv: no such file\n"
     assert time.monotonic() - began < 15
