@@ -25,9 +25,7 @@ class Load:
 
     def __init__(self, place: Installation, rate: int) -> None:
         self._place, self._rate = place, rate
-        self._producer: Producer = place.producer(
-            **{"message.timeout.ms": 120_000, "enable.idempotence": True}
-        )
+        self._producer: Producer = place.producer(**{"message.timeout.ms": 120_000})
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.sent = 0

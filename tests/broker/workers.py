@@ -77,7 +77,9 @@ class Installation:
         return WorkerProcess(self.module, environment, self.directory / f"{name}.log")
 
     def producer(self, **properties: Any) -> Producer:
-        return Producer({"bootstrap.servers": self.servers, "linger.ms": 5, "log_level": 0, **properties})
+        """A producer that keeps the order: without idempotence what is sent again comes too late."""
+        kept = {"linger.ms": 5, "log_level": 0, "enable.idempotence": True}
+        return Producer({"bootstrap.servers": self.servers, **kept, **properties})
 
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
