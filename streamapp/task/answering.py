@@ -173,8 +173,7 @@ class InstancesRun:
             placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, ""))
         self.effects.count(counters.VALUES_IGNORED, placement.grow_values(placed, self.model))
         note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
-        if self.state.undoable:
-            self.store.preserve({*np.unique(self.model[rows]).tolist(), *self.store.grown})
+        self.state.will_change(np.append(self.model[rows[~frozen]], [*self.store.grown]).astype(np.int64))
         self.store.adopt_grown()
         self.width[rows] = self.store.width[self.model[rows]]
         self._x.append((rows, placed.x))

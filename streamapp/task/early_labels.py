@@ -11,8 +11,8 @@ run.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from streamapp.task.effects import Origin
@@ -22,7 +22,7 @@ HELD_BYTES: Final = 700
 """What a held label costs beside its record: id, name, place, object, key, and the list of headers."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class HeldLabel:
     """A label without its instance."""
 
@@ -86,7 +86,7 @@ class EarlyLabels:
     def release(self, name: Name) -> None:
         """Note that the instance of a held label came."""
         held = self._held[name]
-        held.released = True
+        self._held[name] = replace(held, released=True)
         self._undo.append(("released", name, held))
 
     def expire(self, clock: int) -> None:
@@ -106,13 +106,22 @@ class EarlyLabels:
                 del self._held[name]
                 self.bytes -= held.size
             elif change == "released":
-                held.released = False
+                self._held[name] = held
             else:
                 self._held[name] = held
                 self._held.move_to_end(name, last=False)
                 self.bytes += held.size
         self._undo.clear()
         self.given_up = self._given_up_before
+
+    def image(self) -> dict[Name, HeldLabel]:
+        """Return the held labels as they are now, oldest first."""
+        return dict(self._held)
+
+    def load(self, held: Mapping[Name, HeldLabel]) -> None:
+        """Take in the labels of an `image`."""
+        self._held = OrderedDict(held)
+        self.bytes = sum(label.size for label in held.values())
 
     def _give_up(self) -> None:
         name, held = self._held.popitem(last=False)

@@ -215,8 +215,7 @@ class LabelsRun:
         row, model, serial, code, predicted, requested, drawn = lessons
         own = (serial == NOT_KEPT) & (code >= 0)
         self.effects.count(counters.VALUES_IGNORED, self.own.grow_values(set(row[own].tolist())))
-        if self.state.undoable:
-            store.preserve({*np.unique(model).tolist(), *store.grown})
+        self.state.will_change(np.append(model, [*store.grown]).astype(np.int64))
         store.adopt_grown()
         x = self._features(row, serial, own, int(store.width[model].max()))
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)

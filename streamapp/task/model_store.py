@@ -5,14 +5,15 @@ is being prepared; the models take them in (`adopt_grown`) before the kernels se
 is laid out anew once, however much it grew.
 
 `checkpoint` begins a run and `rollback` undoes it. The kernels change models in place: only those that
-`preserve` was called for come back as they were.
+`preserve` was called for come back as they were. Whoever lets a kernel change models says so before
+(`touch`), for a cut may need them as they are (cut.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,13 +24,37 @@ from core.model import Model
 from core.model_table import ModelTable
 from core.plan import Plan
 from core.spec import Spec
+from streamapp.task.model_changes import ModelChanges, ModelRecord
 from streamapp.task.model_quota import ModelQuota
+from streamapp.task.model_unit import MODEL, StoredModel
+from streamapp.task.unit import UnitName
 
 Ints64 = npt.NDArray[np.int64]
 
 NO_MODEL: Final = -1
 _FIRST_CAPACITY: Final = 16
 _TEMPLATES_KEPT: Final = 1024
+
+
+_COLUMNS: Final = (
+    "schema_uid",
+    "shape_uid",
+    "known_classes",
+    "width",
+    "n_classes",
+    "open",
+    "frozen",
+    "incarnation",
+)
+
+
+class _Facts(NamedTuple):
+    """What a model's columns hold beside its schema."""
+
+    known_classes: int
+    open: bool
+    frozen: bool
+    incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +64,7 @@ class _Preserved:
     key: str
     plan: Plan
     ints: Ints64
-    facts: tuple[int, bool, bool]  # known classes, open, frozen
+    facts: _Facts
 
 
 class ModelStore:
@@ -58,6 +83,11 @@ class ModelStore:
         self.n_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
         self.open = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # takes in new features: nothing split yet
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life in this partition
+        self.incarnations = 0  # lives that have begun
+        self.changes = ModelChanges(self.record)
+        self._gone: dict[UnitName, None] = {}  # lives a cut has seen that ended since, perhaps undone
+        self._cut_at = 0  # lives that had begun at the last cut
         self._slots: dict[str, int] = {}
         self._schemas: list[Schema] = []
         self._shapes: WeakKeyDictionary[Schema, Schema] = WeakKeyDictionary()
@@ -70,6 +100,7 @@ class ModelStore:
         self._specs_before: dict[str, Spec] | None = None
         self._warned_before: set[int] | None = None
         self._reported_before = False
+        self._incarnations_before = 0
 
     def __len__(self) -> int:
         """Return the number of models."""
@@ -98,6 +129,25 @@ class ModelStore:
         """Return the schema of a model without its classes: one for all that met theirs in another order."""
         return self._shape(self._schemas[slot])
 
+    def record(self, slot: int) -> ModelRecord:
+        """Return everything that is known of a model; its state is not copied."""
+        model = self.table.model(slot)
+        return ModelRecord(
+            self.keys[slot],
+            int(self.incarnation[slot]),
+            model.plan,
+            model.ints,
+            int(self.known_classes[slot]),
+            bool(self.open[slot]),
+            bool(self.frozen[slot]),
+            slot in self.warned,
+            slot in self._fresh,
+        )
+
+    def name(self, slot: int) -> UnitName:
+        """Return the name of a model's unit."""
+        return UnitName(MODEL, self.keys[slot], int(self.incarnation[slot]))
+
     # -- models coming, growing and going -------------------------------------------------------------------
 
     def create(self, key: str, spec: Spec, schema: Schema) -> int:
@@ -108,37 +158,39 @@ class ModelStore:
         self._reserve(slot, schema)
         self._fresh.add(slot)
         self._slots[key], self.keys[slot] = slot, key
-        self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False))
+        self._begin(slot, schema)
         self._created.append(slot)
+        self.changes.mark([slot])
         return slot
 
     def replace(self, slot: int, model: Model) -> None:
         """Put a new model in the place of one, under the same key."""
-        self.preserve([slot])
+        self._will_change(slot)
+        self._end(slot)
         self._put(slot, model)
         self._set_warned(self.warned - {slot})
-        schema = model.schema
-        self._describe(slot, schema, (schema.declared_classes, schema.open_attributes, False))
+        self._begin(slot, model.schema)
 
     def delete(self, slot: int) -> None:
         """Forget a model."""
-        self.preserve([slot])
+        self._will_change(slot)
         self._deleted.append(slot)
         self._unlist(slot)
 
     def freeze(self, slot: int, frozen: bool) -> None:
         """Let a model answer without asking and learning, or go on."""
-        self.preserve([slot])
+        self._will_change(slot)
         self.frozen[slot] = frozen
 
     def configure(self, slot: int, spec: Spec) -> None:
         """Change the parameters of a living model; SpecError if the change needs a new one."""
-        self.preserve([slot])
+        self._will_change(slot)
         self.table.model(slot).configure(spec)
         self.table.refresh(slot)
 
     def warn(self, slot: int) -> None:
         """Note that the unknown features of a model were warned of."""
+        self.changes.touch(np.array([slot]))
         self._set_warned(self.warned | {slot})
 
     def await_instance(self, key: str, spec: Spec | None) -> None:
@@ -156,6 +208,8 @@ class ModelStore:
 
     def adopt_grown(self) -> None:
         """Lay out the models anew whose schemas have grown."""
+        if self.grown or self._fresh:
+            self.changes.touch(np.array([*self.grown, *self._fresh]))
         for slot in sorted(self.grown):
             model = self.table.model(slot)
             if slot in self._fresh:
@@ -166,11 +220,54 @@ class ModelStore:
         self.grown.clear()
         self._fresh.clear()
 
+    def adopted(self, incarnations: int) -> None:
+        """Note how many lives had begun when the models were stored that were taken in."""
+        self.incarnations = self._cut_at = incarnations
+
+    def adopt(self, stored: StoredModel) -> None:
+        """Take in a model that was stored, whether or not the worker has room for it."""
+        key = stored.name.key
+        slot = self.table.add(stored.model)
+        self._reserve(slot, stored.model.schema)
+        self._slots[key], self.keys[slot] = slot, key
+        self.quota.add(1)
+        facts = _Facts(stored.known_classes, stored.open, stored.frozen, stored.name.incarnation)
+        self._describe(slot, stored.model.schema, facts)
+        if stored.warned:
+            self.warned = self.warned | {slot}
+        if stored.fresh:
+            self._fresh.add(slot)
+
+    # -- what a cut takes -----------------------------------------------------------------------------------
+
+    def touch(self, slots: Ints64) -> None:
+        """Note that models are about to change; slots: int64[m], may repeat."""
+        self.changes.touch(slots)
+
+    def begin_cut(self) -> tuple[list[int], dict[UnitName, None]]:
+        """Hold what changed since the last finished cut; return the slots, and the lives that ended."""
+        slots = sorted((s for s in self.changes.changed() if s in self.keys), key=self.incarnation.item)
+        self.changes.begin(slots)
+        self._cut_at = self.incarnations
+        gone, self._gone = self._gone, {}
+        return slots, {name: None for name in gone if not self._lives(name)}
+
+    def abandon_cut(self, lives: Iterable[UnitName], gone: dict[UnitName, None]) -> None:
+        """Count models as changed or gone again: a cut that was to keep that was abandoned."""
+        self.changes.end()
+        self.changes.mark([self._slots[name.key] for name in lives if self._lives(name)])
+        self._gone = gone | self._gone
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        """Yield key and slot of each model, by key."""
+        yield from sorted(self._slots.items())
+
     # -- one run as a unit ----------------------------------------------------------------------------------
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""
         self._reported_before = self.quota.reported
+        self._incarnations_before = self.incarnations
         for slot in self._deleted:
             if slot not in self.keys:
                 self.table.remove(slot)
@@ -184,10 +281,11 @@ class ModelStore:
         for slot in slots:
             if slot not in self._preserved:
                 model = self.table.model(slot)
-                facts = (
+                facts = _Facts(
                     int(self.known_classes[slot]),
                     bool(self.open[slot]),
                     bool(self.frozen[slot]),
+                    int(self.incarnation[slot]),
                 )
                 self._preserved[slot] = _Preserved(self.keys[slot], model.plan, model.ints.copy(), facts)
 
@@ -205,10 +303,11 @@ class ModelStore:
         for slot, before in self._preserved.items():
             if slot not in self.keys:
                 self._slots[before.key], self.keys[slot] = slot, before.key
-                self.quota.taken += 1
+                self.quota.add(1)
             self._put(slot, Model(before.plan, before.ints))
             self._describe(slot, before.plan.schema, before.facts)
         self.quota.reported = self._reported_before
+        self.incarnations = self._incarnations_before
         if self._specs_before is not None:
             self.specs = self._specs_before
         if self._warned_before is not None:
@@ -251,9 +350,28 @@ class ModelStore:
             shape = self._shapes[schema] = Schema.of(schema.attributes, open_attributes=open_attributes)
         return shape
 
-    def _describe(self, slot: int, schema: Schema, facts: tuple[int, bool, bool]) -> None:
+    def _begin(self, slot: int, schema: Schema) -> None:
+        """Describe a model that has seen nothing: a new life."""
+        self.incarnations += 1
+        facts = _Facts(schema.declared_classes, schema.open_attributes, False, self.incarnations)
+        self._describe(slot, schema, facts)
+
+    def _end(self, slot: int) -> None:
+        """Note that the life of a model ends, if a cut may have seen it."""
+        if self.incarnation.item(slot) <= self._cut_at:
+            self._gone[self.name(slot)] = None
+
+    def _describe(self, slot: int, schema: Schema, facts: _Facts) -> None:
         self._set_schema(slot, schema)
-        self.known_classes[slot], self.open[slot], self.frozen[slot] = facts
+        self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
+
+    def _will_change(self, slot: int) -> None:
+        self.preserve([slot])
+        self.changes.touch(np.array([slot]))
+
+    def _lives(self, name: UnitName) -> bool:
+        slot = self._slots.get(name.key, NO_MODEL)
+        return slot != NO_MODEL and self.incarnation.item(slot) == name.incarnation
 
     def _set_warned(self, warned: set[int]) -> None:
         if self._warned_before is None:
@@ -261,7 +379,9 @@ class ModelStore:
         self.warned = warned
 
     def _unlist(self, slot: int) -> None:
+        self._end(slot)
         del self._slots[self.keys.pop(slot)]
+        self._fresh.discard(slot)
         self._set_warned(self.warned - {slot})
         self.quota.give_back()
 
@@ -270,6 +390,7 @@ class ModelStore:
         if slot == len(self._schemas):
             self._schemas.append(schema)
         if slot == len(self.frozen):
-            for name in ("schema_uid", "shape_uid", "known_classes", "width", "n_classes", "open", "frozen"):
+            for name in _COLUMNS:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros_like(column))))
+            self.changes.reserve(len(self.frozen))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from core.account import ANSWERED, DECLINED, EXPIRED
 from streamapp.task import counters
 from streamapp.task.config import TaskConfig
@@ -11,7 +13,7 @@ from streamapp.task.early_labels import EarlyLabels
 from streamapp.task.effects import Effects
 from streamapp.task.event_time import EventTime
 from streamapp.task.model_quota import ModelQuota
-from streamapp.task.model_store import ModelStore
+from streamapp.task.model_store import Ints64, ModelStore
 from streamapp.task.pending import Pending
 from streamapp.task.placement import Placement
 
@@ -35,8 +37,8 @@ class PartitionState:
     def tell_due(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
         closings = self.pending.close_due(clock)
-        if self.undoable:
-            self.store.preserve(sorted({slot for slot, _ in closings}))
+        if closings:
+            self.will_change(np.array([slot for slot, _ in closings], dtype=np.int64))
         for (slot, how), n in closings.items():
             self.store.model(slot).close(how, n)
             self.count_closed(slot, how, effects, n)
@@ -57,6 +59,12 @@ class PartitionState:
         effects.count(counters.PENDING_DROPPED, self.pending.dropped - dropped)
         effects.count(counters.UNKNOWN, self.early.given_up - given_up)
         effects.count(counters.TIME_JUMPS, self.time.jumps - jumps)
+
+    def will_change(self, slots: Ints64) -> None:
+        """Note that models are about to change; slots: int64[m], may repeat."""
+        self.store.touch(slots)
+        if self.undoable:
+            self.store.preserve(np.unique(slots).tolist())
 
     @property
     def undoable(self) -> bool:

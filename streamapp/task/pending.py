@@ -51,7 +51,7 @@ TICKS: Final = 16
 ENTRY_BYTES: Final = 320
 """What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
 
-_ROW = np.dtype(
+ROW: Final = np.dtype(
     [
         ("born", np.int64),  # clock when it was answered
         ("start", np.int64),  # of its features in the words
@@ -62,6 +62,7 @@ _ROW = np.dtype(
         ("requested", np.bool_),
         ("drawn", np.int8),  # whether and why the record was drawn at random (core/account.py)
         ("settled", np.bool_),
+        ("struck", np.bool_),  # its name was taken out of the index
     ]
 )
 
@@ -93,6 +94,35 @@ class Kept(NamedTuple):
         )
 
 
+class PendingImage(NamedTuple):
+    """All pending instances as they were at a moment; what happens afterwards does not change it."""
+
+    first: int  # serial of rows[0]
+    live: int
+    next: int
+    told: int
+    tick: int
+    closings: Mapping[tuple[int, int], int]
+    rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
+    settled: Mask  # bool[next - first]
+    struck: Mask  # bool[next - first]
+    names: list[Name]
+    offset: int  # of rows[0] in the names
+    words: Floats
+
+    @property
+    def borders(self) -> tuple[int, int, int, int, int]:
+        """First, live, next, told and tick."""
+        return self.first, self.live, self.next, self.told, self.tick
+
+    @property
+    def holds(self) -> Mask:
+        """bool[next - first]: whether the features of an entry are there."""
+        holds = ~self.settled
+        holds[: self.live - self.first] = False
+        return holds
+
+
 class _Mark(NamedTuple):
     """What `rollback` goes back to."""
 
@@ -114,7 +144,7 @@ class Pending:
     def __init__(self, ttl_ms: int, max_bytes: int) -> None:
         self._ttl_ms = ttl_ms
         self._max_bytes = max_bytes
-        self._rows = np.zeros(64, dtype=_ROW)
+        self._rows = np.zeros(64, dtype=ROW)
         self._words = np.zeros(1024, dtype=np.float64)
         self._names: list[Name] = []
         self._index: dict[Name, int] = {}
@@ -326,6 +356,7 @@ class Pending:
             self._rows["settled"][serial - self._base] = False
         for serial in reversed(self._struck):
             if serial < mark.next:
+                self._rows["struck"][serial - self._base] = False
                 self._index.setdefault(self._names[serial - self._base], serial)
         del self._names[mark.next - self._base :]
         self._settled.clear()
@@ -333,6 +364,48 @@ class Pending:
         self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
         self.bytes, self.expired, self.dropped = mark.bytes, mark.expired, mark.dropped
         self._told, self._tick, self._closings = mark.told, mark.tick, Counter(mark.closings)
+
+    # -- what a cut takes -----------------------------------------------------------------------------------
+
+    def image(self) -> PendingImage:
+        """Return what is remembered as it is now, without copying more than the marks.
+
+        Rows and words are written once and moved only into new arrays; names are only appended.
+        """
+        rows = self._between(self._first, self._next)
+        return PendingImage(
+            self._first,
+            self._live,
+            self._next,
+            self._told,
+            self._tick,
+            Counter(self._closings),
+            rows,
+            rows["settled"].copy(),
+            rows["struck"].copy(),
+            self._names,
+            self._first - self._base,
+            self._words,
+        )
+
+    def image_of_closings(self) -> Closings:
+        """Return the requests that are to be told at the next tick, as they are now."""
+        return dict(self._closings)
+
+    def load(self, image: PendingImage) -> None:
+        """Take in what an image holds; nothing is remembered yet."""
+        self._first, self._live, self._next = image.first, image.live, image.next
+        self._base = image.first
+        self._told, self._tick, self._closings = image.told, image.tick, Counter(image.closings)
+        self._rows, self._words, self._n_words = image.rows.copy(), image.words, len(image.words)
+        self._rows["settled"], self._rows["struck"] = image.settled, image.struck
+        self._names = image.names[image.offset :]
+        self._index = dict(zip(self._names, range(self._first, self._next), strict=True))
+        for row in np.flatnonzero(image.struck).tolist():  # unless its name came again afterwards
+            if self._index.get(self._names[row]) == self._first + row:
+                del self._index[self._names[row]]
+        self.bytes = ENTRY_BYTES * len(image.rows) + 8 * int(image.rows["width"][image.holds].sum())
+        self._mark = self._now()
 
     # -- inside ---------------------------------------------------------------------------------------------
 
@@ -360,7 +433,7 @@ class Pending:
         ends = np.cumsum(width)
         rows["born"], rows["model"], rows["width"] = kept.born, kept.model, kept.width
         rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
-        rows["drawn"] = kept.drawn
+        rows["drawn"], rows["struck"] = kept.drawn, False
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]
@@ -410,6 +483,7 @@ class Pending:
         name = self._names[serial - self._base]
         if self._index.get(name) == serial:
             del self._index[name]
+            self._rows["struck"][serial - self._base] = True
             self._struck.append(serial)
 
     def _unname(self, serial: int) -> None:
@@ -435,8 +509,8 @@ class Pending:
     def _give_back_rows(self) -> None:
         gone = self._first - self._base
         if gone > 64 and 2 * gone > self._next - self._base:
-            self._rows = np.concatenate((self._between(self._first, self._next), np.zeros(gone, dtype=_ROW)))
-            del self._names[:gone]
+            self._rows = np.concatenate((self._between(self._first, self._next), np.zeros(gone, dtype=ROW)))
+            self._names = self._names[gone:]  # an image may hold the list as it was
             self._base = self._first
 
     def _give_back_words(self) -> None:
@@ -447,6 +521,8 @@ class Pending:
         n = int(width.sum())
         if self._n_words <= 1024 or 2 * n > self._n_words:
             return
+        self._rows = self._rows.copy()  # an image may hold them as they were
+        rows = self._between(self._live, self._next)
         start = np.cumsum(width) - width
         words = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
         self._words = np.concatenate((self._words[words], np.zeros(n + 1024)))

@@ -10,12 +10,16 @@ order, never of how they are cut into runs; time is that of the records. It runs
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from streamapp.task.answering import InstancesRun
+from streamapp.task.assembly import Assembly
 from streamapp.task.commanding import ControlsRun
 from streamapp.task.config import TaskConfig
+from streamapp.task.cut import Cut
+from streamapp.task.digest import digest
 from streamapp.task.effects import Effects, join
 from streamapp.task.event_time import RunTime
 from streamapp.task.learning import LabelsRun
@@ -25,6 +29,8 @@ from streamapp.task.partition_state import PartitionState
 from streamapp.task.parts import parts, ticks
 from streamapp.task.pending import Pending
 from streamapp.task.record_error import RecordError
+from streamapp.task.unit import Unit
+from streamapp.task.written import WrittenUnits
 from topics.codecs import decode_controls, decode_instances, decode_labels
 from topics.records import Controls, Instances, Labels, RawRecords
 
@@ -52,6 +58,28 @@ class Task:
         self.counters: Counter[str] = Counter()  # since this task began, replays included
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count))
         self._marked = (dict(self.next), Counter(self.counters))
+        self._written = WrittenUnits()
+        self._cut: Cut | None = None
+
+    @staticmethod
+    def from_units(
+        partition: int, config: TaskConfig, quota: ModelQuota | None, units: Iterable[Unit]
+    ) -> Task:
+        """Return the task that units of its cuts describe, the latest of each name; DamagedStateError.
+
+        It goes on as if it had never stopped, and counts the units as written. Its models take their places
+        of the quota, even beyond its limit.
+        """
+        task = Task(partition, config, quota)
+        assembly = Assembly(partition, task._state)
+        try:
+            assembly.take(units)
+            task.next = assembly.finish(task._written)
+        except BaseException:
+            task.close()
+            raise
+        task.checkpoint()
+        return task
 
     @property
     def models(self) -> ModelStore:
@@ -137,6 +165,22 @@ class Task:
         """Note that a run was dealt with otherwise (its record is a dead letter)."""
         position = run.raw.offsets[-1] + 1 if run.position is None else run.position
         self.next[run.source] = position
+
+    def cut(self) -> Cut:
+        """Mark the state as it is between two runs, for a snapshot; makes what happened before final.
+
+        One cut at a time: the one before is done or abandoned.
+        """
+        if self._cut is not None and not self._cut.over:
+            message = f"cut of partition {self.partition} must be done or abandoned before the next one"
+            raise RuntimeError(message)
+        self.checkpoint()
+        self._cut = Cut(self.partition, self.next, self._state, self._written)
+        return self._cut
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of the state: equal in tasks that will do the same from here on."""
+        return digest(self.next, self._state)
 
     def checkpoint(self) -> None:
         """Make everything so far final."""

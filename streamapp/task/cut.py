@@ -1,0 +1,163 @@
+"""Cut: a task's state at one moment, as units made one by one while the task goes on.
+
+    cut ──> units … units ──> done: what was written is what the next cut begins from
+     │                  └───> abandon: what had changed counts as changed again
+     └─ marks only: a model is copied when a run is about to change it before its unit is made
+
+A cut yields what changed since the last finished one (at the first all), and says which units are gone. Laid
+over the units of that one, they are the whole state. The last unit, `task`, holds the positions and counts
+the others: without it, or with another set of them, no task is made (assembly.py).
+
+All of it happens in the task's own thread, between its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from streamapp.task.list_unit import (
+    AWAITED,
+    CLOSINGS,
+    EARLY,
+    LISTS,
+    write_awaited,
+    write_closings,
+    write_early,
+)
+from streamapp.task.model_unit import write_model
+from streamapp.task.partition_state import PartitionState
+from streamapp.task.pending_unit import MARKS, PENDING, layout, write_block, write_marks
+from streamapp.task.unit import Unit, UnitName, seal
+from streamapp.task.written import WrittenUnits
+
+TASK: Final = UnitName("task")
+
+_WRITERS: Final[dict[str, Callable[[Mapping[Any, Any]], Iterator[Unit]]]] = {
+    AWAITED: write_awaited,
+    CLOSINGS: write_closings,
+    EARLY: write_early,
+}
+
+
+class Cut:
+    """What changed in a task up to one moment; made by `Task.cut`."""
+
+    def __init__(
+        self, partition: int, next_: Mapping[Any, int], state: PartitionState, written: WrittenUnits
+    ) -> None:
+        """Mark what has changed; `written`: of the last finished cut."""
+        self.next = dict(next_)  # position behind what was processed, per input
+        self._partition = partition
+        self._store, self._written = state.store, written
+        self._slots, self._gone = state.store.begin_cut()
+        self._lives = [state.store.name(slot) for slot in self._slots]
+        self._incarnations = state.store.incarnations
+        self._suspect, self._clock, _ = state.time.state()
+        self._pending = state.pending.image()
+        self._blocks = written.blocks
+        self._lists = lists_of(state)
+        self._made: dict[UnitName, int] = {}
+        self._removed: list[UnitName] = []
+        self._begun = self._complete = self._over = False
+
+    @property
+    def n_models(self) -> int:
+        """How many models have changed."""
+        return len(self._slots)
+
+    @property
+    def removed(self) -> list[UnitName]:
+        """Units that are gone since the last finished cut; known once all units are made."""
+        if not self._complete:
+            message = "all units of the cut must be made before it is known which are gone; exhaust `units`"
+            raise RuntimeError(message)
+        return self._removed
+
+    def units(self) -> Iterator[Unit]:
+        """Yield, once, what changed; each step makes one unit: a model, or up to half a megabyte."""
+        if self._begun or self._over:
+            message = "the units of a cut must be taken once, before `done` and `abandon`; make another cut"
+            raise RuntimeError(message)
+        self._begun = True
+        return self._units()
+
+    def done(self) -> None:
+        """Count everything as stored; what the cut held is released."""
+        if not self._complete or self._over:
+            message = "a cut is done once, after all its units were made; `abandon` it otherwise"
+            raise RuntimeError(message)
+        self._over = True
+        self._store.changes.end()
+        self._written.replace(self._made, self._removed)
+        self._written.blocks, self._written.lists = self._blocks, self._lists
+
+    def abandon(self) -> None:
+        """Forget the cut: what had changed is in the next one. Does nothing after `done`."""
+        if not self._over:
+            self._over = True
+            self._store.abandon_cut(self._lives, self._gone)
+
+    @property
+    def over(self) -> bool:
+        """Whether it is done or abandoned."""
+        return self._over
+
+    # -- units ----------------------------------------------------------------------------------------------
+
+    def _units(self) -> Iterator[Unit]:
+        self._removed += [name for name in self._gone if self._written.checksum(name) is not None]
+        for slot in self._slots:
+            yield from self._new(write_model(self._store.changes.take(slot)))
+        yield from self._pending_units()
+        for kind in LISTS:
+            yield from self._list_units(kind)
+        facts = {
+            "partition": self._partition,
+            "next": self.next,
+            "clock": self._clock,
+            "suspect": self._suspect,
+            "incarnations": self._incarnations,
+            "pending": self._pending.borders,
+            "units": self._written.census(self._made, self._removed),
+        }
+        self._complete = True
+        yield seal(TASK, facts)
+
+    def _pending_units(self) -> Iterator[Unit]:
+        known = {block.start for block in self._written.blocks if block.closed}
+        self._blocks = layout(self._pending, self._written.blocks)
+        for block in self._blocks:
+            if not (block.closed and block.start in known):
+                yield from self._new(write_block(self._pending, block))
+            yield from self._new(write_marks(self._pending, block))
+        starts = {str(block.start) for block in self._blocks}
+        for kind in (PENDING, MARKS):
+            self._removed += [name for name in self._written.of_kind(kind) if name.key not in starts]
+
+    def _list_units(self, kind: str) -> Iterator[Unit]:
+        items = self._lists[kind]
+        if items == self._written.lists.get(kind, {}):
+            return
+        names = set()
+        for unit in _WRITERS[kind](items):
+            names.add(unit.name)
+            yield from self._new(unit)
+        self._removed += [name for name in self._written.of_kind(kind) if name not in names]
+
+    def _new(self, unit: Unit) -> Iterator[Unit]:
+        """Yield a unit unless the store has it already."""
+        if self._written.checksum(unit.name) != unit.checksum:
+            self._made[unit.name] = unit.checksum
+            yield unit
+
+
+def lists_of(state: PartitionState) -> dict[str, Mapping[Any, Any]]:
+    """Return what the lists of a task hold now, by kind."""
+    keys = state.store.keys
+    closings = state.pending.image_of_closings()
+    return {
+        AWAITED: dict(state.store.specs),
+        CLOSINGS: {(keys[model], how): n for (model, how), n in closings.items()},
+        EARLY: state.early.image(),
+    }

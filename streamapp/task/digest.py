@@ -1,0 +1,44 @@
+"""A task's state as one number, to compare two tasks: restored, and never stopped.
+
+It says nothing of how the state lies in memory or in units, nor of what belongs to the process (counters).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from streamapp.task.cut import lists_of
+from streamapp.task.list_unit import AWAITED, CLOSINGS, EARLY, write_awaited, write_closings, write_early
+from streamapp.task.partition_state import PartitionState
+
+
+def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
+    """Return the SHA-256 of everything that a task remembers."""
+    found = hashlib.sha256()
+    store, image, lists = state.store, state.pending.image(), lists_of(state)
+    _add(found, next_, state.time.state()[:2], store.incarnations, image.borders)
+    for key, slot in store.names():
+        model = store.record(slot)
+        _add(found, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
+        found.update(store.model(slot).snapshot())
+    for unit in (
+        *write_awaited(lists[AWAITED]),
+        *write_closings(lists[CLOSINGS]),
+        *write_early(lists[EARLY]),
+    ):
+        found.update(unit.data)
+    for row, (settled, struck, holds) in enumerate(
+        zip(image.settled.tolist(), image.struck.tolist(), image.holds.tolist(), strict=True)
+    ):
+        entry = image.rows[row]
+        facts = [entry[name].item() for name in ("born", "width", "prediction", "requested", "drawn")]
+        _add(found, image.names[image.offset + row], *facts, settled, struck, holds)
+        if holds:
+            found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())
+    return found.digest()
+
+
+def _add(found: Any, *facts: Any) -> None:
+    found.update(json.dumps(facts, sort_keys=True).encode())

@@ -1,0 +1,104 @@
+"""Which models have changed since the last finished cut, and how those of an open cut were at the cut.
+
+    run ── touch ──> changed ── begin ──> held ── taken ──> written
+                        ^                  │ touch: copied first
+                        └──── abandon ─────┘
+
+A model is *held* from the cut until its unit is made. The first run that would change it before has to wait
+for one copy of it; nothing else is ever copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.plan import Plan
+
+Ints64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_FIRST_CAPACITY: Final = 16
+
+
+class ModelRecord(NamedTuple):
+    """A model and what the task knows of it beside its state."""
+
+    key: str
+    incarnation: int
+    plan: Plan
+    ints: Ints64
+    known_classes: int
+    open: bool
+    frozen: bool
+    warned: bool
+    fresh: bool
+
+
+class ModelChanges:
+    """Marks by slot."""
+
+    def __init__(self, record: Callable[[int], ModelRecord]) -> None:
+        """record: what is in a slot now, not copied."""
+        self._record = record
+        self._changed: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self._held: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self._copies: dict[int, ModelRecord] = {}
+        self._holds = False
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for slots below `capacity`."""
+        more = capacity - len(self._changed)
+        if more > 0:
+            self._changed = np.concatenate((self._changed, np.zeros(more, dtype=np.bool_)))
+            self._held = np.concatenate((self._held, np.zeros(more, dtype=np.bool_)))
+
+    def touch(self, slots: Ints64) -> None:
+        """Note that models are about to change; slots: int64[m], may repeat."""
+        self._changed[slots] = True
+        if self._holds:
+            for slot in np.unique(slots[self._held[slots]]).tolist():
+                now = self._record(slot)
+                self._copies[slot] = now._replace(ints=now.ints.copy())
+                self._held[slot] = False
+
+    def changed(self) -> list[int]:
+        """Return the slots that changed since the last finished cut, gone models included."""
+        found: list[int] = np.flatnonzero(self._changed).tolist()
+        return found
+
+    @property
+    def n_changed(self) -> int:
+        """How many slots changed."""
+        return int(np.count_nonzero(self._changed))
+
+    def begin(self, slots: Iterable[int]) -> None:
+        """Hold these models as they are now; from here on changes are counted anew."""
+        self._changed[:] = False
+        self._held[list(slots)] = True
+        self._holds = True
+
+    def take(self, slot: int) -> ModelRecord:
+        """Return a held model as it was at the cut; it is held no longer."""
+        copied = self._copies.pop(slot, None)
+        if copied is not None:
+            return copied
+        self._held[slot] = False
+        return self._record(slot)
+
+    def end(self) -> None:
+        """Let go of everything the cut still held."""
+        self._held[:] = False
+        self._copies.clear()
+        self._holds = False
+
+    def mark(self, slots: Iterable[int]) -> None:
+        """Count models as changed: what a cut took of them was not kept."""
+        self._changed[list(slots)] = True
+
+    def forget(self) -> None:
+        """Count all models as unchanged: they are as they were stored."""
+        self._changed[:] = False

@@ -1,0 +1,49 @@
+"""A model as a unit: core's snapshot of it, and what the task knows of it beside."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from core import snapshot
+from core.errors import SnapshotError
+from core.model import Model
+from streamapp.task.model_changes import ModelRecord
+from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
+
+MODEL: Final = "model"
+
+
+class StoredModel(NamedTuple):
+    """A model as its unit describes it."""
+
+    name: UnitName
+    model: Model
+    known_classes: int
+    open: bool
+    frozen: bool
+    warned: bool
+    fresh: bool
+
+
+def write_model(record: ModelRecord) -> Unit:
+    """Return the unit of a model."""
+    facts = {
+        "known_classes": record.known_classes,
+        "open": record.open,
+        "frozen": record.frozen,
+        "warned": record.warned,
+        "fresh": record.fresh,
+    }
+    name = UnitName(MODEL, record.key, record.incarnation)
+    return seal(name, facts, [snapshot.write(record.plan, record.ints)])
+
+
+def read_model(unit: Unit) -> StoredModel:
+    """Return the model of a unit."""
+    facts, body = unseal(unit)
+    try:
+        model = Model.restore(bytes(body))
+    except SnapshotError as error:
+        raise damaged(unit.name, str(error)) from error
+    flags: dict[str, Any] = {name: bool(facts[name]) for name in ("open", "frozen", "warned", "fresh")}
+    return StoredModel(unit.name, model, int(facts["known_classes"]), **flags)
