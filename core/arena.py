@@ -193,6 +193,7 @@ def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -
     sections = learner.schedule.axes(plan.schema.n_attributes)
     for axes, old, new in zip(sections, source.schedule, target.schedule, strict=True):
         _copy_statistics(axes, old[:slots], new[:slots], index)
+    target.revision[:slots, : source.shape.revision] = source.revision[:slots]
 
 
 def _copy_statistics(axes: tuple[str | int, ...], source: Floats, target: Floats, values: Ints) -> None:

@@ -22,7 +22,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Split(Event):
-    """A leaf became an inner node."""
+    """A leaf became an inner node, or an inner node got another test."""
 
     node: int
     """Its number; parents come before children, the root is 0."""
@@ -31,11 +31,27 @@ class Split(Event):
     value: float
     """Threshold or value code; 0 for a multiway test."""
     merits: tuple[float, float]
-    """Of the best and of the second best attribute."""
+    """Of the best and of the second best attribute. A learner that revises its splits compares averages: of
+    the best attribute, and of no split or the test that was there."""
     bound: float
     """ε, in the unit of the merits."""
     n: float
     """Labelled weight behind the decision."""
+    reason: Literal["gap", "tie", "only"]
+    action: Literal["split", "replaced", "moved"] = "split"
+    """A leaf was split; a subtree made way for a new test with new leaves; a threshold moved, and what is
+    below it stayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned(Event):
+    """An inner node became a leaf: not to split is better than its test."""
+
+    node: int
+    merits: tuple[float, float]
+    """Averages: of no split, and of the test that was there."""
+    bound: float
+    n: float
     reason: Literal["gap", "tie", "only"]
 
 

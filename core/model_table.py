@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core import arena, rebuild, run, splitting
+from core import arena, rebuild, revising, run, splitting
 from core.account import CLOSINGS
 from core.errors import RowError, SchemaError
 from core.events import EvaluationDue, Event
@@ -225,9 +225,12 @@ class ModelTable:
         model = self._models[index]
         assert model is not None
         event: Event | None = None
+        more: list[Event] = []
         t, node = cursor.item(run.CURSOR_TREE), cursor.item(run.CURSOR_NODE)
         try:
-            if reason == run.LEAF_DUE:
+            if reason == run.LEAF_DUE and model.plan.ints[at.PLAN_REVISION]:
+                more = revising.attend(model, t, node, row, index)
+            elif reason == run.LEAF_DUE:
                 event = splitting.attempt(model, t, node, row, index)
             elif reason == run.BRANCH_MISSING:
                 splitting.grow_branch(model, t, node)
@@ -236,5 +239,4 @@ class ModelTable:
         except Exception as error:
             raise RowError(row, index) from error
         self._addresses[index] = model.address
-        if event is not None:
-            events.append(event)
+        events += more if event is None else [event]

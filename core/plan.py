@@ -81,6 +81,9 @@ class Plan:
         floats[at.PLAN_GAP], floats[at.PLAN_TIE] = spec.learner.limits
         ints[at.PLAN_INCREMENTAL] = spec.learner.criterion.is_incremental
         ints[at.PLAN_GLANCE] = not nominal and spec.learner.can_be_rough
+        shape = self.shape(1, 1)
+        ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
+        floats[at.PLAN_REVISIT] = spec.learner.revisit_weight
         ints[at.PLAN_SCHEDULE_RANKED] = spec.learner.schedule.ranked
         ints[at.PLAN_WINDOW] = spec.evaluation.window
         ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)
@@ -157,6 +160,7 @@ class Plan:
             nodes=nodes,
             slots=slots,
             schedule=learner.schedule.shapes(classes, self.schema.n_attributes, counts[2]),
+            revision=learner.revision_words(self.schema.n_attributes),
         )
 
 

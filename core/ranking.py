@@ -121,12 +121,17 @@ def classes_with_weight(plan: Any, floats: Any, node: int, leaf: int, k: int) ->
 
 @kernel
 def untested(plan: Any, ints: Any, t: int, node: int) -> Any:
-    """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all)."""
+    """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all).
+
+    Where splits are revised, of no nominal test at all.
+    """
+    revises = plan[at.PLAN_REVISION] != 0
     usable = np.ones(plan[at.PLAN_ATTRIBUTES], dtype=np.bool_)
     parent = ints[node + at.NODE_PARENT]
     while parent >= 0 and plan[at.PLAN_MOA] == 0:
         above = node_at(ints, t, parent)
-        if ints[above + at.NODE_KIND] == at.MULTIWAY:
+        kind = ints[above + at.NODE_KIND]
+        if kind == at.MULTIWAY or (revises and kind == at.CATEGORY):
             usable[ints[above + at.NODE_ATTRIBUTE]] = False
         parent = ints[above + at.NODE_PARENT]
     return usable

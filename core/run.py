@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.account import NOT_DRAWN, close
+from core.appraisal import is_revisited
 from core.asking import ask, draw
 from core.drift import base as drift
 from core.evaluation import judge
@@ -30,7 +31,7 @@ from core.schedules import base as schedules
 from core.screening import conclude_here as conclude
 from core.tree import layout as at
 from core.tree.foresight import WIDTH, foresee
-from core.tree.routing import arrive, count, leaf_at, route
+from core.tree.routing import arrive, count, leaf_at, node_at, route
 from core.tree.statistics import count_label
 
 # Modes
@@ -113,40 +114,53 @@ def learn(
 ) -> int:
     """Train the tree at word t with a record that ends at a node; return END, LEAF_DUE or BRANCH_MISSING.
 
-    An inner node (MOA: a value is missing) learns nothing.
+    Where splits are revised every node of the path learns, and one of them may be due. Else an inner node
+    (MOA: a value is missing) learns nothing.
     """
     kind = ints[node + at.NODE_KIND]
-    if kind != at.LEAF:
+    revises = plan[at.PLAN_REVISION] != 0
+    if kind == at.ABSENT or (kind != at.LEAF and not revises):
         return BRANCH_MISSING if kind == at.ABSENT else END
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    account(
-        plan[at.PLAN_LEAF_MODEL],
-        plan,
-        knobs,
-        ints,
-        floats,
-        t,
-        node,
-        x,
-        xs,
-        label,
-        weight,
-        memo,
-        scratch,
-        opinions,
-    )
-    count_label(ints, floats, node, leaf, label, weight)
-    if plan[at.PLAN_NUMERIC] > 0:
-        statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-        update_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, knobs, floats, statistics, label, xs, weight)
-    if plan[at.PLAN_NOMINAL] > 0:
-        statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-        update_nominal(
-            plan[at.PLAN_NOMINAL_OBSERVER], plan, knobs, ints, floats, statistics, label, x, weight
+    if kind == at.LEAF:
+        account(
+            plan[at.PLAN_LEAF_MODEL],
+            plan,
+            knobs,
+            ints,
+            floats,
+            t,
+            node,
+            x,
+            xs,
+            label,
+            weight,
+            memo,
+            scratch,
+            opinions,
         )
     ints[t + at.TREE_LABELS] += 1
-    due = observe(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight)
-    return LEAF_DUE if due else END
+    due = False
+    while True:
+        leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+        reach = ints[node + at.NODE_REACH]
+        count_label(ints, floats, node, leaf, label, weight)
+        if plan[at.PLAN_NUMERIC] > 0:
+            statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
+            update_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, knobs, floats, statistics, label, xs, weight)
+        if plan[at.PLAN_NOMINAL] > 0:
+            statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
+            update_nominal(
+                plan[at.PLAN_NOMINAL_OBSERVER], plan, knobs, ints, floats, statistics, label, x, weight
+            )
+        if ints[node + at.NODE_KIND] == at.LEAF:
+            schedule = plan[at.PLAN_SCHEDULE]
+            due |= observe(schedule, plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight)
+        else:
+            ints[node + at.NODE_REACH] = reach  # MOA's range is that of the node's beginning
+            due |= is_revisited(plan, knobs, ints, floats, t, node)
+        if not revises or ints[node + at.NODE_PARENT] < 0:
+            return LEAF_DUE if due else END
+        node = node_at(ints, t, ints[node + at.NODE_PARENT])
 
 
 @kernel

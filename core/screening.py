@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from core import ranking, verdict
+from core.appraisal import conclude_path_here
 from core.bounds import base as bounds
 from core.glance import gap_at_most
 from core.jit import kernel, outlined, words_at
@@ -31,6 +32,8 @@ def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
     ints, floats = words_at(address)
     if plan[at.PLAN_COMPILED] == 0 or ints[t + at.TREE_STOPPED] != 0:
         return False
+    if plan[at.PLAN_REVISION] != 0:
+        return conclude_path_here(plan_address, address, t, node)
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
     if plan[at.PLAN_SCHEDULE_RANKED] != 0 or not fails_at_a_glance(plan, knobs, ints, floats, node, leaf):

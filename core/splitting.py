@@ -50,27 +50,26 @@ def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | No
 def install(model: Model, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
     """Turn leaf number ``node`` into an inner node with the decided test; return the main tree's event."""
     is_main = t == model.main
-    branches = branch_count(model, decision)
-    masses = branch_masses(model, t, node, decision, branches)
-    present = np.ones(branches, dtype=bool)
-    if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA]:
-        # MOA makes branches up to the largest value seen, later ones as they come.
-        present = (masses >= 0.0).any(axis=1)
+    masses, present = divided(model, t, node, decision)
+    branches = len(present)
     leaves = int(model.ints[t + at.TREE_LEAVES]) - 1 + int(present.sum())
-    if exceeds_cap(model, leaves):
+    if exceeds_cap(model, leaves, int(model.ints[t + at.TREE_SPLITS]) + 1):
         model.ints[t + at.TREE_STOPPED] = 1
         return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_main else None
     t = make_room(model, t, branches, int(present.sum()) - 1)
     tree = arena.tree_view(model.plan, model.ints, t)
     inner, inner_value = tree.node_ints[node], tree.node_floats[node]
     first = int(tree.header[at.TREE_NODES])
-    free_slot(model, tree, int(inner[at.NODE_SLOT]))
+    if tree.shape.revision:
+        keep_slot(model, tree, node, decision)
+    else:
+        free_slot(model, tree, int(inner[at.NODE_SLOT]))
+        inner[at.NODE_SLOT] = -1
     inner[at.NODE_KIND] = decision.test
     inner[at.NODE_ATTRIBUTE] = decision.attribute
     inner_value[at.NODE_VALUE] = decision.value
     inner[at.NODE_CHILD] = first
     inner[at.NODE_CHILDREN] = branches
-    inner[at.NODE_SLOT] = -1
     tree.header[at.TREE_NODES] += branches
     tree.header[at.TREE_LEAVES] = leaves
     tree.header[at.TREE_SPLITS] += 1
@@ -92,8 +91,11 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
             tree.masses[child, : masses.shape[1]] = np.maximum(masses[branch], 0.0)
             tree.node_ints[child, at.NODE_REACH] = touched[-1] + 1 if len(touched) else 0
         take_slot(model, tree, child)
-    if not is_main:
-        return None
+    return event_of(decision, node, row, index) if is_main else None
+
+
+def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
+    """Return the event of a decision that was carried out at node number ``node``."""
     return Split(
         row=row,
         model=index,
@@ -105,7 +107,19 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
         bound=decision.bound,
         n=decision.n,
         reason=decision.reason,
+        action=decision.action,  # type: ignore[arg-type]
     )
+
+
+def divided(model: Model, t: int, node: int, decision: Decision) -> tuple[Any, Any]:
+    """Return the class masses of the branches of a test (float64[branch, class]), and which of them exist."""
+    branches = branch_count(model, decision)
+    masses = branch_masses(model, t, node, decision, branches)
+    present = np.ones(branches, dtype=bool)
+    if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA]:
+        # MOA makes branches up to the largest value seen, later ones as they come.
+        present = (masses >= 0.0).any(axis=1)
+    return masses, present
 
 
 def branch_count(model: Model, decision: Decision) -> int:
@@ -139,10 +153,11 @@ def divide(
     divide_leaf(plan, knobs, ints, floats, t, leaf, attribute, test, value, out)
 
 
-def exceeds_cap(model: Model, leaves: int) -> bool:
-    """Return whether a tree of so many leaves is beyond the learner's caps [D1].
+def exceeds_cap(model: Model, leaves: int, inner: int) -> bool:
+    """Return whether a tree of so many leaves and inner nodes is beyond the learner's caps [D1].
 
-    Bytes are reckoned from what the model has learned of classes and values, not from the room it has.
+    Inner nodes count where they keep leaf records. Bytes are reckoned from what the model has learned of
+    classes and values, not from the room it has.
     """
     learner, plan, ints = model.spec.learner, model.plan, model.ints
     seen = int(plan.ints[at.PLAN_VALUES_SEEN])
@@ -152,13 +167,18 @@ def exceeds_cap(model: Model, leaves: int) -> bool:
     words += math.prod(learner.numeric_observer.shape(*counts))
     words += math.prod(learner.nominal_observer.shape(*counts))
     words += sum(map(math.prod, learner.schedule.shapes(counts[0], plan.schema.n_attributes, values)))
-    return bool(leaves > learner.max_leaves or leaves * words * at.WORD > learner.max_bytes)
+    revision = learner.revision_words(plan.schema.n_attributes)
+    records = leaves + inner if revision else leaves
+    return bool(leaves > learner.max_leaves or records * (words + revision) * at.WORD > learner.max_bytes)
 
 
 def make_room(model: Model, t: int, nodes: int, slots: int) -> int:
     """Make sure that a tree can take so many more nodes and leaf records; return its first word then."""
     ints = model.ints
-    needed = int(ints[t + at.TREE_NODES]) + nodes, int(ints[t + at.TREE_LEAVES]) + slots
+    taken = int(ints[t + at.TREE_LEAVES])
+    if model.plan.ints[at.PLAN_REVISION]:  # inner nodes keep their leaf records
+        taken, slots = taken + int(ints[t + at.TREE_SPLITS]), slots + 1
+    needed = int(ints[t + at.TREE_NODES]) + nodes, taken + slots
     have = arena.room(ints, t)
     if all(n <= h for n, h in zip(needed, have, strict=True)):
         return t
@@ -186,6 +206,25 @@ def take_slot(model: Model, tree: TreeView, node: int) -> None:
     at.end_here(tree, node)
     tree.leaf_ints[slot, at.LEAF_NODE] = node
     model.spec.learner.begin(tree, node, slot)
+
+
+def keep_slot(model: Model, tree: TreeView, node: int, decision: Decision) -> None:
+    """Prepare the leaf record of a node that gets a test and goes on to learn, for its revisions."""
+    slot = int(tree.node_ints[node, at.NODE_SLOT])
+    record, section = tree.leaf_floats[slot], tree.revision[slot]
+    record[[at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]] = 0.0
+    section[at.REVISION_OWN] = section[at.REVISION_FIELDS + decision.attribute]
+    record[at.LEAF_NEXT] = record[at.LEAF_OBSERVED] + model.spec.learner.revisit_weight
+    record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
+    if model.plan.ints[at.PLAN_MOA]:
+        # There the node is another object, which begins to count and knows the classes it begins with.
+        record[at.LEAF_EVALUATED] = tree.header[at.TREE_LABELS]
+        section[at.REVISION_EVALUATIONS] = 0.0
+        met = np.flatnonzero(tree.masses[node])
+        reach = max(int(tree.node_ints[node, at.NODE_REACH]), int(met[-1]) + 1 if len(met) else 0)
+        tree.node_ints[node, at.NODE_REACH] = reach
+        if decision.action == "replaced":
+            section[at.REVISION_FORGETS] = 1.0
 
 
 def free_slot(model: Model, tree: TreeView, slot: int) -> None:
@@ -221,3 +260,5 @@ def grow_branch(model: Model, t: int, node: int) -> None:
     tree = arena.tree_view(model.plan, model.ints, t)
     take_slot(model, tree, number)
     tree.header[at.TREE_LEAVES] += 1
+    if tree.shape.revision:
+        tree.revision[int(tree.node_ints[number, at.NODE_SLOT]), at.REVISION_FORGETS] = 1.0

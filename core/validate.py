@@ -86,8 +86,8 @@ def _node_problems(model: Model, tree: TreeView) -> Iterator[str]:
         depth = nodes[node, at.NODE_DEPTH] + 1
         if (below[:, at.NODE_PARENT] != node).any() or (below[:, at.NODE_DEPTH] != depth).any():
             yield f"children of node {node} must point back to it, one deeper"
-        if nodes[node, at.NODE_SLOT] != -1:
-            yield f"inner node {node} must have no leaf record"
+        if (nodes[node, at.NODE_SLOT] != -1) != (tree.shape.revision > 0):
+            yield f"inner node {node} must have a leaf record if and only if splits are revised"
     if sorted(children) != list(range(1, n)):
         yield "every node but the root must be the child of one node"
     ends = np.flatnonzero((kinds == at.LEAF) | (kinds == at.ABSENT))
@@ -126,14 +126,20 @@ def _repeated_multiway(model: Model, tree: TreeView) -> Iterator[str]:
             parent = int(nodes[parent, at.NODE_PARENT])
 
 
+def _learning_nodes(tree: TreeView) -> at.Ints:
+    """Return the numbers of the nodes that have leaf records: leaves, and inner nodes that are revised."""
+    kinds = tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND]
+    return np.flatnonzero((kinds == at.LEAF) | ((kinds != at.ABSENT) & (tree.shape.revision > 0)))
+
+
 def _slot_problems(model: Model, tree: TreeView) -> Iterator[str]:
-    n, used = int(tree.header[at.TREE_NODES]), int(tree.header[at.TREE_SLOTS])
-    leaves = np.flatnonzero(tree.node_ints[:n, at.NODE_KIND] == at.LEAF)
-    taken = tree.node_ints[leaves, at.NODE_SLOT]
+    _n, used = int(tree.header[at.TREE_NODES]), int(tree.header[at.TREE_SLOTS])
+    learners = _learning_nodes(tree)
+    taken = tree.node_ints[learners, at.NODE_SLOT]
     if len(set(taken.tolist())) != len(taken) or (taken < 0).any() or (taken >= used).any():
         yield "leaves must have leaf records of their own"
         return
-    if (tree.leaf_ints[taken, at.LEAF_NODE] != leaves).any():
+    if (tree.leaf_ints[taken, at.LEAF_NODE] != learners).any():
         yield "leaf records must point back to their leaves"
     free: list[int] = []
     slot = int(tree.header[at.TREE_FREE])
@@ -149,14 +155,14 @@ def _slot_problems(model: Model, tree: TreeView) -> Iterator[str]:
 
 
 def _mass_problems(model: Model, tree: TreeView) -> Iterator[str]:
-    n = int(tree.header[at.TREE_NODES])
-    for node in np.flatnonzero(tree.node_ints[:n, at.NODE_KIND] == at.LEAF):
+    inherits = model.spec.learner.compat != "imac" or not tree.shape.revision
+    for node in _learning_nodes(tree):
         slot = int(tree.node_ints[node, at.NODE_SLOT])
         seen, masses = tree.seen[slot], tree.masses[node]
         observed = tree.leaf_floats[slot, at.LEAF_OBSERVED]
         if not np.isclose(seen.sum(), observed, rtol=1e-9, atol=0.0):
             yield f"leaf {node}: seen={seen.tolist()} must add up to {observed}"
-        if (seen < 0.0).any() or (masses < seen * (1.0 - 1e-9)).any():
+        if (seen < 0.0).any() or (inherits and (masses < seen * (1.0 - 1e-9)).any()):
             yield f"leaf {node}: masses={masses.tolist()} must be at least seen={seen.tolist()}"
         yield from (f"leaf {node}: {p}" for p in model.spec.learner.schedule.problems(model, tree, slot))
     if not np.isfinite(tree.masses).all() or (tree.masses < 0.0).any():

@@ -9,6 +9,8 @@ import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
@@ -37,42 +39,84 @@ import moa.streams.InstanceStream;
 import moa.tasks.EvaluatePrequential;
 
 /**
- * Test-then-train of MOA's HoeffdingTree, or of its EFDT, over instances that are already in memory.
+ * Test-then-train of MOA's HoeffdingTree or EFDT over instances that are already in memory.
  *
  * The one argument names a properties file: columns (little-endian float64, attributes then class, then weight),
- * records, attributes ("n" or the number of values, separated by commas), classes, learner (HoeffdingTree or EFDT),
- * options, repeats, how (bare:
- * the learner alone; evaluated: with MOA's evaluator; task: MOA's EvaluatePrequential); and, for a trace of a HoeffdingTree, predictions (int32 a record) and splits (a line a split: record, attribute, test).
+ * records, attributes ("n" or the number of values, separated by commas), classes, learner (HoeffdingTree or EFDT), options, repeats, how (bare:
+ * the learner alone; evaluated: with MOA's evaluator; task: MOA's EvaluatePrequential); and, for a trace, predictions (int32 a record) and splits (a line a split: record, attribute, test).
  * Prints one JSON object.
  */
 public final class Prequential {
 
+    /** The tests that a traced tree has installed, and the record at hand. */
+    static final List<String> INSTALLED = new ArrayList<>();
+    static long record;
+
+    private static void note(InstanceConditionalTest test, double[] weights, InstancesHeader header) {
+        String what;
+        if (test instanceof NumericAttributeBinaryTest) {
+            what = "<= " + ((NumericAttributeBinaryTest) test).getSplitValue();
+        } else if (test instanceof NominalAttributeMultiwayTest) {
+            what = "multiway";
+        } else {
+            StringBuilder text = new StringBuilder();
+            text.append(test.describeConditionForBranch(0, header));
+            // The description ends in "{val 3:2}": the third value, whose code is 2.
+            what = "== " + text.substring(text.lastIndexOf(":") + 1, text.length() - 1);
+        }
+        INSTALLED.add(record + " " + test.getAttsTestDependsOn()[0] + " " + what + " " + Utils.sum(weights));
+    }
+
     /** The tree, telling which tests it installs. */
     static final class Traced extends HoeffdingTree {
         private static final long serialVersionUID = 1L;
-        transient List<String> installed = new ArrayList<>();
-        transient long record;
 
-        private void note(InstanceConditionalTest test, double[] weights) {
-            String what;
-            if (test instanceof NumericAttributeBinaryTest) {
-                what = "<= " + ((NumericAttributeBinaryTest) test).getSplitValue();
-            } else if (test instanceof NominalAttributeMultiwayTest) {
-                what = "multiway";
-            } else {
-                StringBuilder text = new StringBuilder();
-                text.append(test.describeConditionForBranch(0, getModelContext()));
-                // The description ends in "{val 3:2}": the third value, whose code is 2.
-                what = "== " + text.substring(text.lastIndexOf(":") + 1, text.length() - 1);
-            }
-            installed.add(record + " " + test.getAttsTestDependsOn()[0] + " " + what + " " + Utils.sum(weights));
+        @Override
+        protected SplitNode newSplitNode(InstanceConditionalTest test, double[] weights, int size) {
+            note(test, weights, getModelContext());
+            return super.newSplitNode(test, weights, size);
+        }
+    }
+
+    /** EFDT, telling which tests it installs, first ones and replacements, if it is traced. */
+    static final class Revising extends EFDT {
+        private static final long serialVersionUID = 1L;
+        private final boolean traced;
+
+        Revising(boolean traced) {
+            this.traced = traced;
         }
 
         @Override
         protected SplitNode newSplitNode(InstanceConditionalTest test, double[] weights, int size) {
-            note(test, weights);
+            if (traced) {
+                note(test, weights, getModelContext());
+            }
             return super.newSplitNode(test, weights, size);
         }
+
+        /** Its own counters lose track of replaced subtrees. */
+        long splits() {
+            return treeRoot == null ? 0 : splits(treeRoot);
+        }
+
+        private static long splits(Node node) {
+            if (!(node instanceof SplitNode)) {
+                return 0;
+            }
+            long found = 1;
+            for (int i = 0; i < ((SplitNode) node).numChildren(); i++) {
+                found += splits(((SplitNode) node).getChild(i));
+            }
+            return found;
+        }
+    }
+
+    private static AbstractClassifier tree(String name, boolean traced) {
+        if (name.equals("EFDT")) {
+            return new Revising(traced);
+        }
+        return traced ? new Traced() : new HoeffdingTree();
     }
 
     /** The rows as one of MOA's streams. */
@@ -191,11 +235,7 @@ public final class Prequential {
         throw new IllegalStateException("no measurement '" + name + "'");
     }
 
-    private static AbstractClassifier fresh(String learner) {
-        return learner.equals("EFDT") ? new EFDT() : new HoeffdingTree();
-    }
-
-    private static <T extends AbstractClassifier> T prepared(T tree, String options, InstancesHeader header) {
+    private static AbstractClassifier prepared(AbstractClassifier tree, String options, InstancesHeader header) {
         tree.getOptions().setViaCLIString(options);
         tree.setModelContext(header);
         tree.prepareForUse();
@@ -232,9 +272,9 @@ public final class Prequential {
     }
 
     /** Run MOA's own task over the rows, with its defaults. */
-    private static void task(String learner, String options, Example<Instance>[] examples, InstancesHeader header) {
+    private static void task(String name, String options, Example<Instance>[] examples, InstancesHeader header) {
         EvaluatePrequential task = new EvaluatePrequential();
-        task.learnerOption.setValueViaCLIString("trees." + learner + " " + options);
+        task.learnerOption.setValueViaCLIString("trees." + name + " " + options);
         task.streamOption.setCurrentObject(new Memory(examples, header));
         task.prepareForUse();
         task.doTask();
@@ -249,7 +289,6 @@ public final class Prequential {
         String kinds = job.getProperty("attributes");
         InstancesHeader header = header(kinds, Integer.parseInt(job.getProperty("classes")));
         Instance[] rows = read(job.getProperty("columns"), records, header.numAttributes(), header);
-        String learner = job.getProperty("learner", "HoeffdingTree");
         String options = job.getProperty("options");
         int repeats = Integer.parseInt(job.getProperty("repeats", "1"));
         String how = job.getProperty("how", "bare");
@@ -259,26 +298,28 @@ public final class Prequential {
             examples[i] = new InstanceExample(rows[i]);
         }
         StringBuilder seconds = new StringBuilder();
+        String name = job.getProperty("learner");
+        PrintStream errors = System.err;
+        System.setErr(new PrintStream(OutputStream.nullOutputStream())); // EFDT writes a line a replacement
         AbstractClassifier tree = null;
         long correct = 0;
         for (int repeat = 0; repeat < repeats; repeat++) {
-            tree = prepared(fresh(learner), options, header);
+            tree = prepared(tree(name, false), options, header);
             long start = spent();
             if (how.equals("task")) {
-                task(learner, options, examples, header);
+                task(name, options, examples, header);
             } else {
                 correct = how.equals("evaluated") ? evaluate(tree, examples, header) : count(tree, rows);
             }
             seconds.append(repeat == 0 ? "" : ", ").append((spent() - start) / 1e9);
         }
         if (job.containsKey("predictions")) {
-            Traced traced = new Traced();
-            tree = prepared(traced, options, header);
+            tree = prepared(tree(name, true), options, header);
             correct = 0;
             try (DataOutputStream out = new DataOutputStream(
                     new BufferedOutputStream(new FileOutputStream(job.getProperty("predictions"))))) {
                 for (int i = 0; i < records; i++) {
-                    traced.record = i;
+                    record = i;
                     int predicted = Utils.maxIndex(tree.getVotesForInstance(rows[i]));
                     out.writeInt(Integer.reverseBytes(predicted));
                     if (predicted == (int) rows[i].classValue()) {
@@ -288,16 +329,18 @@ public final class Prequential {
                 }
             }
             try (PrintWriter out = new PrintWriter(job.getProperty("splits"), "UTF-8")) {
-                traced.installed.forEach(out::println);
+                INSTALLED.forEach(out::println);
             }
         }
         if (job.getProperty("how", "bare").equals("task")) {
-            tree = prepared(fresh(learner), options, header);
+            tree = prepared(tree(name, false), options, header);
             correct = count(tree, rows);
         }
+        System.setErr(errors);
         double leaves = measurement(tree, "tree size (leaves)");
-        double nodes = measurement(tree, "tree size (nodes)");
+        double splits = tree instanceof Revising
+                ? ((Revising) tree).splits() : measurement(tree, "tree size (nodes)") - leaves;
         System.out.printf("{\"records\": %d, \"correct\": %d, \"leaves\": %d, \"splits\": %d, \"depth\": %d, \"seconds\": [%s]}%n",
-                records, correct, (long) leaves, (long) (nodes - leaves), (long) measurement(tree, "tree depth"), seconds);
+                records, correct, (long) leaves, (long) splits, (long) measurement(tree, "tree depth"), seconds);
     }
 }

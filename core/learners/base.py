@@ -45,6 +45,9 @@ class HasState(Protocol):
 
 
 Reason = Literal["gap", "tie", "only"]
+Action = Literal["split", "replaced", "moved", "pruned"]
+"""What is done to a node: a leaf is split; an inner node gets another test and new leaves, another threshold
+over the same subtrees, or becomes a leaf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Decision:
     bound: float
     n: float
     reason: Reason
+    action: Action = "split"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,25 @@ class Learner(Parameters):
         criterion = registry.module("criteria", self.criterion.name)
         rough = hasattr(observer, "propose_roughly") and hasattr(criterion, "impurity_roughly")
         return rough and self.compat is None
+
+    # Revision of splits (core/appraisal.py); most learners' splits are final.
+
+    def revision_words(self, attributes: int) -> int:
+        """Return the length of the revision section of a leaf record, 0 if splits are final."""
+        return 0
+
+    @property
+    def revisit_weight(self) -> float:
+        """Return the weight between two evaluations of an inner node."""
+        return math.inf
+
+    def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Return what to do with an inner node that is due for a revision, None: nothing."""
+        raise NotImplementedError
+
+    def resume(self, tree: TreeView, slot: int) -> None:
+        """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
+        raise NotImplementedError
 
     # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
 

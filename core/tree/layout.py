@@ -9,7 +9,8 @@ A *tree block* is self-contained; everything in it is found from its first word 
 
     tree header | node record × node capacity | leaf record × slot capacity
     node record = NODE_FIELDS words, then the class masses ``cls`` [class]
-    leaf record = LEAF_FIELDS words, then ``seen`` [class], the observers' statistics, the schedule's state
+    leaf record = LEAF_FIELDS words, then ``seen`` [class], the observers' statistics, the schedule's
+                  state, and for a learner that revises splits the revision section
 
 so that a swap of main and background tree is an exchange of two header words. What models of one spec and
 schema share (counts, kinds, parameters, positions of attributes) lies in a *plan*, a buffer of its own that
@@ -113,6 +114,14 @@ LEAF_MAJORITY_RIGHT: Final = 5  # weight that the majority class got right (floa
 LEAF_BAYES_RIGHT: Final = 6  # weight that naive Bayes got right (float64)
 LEAF_FIELDS: Final = 7
 
+# Revision section, at the end of a leaf record of a learner that revises splits; then the sums of merits
+# [attribute] (float64)
+REVISION_EVALUATIONS: Final = 0  # what the sums are divided by (float64)
+REVISION_OWN: Final = 1  # sum of the merits of the node's own test (float64)
+REVISION_NULL: Final = 2  # sum of the merits of not splitting (float64, MOA)
+REVISION_FORGETS: Final = 3  # the node knows nothing of the tests above it (1.0, MOA)
+REVISION_FIELDS: Final = 4
+
 # Plan
 PLAN_ATTRIBUTES: Final = 0
 PLAN_NUMERIC: Final = 1  # numeric attributes
@@ -160,7 +169,9 @@ PLAN_EXPLAIN: Final = 50  # predictions come with their path of branches
 PLAN_BOUND: Final = 51  # kind and parameters as above
 PLAN_TAU: Final = 53  # tie threshold (float64), 0: ties are never broken
 PLAN_SHARED: Final = 54  # in the model: what the numeric observers of all leaves share
-PLAN_HEADER: Final = 55
+PLAN_REVISION: Final = 55  # a node's revision section, relative to its leaf record; 0: splits are final
+PLAN_REVISIT: Final = 56  # weight between two evaluations of an inner node (float64)
+PLAN_HEADER: Final = 57
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
@@ -174,7 +185,8 @@ class TreeShape:
     """Sizes of a tree block.
 
     ``numeric`` and ``nominal`` are the shapes of the two observers' statistics in one leaf, for example
-    (class, 5, attribute) and (class, value); ``schedule`` those of the sections of the schedule's state.
+    (class, 5, attribute) and (class, value); ``schedule`` those of the sections of the schedule's
+    state, and ``revision`` is the length of the revision section, 0 if splits are final.
     """
 
     classes: int
@@ -183,6 +195,7 @@ class TreeShape:
     nodes: int
     slots: int
     schedule: tuple[tuple[int, ...], ...] = ()
+    revision: int = 0
 
     @property
     def node_stride(self) -> int:
@@ -205,9 +218,14 @@ class TreeShape:
         return self.nominal_at + math.prod(self.nominal)
 
     @property
+    def revision_at(self) -> int:
+        """First word of the revision section in a leaf record."""
+        return self.schedule_at + sum(map(math.prod, self.schedule))
+
+    @property
     def leaf_stride(self) -> int:
         """Words of a leaf record."""
-        return self.schedule_at + sum(map(math.prod, self.schedule))
+        return self.revision_at + self.revision
 
     @property
     def leaves_at(self) -> int:
@@ -281,6 +299,11 @@ class TreeView:
             sections.append(self.leaf_floats[:, first:end].reshape(self.shape.slots, *shape))
             first = end
         return sections
+
+    @property
+    def revision(self) -> Floats:
+        """What evaluations found, float64[slot, REVISION_FIELDS + attribute]."""
+        return self.leaf_floats[:, self.shape.revision_at :]
 
 
 def end_here(tree: TreeView, node: int) -> None:

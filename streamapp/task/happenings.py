@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Final
 
 from core.evaluation import Evaluation
-from core.events import Drift, EvaluationDue, Event, GrowthStopped, Split
+from core.events import Drift, EvaluationDue, Event, GrowthStopped, Pruned, Split
 from streamapp.task import counters
 from streamapp.task.effects import Alert, Effects, Evaluated, Notice
 from streamapp.task.model_store import ModelStore
@@ -70,10 +70,14 @@ class Happenings:
             schema = self._store.schema(event.model)
             name = schema.attributes[event.attribute].name
             best, second = event.merits
+            done = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
             text = (
-                f"node {event.node} split on {name!r} ({event.reason}) after {event.n:g} labels: "
+                f"node {event.node} {done} on {name!r} ({event.reason}) after {event.n:g} labels: "
                 f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
             )
+            return Notice("debug", text, key, offset)
+        if isinstance(event, Pruned):
+            text = f"node {event.node} became a leaf ({event.reason}) after {event.n:g} labels"
             return Notice("debug", text, key, offset)
         if isinstance(event, Drift):
             text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"

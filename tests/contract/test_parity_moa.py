@@ -17,6 +17,7 @@ from tests.golden.renew import RECORDS, crc, curve
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TREES = json.loads((GOLDEN / "moa_trees.json").read_text(encoding="utf-8"))
+EFDT = json.loads((GOLDEN / "moa_efdt.json").read_text(encoding="utf-8"))
 CURVES = json.loads((GOLDEN / "curves.json").read_text(encoding="utf-8"))
 STREAMS = (*GENERATED, *REAL)
 
@@ -39,6 +40,18 @@ def test_the_tree_of_moa(stream, leaf_model):
     assert crc(trace.predictions) == golden["predictions"]
     summary = model.summary()
     assert (summary.leaves, summary.depth) == (golden["leaves"], golden["depth"])
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_the_efdt_of_moa(stream):
+    golden = EFDT[stream]
+    task = Task(learner="efdt", leaf_model="nba", compat="moa")
+    model, trace = grove_tree.trace(rows_of(stream), task)
+    assert crc(trace.predictions) == golden["predictions"]
+    summary = model.summary()
+    assert (summary.splits, summary.leaves, summary.depth) == tuple(
+        golden[k] for k in ("splits", "leaves", "depth")
+    )
 
 
 def test_the_golden_trees_are_worth_comparing():

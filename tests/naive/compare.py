@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core import arena
-from core.events import Split
+from core.events import Pruned, Split
 from core.model import Model as CoreModel
 from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
@@ -55,6 +55,8 @@ def twin_of(spec, stream):
         **{name: learner[name] for name in ("delta", "tau", *BOUND_PARAMETERS) if name in learner},
         **{name: learner[name] for name in OBSERVER_PARAMETERS if name in learner},
         binary_splits=learner["binary_splits"],
+        algorithm=learner["name"],
+        revisit=learner.get("revisit_period", 0.0),
         moa=learner["compat"] is not None,
         inherit=learner["compat"] != "imac",
         schedule=learner["schedule"],
@@ -103,8 +105,13 @@ def core_answers(spec, stream, label=None, mode=LABELLED, size=173):
 
 def splits_of(events):
     """Return the splits as (record, attribute, test, value, weight)."""
-    found = [(record, event) for record, event in events if isinstance(event, Split)]
-    return [(record, e.attribute, TESTS[e.test], e.value, e.n) for record, e in found]
+    found = [(record, event) for record, event in events if isinstance(event, Split | Pruned)]
+    return [
+        (record, -1, "null", 0.0, e.n)
+        if isinstance(e, Pruned)
+        else (record, e.attribute, TESTS[e.test], e.value, e.n)
+        for record, e in found
+    ]
 
 
 def naive_answers(twin, stream, label=None, on_request=False):
@@ -117,8 +124,9 @@ def naive_answers(twin, stream, label=None, on_request=False):
         prediction, wanted, split = twin.answer(x, y if y >= 0 else None, weight, on_request)
         predictions.append(prediction)
         asked.append(wanted)
-        if split is not None:
-            splits.append((record, split.attribute, split.kind, split.value, split.weight))
+        for change in split if isinstance(split, list) else [split]:
+            if change is not None:
+                splits.append((record, change.attribute, change.kind, change.value, change.weight))
     return predictions, asked, splits
 
 
@@ -153,9 +161,13 @@ def assert_same_tree(model, naive):
             assert kind == at.LEAF
             leaves += 1
             assert_same_leaf(model, tree, int(tree.node_ints[number, at.NODE_SLOT]), node)
+            if tree.shape.revision:
+                assert_same_memory(tree, number, node)
             continue
         assert KINDS[kind] == node.test.kind
         assert tree.node_ints[number, at.NODE_ATTRIBUTE] == node.test.attribute
+        if tree.shape.revision:
+            assert_same_memory(tree, number, node)
         assert tree.node_floats[number, at.NODE_VALUE] == pytest.approx(node.test.value, rel=CLOSE, abs=CLOSE)
         first = int(tree.node_ints[number, at.NODE_CHILD])
         assert_same_children(tree, number, node)
@@ -163,6 +175,18 @@ def assert_same_tree(model, naive):
     summary = model.summary()
     assert (summary.leaves, summary.splits, summary.attempts) == (leaves, naive.splits, naive.attempts)
     assert summary.depth == naive.depth()
+
+
+def assert_same_memory(tree, number, node):
+    """Compare what a node that is revised remembers of its evaluations; an inner node's statistics too."""
+    slot = int(tree.node_ints[number, at.NODE_SLOT])
+    memory = tree.revision[slot]
+    assert_same_list(tree.seen[slot], node.observed)
+    assert memory[at.REVISION_EVALUATIONS] == node.evaluations
+    expected = [node.sums.get(a, 0.0) for a in range(len(node.options.attributes))]
+    assert memory[at.REVISION_FIELDS :].tolist() == pytest.approx(expected, rel=1e-7, abs=1e-7, nan_ok=True)
+    if node.test is not None and not node.options.moa:
+        assert memory[at.REVISION_OWN] == pytest.approx(node.test_sum, rel=1e-7, abs=1e-7)
 
 
 def assert_same_children(tree, number, node):

@@ -5,9 +5,12 @@ tell the detector, train the background tree in a warning, change trees at a dri
 """
 
 from tests.naive.detectors import NoDetector
+from tests.naive.efdt import Efdt
 from tests.naive.evaluation import Evaluation
 from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
+
+TREES = {"h-tree": HTree, "efdt": Efdt}
 
 
 class Model:
@@ -24,8 +27,8 @@ class Model:
         seed=1,
     ):
         self.options = options
-        self.tree = HTree(options)
-        self.background = HTree(options)
+        self.tree = TREES[options.algorithm](options)
+        self.background = TREES[options.algorithm](options)
         self.background_is_stale = True
         self.query = query or Always()
         self.budget = budget or CountBudget()
@@ -129,6 +132,6 @@ class Model:
 
     def new_tree(self):
         """Return a tree that has seen nothing, but knows the model's classes."""
-        tree = HTree(self.options)
+        tree = TREES[self.options.algorithm](self.options)
         tree.classes = self.tree.classes
         return tree

@@ -44,6 +44,8 @@ class Options:
     schedule: str = "grace_period"
     check_period: int = 200
     keep_illegal: bool = False
+    algorithm: str = "h-tree"
+    revisit: float = 2000.0
 
 
 @dataclass
@@ -99,6 +101,9 @@ class Node:
         self.interval = self.options.grace_period
         self.imac = None
         self.at_last_attempt = self.weight()
+
+    def observed_weight(self):
+        return sum(self.observed)
 
     def weight(self):
         """Return the weight that bounds and the grace period speak of."""

@@ -64,7 +64,7 @@ def damage(model, what):
         ("root", "node 0 must be the root"),
         ("child", "must lie behind it"),
         ("parent", "must point back to it"),
-        ("inner", "inner node 0 must have no leaf record"),
+        ("inner", "inner node 0 must have a leaf record if and only if"),
         ("leaves", "leaves=99 must be"),
         ("splits", "splits must be the number of inner nodes"),
         ("depth", "depth must be that of the deepest node"),

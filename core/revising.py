@@ -1,0 +1,138 @@
+"""Trees that revise their splits: what happens at the due nodes of a path, and how subtrees go (EFDT).
+
+Inner nodes keep their leaf records and keep learning, so memory grows with all nodes, not with the leaves
+only; the caps count them [D1]. A revision that takes a subtree away closes the gap: the node records behind
+it move up, parents still before their children, and the leaf records are chained to the free ones. So a tree
+needs no more room than its largest state did, however often it was revised.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core import appraisal, arena, screening, splitting
+from core.events import Event, Pruned
+from core.learners.base import FORGET, Decision
+from core.model import Model
+from core.tree import layout as at
+from core.tree.layout import TreeView
+
+
+def attend(model: Model, t: int, node: int, row: int, index: int) -> list[Event]:
+    """Evaluate the due nodes of a path from the root down; return the events of the tree that answers.
+
+    A record that goes on below a replaced subtree's root is counted there: the new leaves take what the root
+    has seen, this record included. t and node are the first words of the tree and of the node record where
+    the path ends.
+    """
+    events: list[Event] = []
+    ints, learner, plan = model.ints, model.spec.learner, model.plan.address
+    is_main = t == model.main
+    stride = ints.item(t + at.TREE_NODE_STRIDE)
+    while (due := int(appraisal.next_due(plan, model.address, t, node))) >= 0:
+        leaf = t + ints.item(t + at.TREE_LEAVES_AT)
+        leaf += ints.item(due + at.NODE_SLOT) * ints.item(t + at.TREE_LEAF_STRIDE)
+        number = (due - t - at.TREE_HEADER) // stride
+        is_leaf = ints[due + at.NODE_KIND] == at.LEAF
+        if is_leaf and ints[t + at.TREE_STOPPED]:
+            model.floats[leaf + at.LEAF_NEXT] = math.inf
+            break
+        decision = learner.decide(model, t, due, leaf) if is_leaf else learner.revise(model, t, due, leaf)
+        if is_leaf:
+            screening.reschedule(plan, model.address, t, due)
+        if decision is None:
+            continue
+        if decision.action == "replaced" and not fits(model, t, number, decision):
+            continue
+        event = carry_out(model, t, number, decision, row, index)
+        if event is not None and is_main:
+            events.append(event)
+        if decision.action != "moved":
+            break  # the path has changed
+    return events
+
+
+def carry_out(model: Model, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
+    """Do to node number ``node`` what was decided; return the event, if anything was done."""
+    if decision.test == FORGET and decision.action == "split":
+        splitting.forget(model, t, node)
+        tree = arena.tree_view(model.plan, model.ints, t)
+        tree.revision[int(tree.node_ints[node, at.NODE_SLOT]), at.REVISION_FORGETS] = 1.0
+        return None
+    if decision.action == "split":
+        return splitting.install(model, t, node, decision, row, index)
+    tree = arena.tree_view(model.plan, model.ints, t)
+    if decision.action == "moved":
+        move_threshold(tree, node, decision)
+        return splitting.event_of(decision, node, row, index)
+    if decision.action == "pruned":
+        cut_subtree(model, tree, node)
+        model.spec.learner.resume(tree, int(tree.node_ints[node, at.NODE_SLOT]))
+        return Pruned(row, index, node, decision.merits, decision.bound, decision.n, decision.reason)
+    cut_subtree(model, tree, node)
+    return splitting.install(model, t, node, decision, row, index)
+
+
+def move_threshold(tree: TreeView, node: int, decision: Decision) -> None:
+    """Give a numeric test another threshold; what was learned below it stays."""
+    tree.node_floats[node, at.NODE_VALUE] = decision.value
+    section = tree.revision[int(tree.node_ints[node, at.NODE_SLOT])]
+    section[at.REVISION_OWN] = section[at.REVISION_FIELDS + decision.attribute]
+
+
+def fits(model: Model, t: int, node: int, decision: Decision) -> bool:
+    """Return whether the tree is within its caps once a subtree has made way for the leaves of a test."""
+    tree = arena.tree_view(model.plan, model.ints, t)
+    gone = below(tree, node)
+    kinds = tree.node_ints[gone, at.NODE_KIND]
+    leaves = int(tree.header[at.TREE_LEAVES]) - np.count_nonzero(kinds == at.LEAF)
+    inner = int(tree.header[at.TREE_SPLITS]) - np.count_nonzero((kinds != at.LEAF) & (kinds != at.ABSENT))
+    present = splitting.divided(model, t, node, decision)[1]
+    return not splitting.exceeds_cap(model, int(leaves + present.sum()), int(inner))
+
+
+def below(tree: TreeView, node: int) -> at.Ints:
+    """Return the numbers of the nodes below a node, ascending."""
+    found: list[int] = []
+    waiting = [node]
+    while waiting:
+        record = tree.node_ints[waiting.pop()]
+        if record[at.NODE_KIND] not in (at.LEAF, at.ABSENT):
+            first = int(record[at.NODE_CHILD])
+            children = range(first, first + int(record[at.NODE_CHILDREN]))
+            found += children
+            waiting += children
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def cut_subtree(model: Model, tree: TreeView, node: int) -> None:
+    """Make an inner node a leaf that has kept its leaf record; close the gap its subtree leaves."""
+    gone = below(tree, node)
+    for number in gone.tolist():
+        slot = int(tree.node_ints[number, at.NODE_SLOT])
+        if slot >= 0:
+            splitting.free_slot(model, tree, slot)
+    if not tree.header[at.TREE_PATHS]:  # leaves alone count what is routed
+        tree.node_floats[node, at.NODE_ROUTED] += tree.node_floats[gone, at.NODE_ROUTED].sum()
+    tree.node_ints[node, [at.NODE_KIND, at.NODE_CHILDREN]] = at.LEAF, 0
+    at.end_here(tree, node)
+    n = int(tree.header[at.TREE_NODES])
+    stays = np.ones(n, dtype=np.bool_)
+    stays[gone] = False
+    number_now = np.cumsum(stays) - 1
+    kept = tree.node_ints[:n][stays]
+    m = len(kept)
+    inner = (kept[:, at.NODE_KIND] != at.LEAF) & (kept[:, at.NODE_KIND] != at.ABSENT)
+    kept[:, at.NODE_CHILD] = number_now[kept[:, at.NODE_CHILD]]
+    kept[1:, at.NODE_PARENT] = number_now[kept[1:, at.NODE_PARENT]]
+    tree.node_ints[:m] = kept
+    tree.node_ints[m:n] = 0
+    tree.node_ints[m:n, [at.NODE_PARENT, at.NODE_SLOT]] = -1
+    recorded = np.flatnonzero(kept[:, at.NODE_SLOT] >= 0)
+    tree.leaf_ints[kept[recorded, at.NODE_SLOT], at.LEAF_NODE] = recorded
+    tree.header[at.TREE_NODES] = m
+    tree.header[at.TREE_LEAVES] = np.count_nonzero(kept[:, at.NODE_KIND] == at.LEAF)
+    tree.header[at.TREE_SPLITS] = np.count_nonzero(inner)
+    tree.header[at.TREE_DEPTH] = kept[:, at.NODE_DEPTH].max()

@@ -1,0 +1,66 @@
+"""The compiled EFDT and the obvious one, record by record: changes, predictions, what nodes remember."""
+
+import pytest
+
+from core import validate
+from core.events import Split
+from tests.naive.compare import (
+    assert_same_splits,
+    assert_same_tree,
+    core_answers,
+    first_difference,
+    naive_answers,
+    splits_of,
+    twin_of,
+)
+from tests.naive.rows import STREAMS
+
+BASE = {"name": "efdt", "grace_period": 50, "delta": 1e-3, "tau": 0.1, "revisit_period": 75}
+SPECS = {
+    "mc": {"leaf_model": "mc"},
+    "nba": {"leaf_model": "nba"},
+    "gini": {"criterion": "gini", "leaf_model": "nba"},
+    "binary": {"binary_splits": True, "leaf_model": "mc"},
+    "no_ties": {"tau": 0.0, "delta": 0.01, "leaf_model": "nba"},
+    "two_epsilon": {"bound_factor": 2.0, "delta": 0.05, "leaf_model": "mc"},
+    "every_record": {"revisit_period": 1, "leaf_model": "mc"},
+    "eager": {"grace_period": 25, "delta": 0.1, "tau": 0.15, "leaf_model": "mc"},
+}
+
+
+@pytest.mark.parametrize("compat", [None, "moa"])
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_the_learner_and_its_twin(stream, name, compat):
+    rows = STREAMS[stream]()
+    if compat == "moa":
+        rows.weight[:] = 1.0  # it counts records
+    spec = {"learner": BASE | SPECS[name] | {"compat": compat}}
+    twin = twin_of(spec, rows)
+    predictions, _, splits = naive_answers(twin, rows)
+    model, ours, _, events = core_answers(spec, rows)
+    validate.check(model)
+    assert_same_splits(splits_of(events), splits)
+    assert first_difference(ours, predictions) is None
+    assert_same_tree(model, twin.tree)
+
+
+def test_the_comparison_has_something_to_compare():
+    """Over all streams splits are replaced, and thresholds move."""
+    actions = set()
+    for make in STREAMS.values():
+        _, _, _, events = core_answers({"learner": BASE | SPECS["eager"]}, make())
+        actions |= {event.action for _, event in events if isinstance(event, Split)}
+    assert actions == {"split", "replaced", "moved"}
+
+
+def test_a_background_tree_revises_too():
+    rows = STREAMS["late_classes"]()
+    rows.y[2000:] = (rows.y[2000:] + 1) % 5
+    spec = {"learner": BASE | SPECS["eager"], "drift": {"name": "ddm"}}
+    twin = twin_of(spec, rows)
+    predictions, _, _ = naive_answers(twin, rows)
+    model, ours, _, _ = core_answers(spec, rows)
+    assert model.summary().rebuilds > 0
+    assert first_difference(ours, predictions) is None
+    assert_same_tree(model, twin.tree)
