@@ -60,7 +60,7 @@ def highest_due(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int
     due = -1
     if ints[node + at.NODE_KIND] == at.LEAF:
         leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-        if floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]:
+        if floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] != 0.0:
             due = node
     elif is_revisited(plan, knobs, ints, floats, t, node):
         due = node
@@ -220,6 +220,7 @@ def remember(
     out: Any,
 ) -> None:
     """Count an evaluation and add the merits it found; an inner node is due again after another period."""
+    floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 0.0
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
     if out[ranking.CLASSES] >= 2:

@@ -38,6 +38,7 @@ def attend(model: Model, t: int, node: int, row: int, index: int) -> list[Event]
         is_leaf = ints[due + at.NODE_KIND] == at.LEAF
         if is_leaf and ints[t + at.TREE_STOPPED]:
             model.floats[leaf + at.LEAF_NEXT] = math.inf
+            model.floats[leaf + int(model.plan.ints[at.PLAN_REVISION]) + at.REVISION_DUE] = 0.0
             break
         decision = learner.decide(model, t, due, leaf) if is_leaf else learner.revise(model, t, due, leaf)
         if is_leaf:

@@ -154,7 +154,9 @@ def learn(
             )
         if ints[node + at.NODE_KIND] == at.LEAF:
             schedule = plan[at.PLAN_SCHEDULE]
-            due |= observe(schedule, plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight)
+            due = observe(schedule, plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight)
+            if due and revises:
+                floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0
         else:
             ints[node + at.NODE_REACH] = reach  # MOA's range is that of the node's beginning
             due |= is_revisited(plan, knobs, ints, floats, t, node)

@@ -214,6 +214,8 @@ def keep_slot(model: Model, tree: TreeView, node: int, decision: Decision) -> No
     record, section = tree.leaf_floats[slot], tree.revision[slot]
     record[[at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]] = 0.0
     section[at.REVISION_OWN] = section[at.REVISION_FIELDS + decision.attribute]
+    for state in tree.schedule:
+        state[slot] = 0.0
     record[at.LEAF_NEXT] = record[at.LEAF_OBSERVED] + model.spec.learner.revisit_weight
     record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
     if model.plan.ints[at.PLAN_MOA]:

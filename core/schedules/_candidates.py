@@ -437,3 +437,20 @@ def leaders(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float
         elif merit > second:
             second = merit
     return best, second
+
+
+@kernel
+def rivals(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float) -> tuple[float, float]:
+    """Return the two merits that an attempt would compare: where splits are final, those of the leaders.
+
+    Else the best average over the evaluations of the leaf, this one included, and 0 for "do not split"
+    (core/appraisal.py) [D39]; the candidates' merits are gains.
+    """
+    if plan[at.PLAN_REVISION] == 0 or plan[at.PLAN_MOA] != 0:
+        return leaders(plan, ints, floats, leaf, room, null)
+    rows, section = rows_at(plan, leaf), leaf + plan[at.PLAN_REVISION]
+    best = -math.inf
+    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
+        sums = section + at.REVISION_FIELDS + ints[rows + ATTRIBUTE * room + q]
+        best = max(best, floats[sums] + floats[rows + MERIT * room + q])
+    return best / (floats[section + at.REVISION_EVALUATIONS] + 1.0), 0.0

@@ -287,7 +287,7 @@ def check(
     if plan[at.PLAN_MOA] == 0:
         candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
     refresh(plan, knobs, ints, floats, t, leaf, room, usable, merit, test, value)
-    best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
+    best, second = candidates.rivals(plan, ints, floats, leaf, room, null)
     if best - second > epsilon:
         return True
     limit = room_for(plan, out)

@@ -142,9 +142,9 @@ def watch(
             return False
         ratio = candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
     epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
-    best, second = candidates.leaders(plan, ints, floats, leaf, room, null)
+    best, second = candidates.rivals(plan, ints, floats, leaf, room, null)
     due = best - second > epsilon
-    if plan[at.PLAN_MOA] == 0:
+    if plan[at.PLAN_MOA] == 0 and plan[at.PLAN_REVISION] == 0:
         quiet = candidates.quiet_weight(plan, best - second, epsilon, n, ratio)
         floats[state + candidates.QUIET] = observed + quiet
     if is_check and not due:

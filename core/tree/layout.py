@@ -120,7 +120,8 @@ REVISION_EVALUATIONS: Final = 0  # what the sums are divided by (float64)
 REVISION_OWN: Final = 1  # sum of the merits of the node's own test (float64)
 REVISION_NULL: Final = 2  # sum of the merits of not splitting (float64, MOA)
 REVISION_FORGETS: Final = 3  # the node knows nothing of the tests above it (1.0, MOA)
-REVISION_FIELDS: Final = 4
+REVISION_DUE: Final = 4  # of a leaf, while a record is at hand: its schedule asks for an attempt (1.0)
+REVISION_FIELDS: Final = 5
 
 # Plan
 PLAN_ATTRIBUTES: Final = 0

@@ -24,12 +24,16 @@ SPECS = {
     "no_ties": {"tau": 0.0, "delta": 0.01, "leaf_model": "nba"},
     "two_epsilon": {"bound_factor": 2.0, "delta": 0.05, "leaf_model": "mc"},
     "every_record": {"revisit_period": 1, "leaf_model": "mc"},
+    "imac": {"name": "efdt-imac", "leaf_model": "mc"},
+    "imac_gini": {"name": "efdt-imac", "criterion": "gini", "check_period": 30, "leaf_model": "mc"},
     "eager": {"grace_period": 25, "delta": 0.1, "tau": 0.15, "leaf_model": "mc"},
 }
 
 
-@pytest.mark.parametrize("compat", [None, "moa"])
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize(
+    ("name", "compat"),
+    [(name, compat) for name in SPECS for compat in (None, "moa") if not (compat and "imac" in name)],
+)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_the_learner_and_its_twin(stream, name, compat):
     rows = STREAMS[stream]()

@@ -55,7 +55,7 @@ def twin_of(spec, stream):
         **{name: learner[name] for name in ("delta", "tau", *BOUND_PARAMETERS) if name in learner},
         **{name: learner[name] for name in OBSERVER_PARAMETERS if name in learner},
         binary_splits=learner["binary_splits"],
-        algorithm=learner["name"],
+        algorithm=learner["name"].removesuffix("-imac"),
         revisit=learner.get("revisit_period", 0.0),
         moa=learner["compat"] is not None,
         inherit=learner["compat"] != "imac",

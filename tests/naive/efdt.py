@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 from tests.naive.criteria import gini
+from tests.naive.imac import Imac
 from tests.naive.tree import HTree, Node, Split
 
 
@@ -46,6 +47,20 @@ class RevisingNode(Node):
         self.null_sum = 0.0
 
 
+class AnytimeImac(Imac):
+    """The candidates of a leaf of EFDT: what counts is the best average that an attempt would find now."""
+
+    def gap(self):
+        leaf = self.leaf
+        return max(
+            (
+                (leaf.sums.get(candidate.attribute, 0.0) + candidate.merit) / (leaf.evaluations + 1)
+                for candidate in self.candidates
+            ),
+            default=-math.inf,
+        )
+
+
 class Efdt(HTree):
     """EFDT; with ``moa`` every quirk of MOA's (release 2024.07.0).
 
@@ -73,6 +88,7 @@ class Efdt(HTree):
         for node in nodes:
             node.learn(x, label, weight)
         self.learned += 1
+        leaf_is_due = leaf.test is None and self.is_due(leaf, x, label, weight)
         happened = []
         for node in nodes:
             if node.test is None or not self.is_revisited(node):
@@ -82,11 +98,14 @@ class Efdt(HTree):
                 happened.append(change)
                 if change.action != "moved":
                     return happened  # what was below is gone
-        if leaf.test is None and self.is_due(leaf):
+        if leaf_is_due:
             leaf.at_last_attempt = leaf.observed_weight()
             leaf.attempts += 1
             self.attempts += 1
+            self.suggestions = []
             split = self.attempt(leaf)
+            if leaf.test is None and leaf.imac is not None:
+                leaf.imac.rebuild(self.suggestions)
             if split is not None:
                 happened.append(split)
         return happened or None
@@ -96,7 +115,11 @@ class Efdt(HTree):
         node.children[branch] = RevisingNode(self.options, [], node.depth + 1, frozenset())
         return node.children[branch]
 
-    def is_due(self, leaf):
+    def is_due(self, leaf, x, label, weight):
+        """Return whether the schedule wants an attempt: a fixed period, or IMAC's candidates [D39]."""
+        if self.options.schedule == "imac":
+            leaf.imac = leaf.imac or AnytimeImac(self, leaf)
+            return leaf.imac.observe(x, label, weight)
         return leaf.observed_weight() - leaf.at_last_attempt >= self.options.grace_period
 
     def is_revisited(self, node):
@@ -168,6 +191,7 @@ class Efdt(HTree):
             if suggestion is not None:
                 found.append(suggestion)
                 node.sums[attribute] = node.sums.get(attribute, 0.0) + suggestion.merit
+        self.suggestions = found
         if node.test is not None and not self.options.moa:
             merit = self.merit(node, node.observers[node.test.attribute], self.current_branches(node))
             node.test_sum += merit or 0.0  # none if a branch has become too small
@@ -207,6 +231,7 @@ class Efdt(HTree):
         self.leaves -= 1
         leaf.revisit_at = leaf.observed_weight() + self.options.revisit
         leaf.majority_right = leaf.bayes_right = 0.0
+        leaf.imac = None
         self.set_test(leaf, best)
         return Split(best.attribute, best.kind, best.value, weight)
 
