@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import inspect
 import os
 import pkgutil
 import tempfile
@@ -52,6 +53,7 @@ _ROOT = Path(__file__).parent
 # Generators do not reach the trees' kernels nor the other way round: an edit there recompiles only there.
 _GENERATORS = _ROOT / "streams"
 _entries: list[Any] = []
+_outlined: list[Any] = []
 
 
 def _source_hash(generators: bool) -> str:
@@ -135,22 +137,39 @@ def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
 class _Entry:
     """An entry kernel: compiled for its one signature at the first call or by ``warm()``."""
 
-    __slots__ = ("__wrapped__", "_call", "_dispatcher", "_signature")
+    __slots__ = ("__wrapped__", "_call", "_dispatcher", "_place", "_signature")
 
     def __init__(self, dispatcher: Any, signature: str) -> None:
         """Take numba's dispatcher and the signature it will get."""
         self._dispatcher = dispatcher
         self._signature = signature
         self._call: Any = None
+        self._place: Any = None
         self.__wrapped__ = dispatcher.py_func
         _entries.append(self)
 
     def compile(self) -> None:
-        """Compile (or load) the kernel, once."""
-        if self._call is None:
-            self._dispatcher.compile(self._signature)
-            self._dispatcher.disable_compile()
-            self._call = self._dispatcher
+        """Compile (or load) the kernel and all outlined ones, which it may call, once."""
+        if self._call is not None:
+            return
+        if not self.__wrapped__.__module__.startswith("core.streams"):
+            for entry in _outlined:
+                entry.build()
+        self.build()
+
+    def build(self) -> None:
+        """Compile (or load) the kernel alone; if it is outlined, write where it lies."""
+        if self._call is not None:
+            return
+        self._dispatcher.compile(self._signature)
+        self._dispatcher.disable_compile()
+        if self._place is not None:
+            (built,) = self._dispatcher.overloads.values()
+            self._place[0] = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
+            if self._place[0] == 0:
+                msg = f"kernel={self.__wrapped__.__qualname__!r} must have an address"
+                raise RuntimeError(msg)
+        self._call = self._dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
@@ -158,10 +177,24 @@ class _Entry:
             self.compile()
         return self._call(*arguments)
 
-    @property
-    def dispatcher(self) -> Any:
-        """numba's object: entry kernels that call each other use it."""
-        return self._dispatcher
+    def outline(self) -> Any:
+        """Return what other kernels call: the code at an address that is looked up at every call."""
+        function = self.__wrapped__
+        name = f"streamgrove.{function.__module__}.{function.__qualname__}"
+        self._place = np.zeros(1, dtype=np.int64)
+        llvm.add_symbol(name, self._place.ctypes.data)
+        parameters, result = numba.core.sigutils.normalize_signature(self._signature)
+
+        def call(_typing: Any, *_given: Any) -> Any:
+            return result(*parameters), functools.partial(_call_at, name)
+
+        declared = inspect.signature(function).parameters
+        first = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [first, *(inspect.Parameter(each, first.kind) for each in declared)]
+        )
+        _outlined.append(self)
+        return intrinsic(call)
 
 
 WORDS = "CPointer(int64), CPointer(float64), CPointer(int64), CPointer(float64)"
@@ -171,9 +204,11 @@ WORDS = "CPointer(int64), CPointer(float64), CPointer(int64), CPointer(float64)"
 def outlined(entry: Any) -> Any:
     """Return an entry kernel as other kernels call it: compiled once, a call wherever it is used.
 
-    For what is big and rarely run; inner kernels are compiled anew in each kernel that takes them in.
+    For what is big and rarely run. numba links whatever a kernel calls into it, and optimises all of it anew:
+    inner kernels and other entry kernels are compiled in every kernel that uses them. Hence the call goes
+    through a word that holds the address; ``_Entry.compile`` sees to it that it does.
     """
-    return entry if DISABLED else entry.dispatcher
+    return entry if DISABLED else entry.outline()
 
 
 def warm() -> float:
@@ -305,6 +340,19 @@ def _refuse_inlining(context: Any, builder: Any, _signature: Any, _arguments: An
     builder.function.attributes.discard("alwaysinline")
     builder.function.attributes.add("noinline")
     return context.get_dummy_value()
+
+
+def _call_at(name: str, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Call the compiled kernel whose address lies in the word called so; hand on what it raises."""
+    calls = context.call_conv
+    pointer = calls.get_function_type(signature.return_type, signature.args).as_pointer()
+    if name not in builder.module.globals:
+        ir.GlobalVariable(builder.module, pointer, name)  # external: the linker finds it among the symbols
+    function = builder.load(builder.module.globals[name])
+    status, result = calls.call_function(builder, function, signature.return_type, signature.args, arguments)
+    with cgutils.if_unlikely(builder, status.is_error):
+        calls.return_status_propagate(builder, status)
+    return result
 
 
 def _prefetch(_typing: Any, _address: Any) -> Any:

@@ -105,6 +105,42 @@ def test_the_cache_lies_where_sources_and_versions_say(tmp_path):
     assert first[1] != other[1]
 
 
+CALLS = """
+import numpy as np
+from core.jit import kernel, outlined
+@kernel("float64(float64[::1], int64)")
+def head(x, n):
+    if n > len(x):
+        raise ValueError("n must be at most the length")
+    copy = np.empty(n)
+    copy[:] = x[:n]
+    return copy.sum()
+@kernel("void(float64[::1], int64)")
+def fill(x, value):
+    x[:] = value
+head_here, fill_here = outlined(head), outlined(fill)
+@kernel
+def twice(x, *rest):
+    return 2.0 * head_here(x, *rest)
+@kernel("float64(int64, int64)")
+def outer(length, n):
+    x = np.zeros(length)
+    fill_here(*(x, 3))
+    return twice(x, n) + head_here(x, 1)
+print(outer(4, 2), head(np.ones(3), 3))
+try:
+    outer(4, 5)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_an_outlined_kernel_is_found_by_others_compiled_or_loaded(tmp_path):
+    base = str(tmp_path / "cache")
+    told = [run_python(CALLS, tmp_path, NUMBA_CACHE_DIR=base).stdout for _ in range(2)]
+    assert told == ["15.0 3.0\nn must be at most the length\n"] * 2
+
+
 @pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 def test_warm_loads_in_two_seconds(tmp_path):
     jit.warm()  # compiles, unless that was done before
