@@ -15,12 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from core import ranking
+from core.bounds import base as bounds
 from core.branches import branches_of, divide_leaf
 from core.criteria import base as criteria
-from core.jit import DISABLED, kernel, words_at
+from core.jit import kernel, outlined, words_at
 from core.schedules import base as schedules
 from core.tree import layout as at
 from core.tree.routing import leaf_at, node_at
+from core.verdict import MIN_GAIN, ONLY, OPEN, TIE, describe
 
 # What an appraisal consists of (float64[VERDICT_WORDS])
 ATTRIBUTE: Final = 0  # ranking.NOBODY: not to split is best
@@ -30,13 +32,13 @@ MERIT: Final = 3  # now
 AVERAGE: Final = 4  # of that attribute
 STANDING: Final = 5  # average of what is there: of no split at a leaf, of an inner node's test
 CLASSES: Final = 6  # classes that have weight; below 2 nothing was appraised
-SUGGESTIONS: Final = 7  # with "do not split"
-VERDICT_WORDS: Final = 8
+OUTCOME: Final = 7  # OPEN: nothing is to be done; GAP, TIE, ONLY (core/verdict.py)
+EPSILON: Final = 8
+EVIDENCE: Final = 9  # the weight that the bound reckons with
+VERDICT_WORDS: Final = 10
 
-# Both sides of a comparison are rounded: what comes this near is left to the learner.
-_SURE: Final = 1.0 - 1e-6
-
-impurity, reach = criteria.dispatcher(), criteria.range_dispatcher()
+impurity = criteria.dispatcher()
+epsilon_of, verdict_of = bounds.dispatcher()
 reschedule_leaf = schedules.dispatcher()[1]
 
 
@@ -85,15 +87,16 @@ def next_due(plan_address: int, address: int, t: int, node: int) -> int:
 def appraise(plan_address: int, address: int, t: int, node: int, if_hopeless: bool, verdict: Any) -> bool:
     """Evaluate a node: write the verdict (float64[VERDICT_WORDS]); return whether the node remembers it.
 
-    With ``if_hopeless`` it does so, and a leaf's schedule plans on, only if nothing can come of the verdict.
+    With ``if_hopeless`` it does so, and a leaf's schedule plans on, only if the outcome is OPEN.
     """
     plan, knobs = words_at(plan_address)
     ints, floats = words_at(address)
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
-    ranking.survey_leaf(plan, knobs, ints, floats, t, leaf, *survey)
+    ranking.survey_here(plan, knobs, ints, floats, t, leaf, *survey)
     own = weigh(plan, knobs, ints, floats, t, node, leaf, *survey, verdict)
-    if if_hopeless and not is_hopeless(plan, knobs, ints, floats, node, leaf, verdict):
+    judge(plan, knobs, ints, floats, node, leaf, int(survey[3][ranking.SUGGESTIONS]), verdict)
+    if if_hopeless and verdict[OUTCOME] != OPEN:
         return False
     remember(plan, knobs, ints, floats, t, node, leaf, own, *survey)
     if if_hopeless and ints[node + at.NODE_KIND] == at.LEAF:
@@ -101,7 +104,7 @@ def appraise(plan_address: int, address: int, t: int, node: int, if_hopeless: bo
     return True
 
 
-appraise_here: Any = appraise if DISABLED else appraise.dispatcher  # type: ignore[attr-defined]
+appraise_here: Any = outlined(appraise)
 
 
 @kernel("boolean(int64, int64, int64, int64)")
@@ -118,7 +121,7 @@ def conclude_path(plan_address: int, address: int, t: int, node: int) -> bool:
     return True
 
 
-conclude_path_here: Any = conclude_path if DISABLED else conclude_path.dispatcher  # type: ignore[attr-defined]
+conclude_path_here: Any = outlined(conclude_path)
 """``conclude_path`` for other kernels: a call, not inlined."""
 
 
@@ -139,7 +142,6 @@ def weigh(
 ) -> float:
     """Write the verdict on a survey that the node does not remember yet; return the merit of its own test."""
     verdict[CLASSES] = out[ranking.CLASSES]
-    verdict[SUGGESTIONS] = out[ranking.SUGGESTIONS]
     if out[ranking.CLASSES] < 2:
         return 0.0
     section = leaf + plan[at.PLAN_REVISION]
@@ -241,15 +243,36 @@ def remember(
 
 
 @kernel
-def is_hopeless(plan: Any, knobs: Any, ints: Any, floats: Any, node: int, leaf: int, verdict: Any) -> bool:
-    """Return whether nothing certainly comes of a verdict; a hair is left to the learner."""
+def judge(
+    plan: Any, knobs: Any, ints: Any, floats: Any, node: int, leaf: int, suggestions: int, verdict: Any
+) -> None:
+    """Write the outcome of a verdict, and ε: the bound's word on the lead over what is there.
+
+    A tie makes an inner node change its test only for a lead of more than τ/2. MOA neither prunes nor moves
+    a threshold, and a leaf that could not be split at all begins anew (ONLY).
+    """
+    verdict[OUTCOME] = OPEN
     if verdict[CLASSES] < 2:
-        return True
-    merit_range = reach(plan[at.PLAN_CRITERION], ints[at.MODEL_CLASSES])
-    square, n = merit_range * merit_range * _SURE, floats[leaf + at.LEAF_OBSERVED]
-    lead = verdict[AVERAGE] - verdict[STANDING]
-    too_narrow = lead * lead * n < knobs[at.PLAN_GAP] * square
-    no_tie = n < knobs[at.PLAN_TIE] * square
+        return
+    case = np.empty(bounds.CASE_WORDS)
+    describe(plan, knobs, ints, floats, node, leaf, case)
+    kind, first, tau = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1], knobs[at.PLAN_TAU]
+    lead, best, is_moa = verdict[AVERAGE] - verdict[STANDING], int(verdict[ATTRIBUTE]), plan[at.PLAN_MOA] != 0
+    verdict[EPSILON] = epsilon_of(kind, knobs, first, case)
+    verdict[EVIDENCE] = case[bounds.CASE_WEIGHT]
+    outcome = verdict_of(kind, knobs, first, lead, verdict[EPSILON], tau)
     if ints[node + at.NODE_KIND] == at.LEAF:
-        return verdict[ATTRIBUTE] < 0 or (too_narrow and no_tie)
-    return lead <= 0.0 or (too_narrow and (no_tie or lead < 0.5 * knobs[at.PLAN_TAU] * _SURE))
+        if is_moa and suggestions == 1:
+            outcome = ONLY
+        elif verdict[MERIT] < MIN_GAIN or (best < 0 and not is_moa):
+            outcome = OPEN
+    elif outcome == TIE and not lead > tau / 2.0:
+        outcome = OPEN
+    elif is_moa:
+        if best < 0 or best == ints[node + at.NODE_ATTRIBUTE]:
+            outcome = OPEN
+    elif best >= 0:
+        same = best == ints[node + at.NODE_ATTRIBUTE] and int(verdict[TEST]) == ints[node + at.NODE_KIND]
+        if verdict[MERIT] < MIN_GAIN or (same and verdict[VALUE] == floats[node + at.NODE_VALUE]):
+            outcome = OPEN
+    verdict[OUTCOME] = outcome

@@ -8,11 +8,11 @@ import numpy as np
 
 from core import appraisal
 from core.learners import h_tree
-from core.learners.base import FORGET, Decision, HasState
+from core.learners.base import Decision, HasState
 from core.plugin import number
 from core.tree import layout as at
 from core.tree.layout import TreeView
-from core.verdict import MIN_GAIN
+from core.verdict import OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,76 +51,30 @@ class Plugin(h_tree.Plugin):
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Compare the average of the best test with that of no split."""
-        verdict = self._appraise(model, t, node)
-        if verdict[appraisal.CLASSES] < 2:
-            return None
-        decision = self._decision(model, node, leaf, verdict)
-        if verdict[appraisal.SUGGESTIONS] == 1:
-            return replace(decision, reason="only") if self.compat is not None else None
-        lead = decision.merits[0] - decision.merits[1]
-        if decision.test == FORGET and self.compat is None:
-            return None
-        if verdict[appraisal.MERIT] < MIN_GAIN or self._is_used(model, t, node, decision):
-            return None
-        if lead > self.bound.factor * decision.bound:
-            return decision
-        return replace(decision, reason="tie") if decision.bound < self.tau else None
+        decision = self._appraise(model, t, node)
+        return None if decision is None or self._is_used(model, t, node, decision) else decision
 
     def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Compare the average of the best test with that of the node's own."""
-        verdict = self._appraise(model, t, node)
-        if verdict[appraisal.CLASSES] < 2:
+        decision = self._appraise(model, t, node)
+        if decision is None:
             return None
-        decision = self._decision(model, node, leaf, verdict)
-        lead = decision.merits[0] - decision.merits[1]
-        if not lead > self.bound.factor * decision.bound:
-            if not (decision.bound < self.tau and lead > self.tau / 2.0):
-                return None
-            decision = replace(decision, reason="tie")
         if decision.test == at.LEAF:
-            return replace(decision, action="pruned") if self.compat is None else None
-        ints, value = model.ints, model.floats.item(node + at.NODE_VALUE)
-        mine = ints.item(node + at.NODE_ATTRIBUTE), ints.item(node + at.NODE_KIND)
-        if self.compat is None:
-            if verdict[appraisal.MERIT] < MIN_GAIN:
-                return None
-            if (decision.attribute, decision.test) == mine:
-                if decision.value == value:
-                    return None
-                if decision.test == at.NUMERIC:
-                    return replace(decision, action="moved")
-        elif decision.attribute == mine[0]:
-            return None
+            return replace(decision, action="pruned")
+        same = decision.attribute == model.ints[node + at.NODE_ATTRIBUTE]
+        if same and decision.test == model.ints[node + at.NODE_KIND] == at.NUMERIC:
+            return replace(decision, action="moved")
         return replace(decision, action="replaced")
 
-    def _appraise(self, model: HasState, t: int, node: int) -> list[float]:
-        """Evaluate a node; return the verdict."""
+    def _appraise(self, model: HasState, t: int, node: int) -> Decision | None:
+        """Evaluate a node, which remembers it; return the test to install, if the bound grants one."""
         verdict = np.zeros(appraisal.VERDICT_WORDS)
         appraisal.appraise(model.plan.address, model.address, t, node, False, verdict)
-        found: list[float] = verdict.tolist()
-        return found
-
-    def _decision(self, model: HasState, node: int, leaf: int, verdict: list[float]) -> Decision:
-        """Return the decision for the best test that a clear lead would be."""
-        classes = model.ints.item(at.MODEL_CLASSES if self.compat is None else node + at.NODE_REACH)
-        n = self.weight(model, node, leaf)
-        return Decision(
-            attribute=int(verdict[appraisal.ATTRIBUTE]),
-            test=int(verdict[appraisal.TEST]),
-            value=verdict[appraisal.VALUE],
-            merits=(verdict[appraisal.AVERAGE], verdict[appraisal.STANDING]),
-            bound=self.bound.epsilon(
-                self.criterion.merit_range(classes),
-                n,
-                classes=classes,
-                criterion=self.criterion.name,
-                depth=model.ints.item(node + at.NODE_DEPTH),
-                records=max(model.ints.item(at.MODEL_RECORDS), model.ints.item(at.MODEL_LABELS) + 1),
-                attributes=model.plan.ints.item(at.PLAN_ATTRIBUTES),
-            ),
-            n=n,
-            reason="gap",
-        )
+        attribute, test, value, _, average, standing, _, outcome, bound, n = verdict.tolist()
+        if outcome == OPEN:
+            return None
+        reason = h_tree.REASONS[int(outcome)]
+        return Decision(int(attribute), int(test), value, (average, standing), bound, n, reason)
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
         """Return True: also MOA counts records here, not rounded sums of masses."""
