@@ -2,11 +2,15 @@
 
 The paper logs pairs (measure, leaves) along a run and averages over streams. Here: of every stream the last
 measure before the tree leaves a number of leaves; for every number the mean over the streams that had it.
+
+Along a run a tree that grows slowly comes to its tenth leaf late, when its running mean has long forgotten
+the first records; one that grows fast comes there early. `at_sizes` compares trees of one size after the same
+records instead: those that different values of the parameter have grown by the end of the stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +21,8 @@ Curve = dict[int, float]
 
 GRID_SIZE = 200
 """Values of its parameter that CDT tunes every tree over."""
-
-
-def running_mean(hits: npt.NDArray[np.bool_]) -> Floats:
-    """Return ``M_i = (1 - 1/i)·M_{i-1} + hit_i/i`` of Algorithm 3, float64[n]."""
-    return np.cumsum(hits, dtype=np.float64) / np.arange(1, len(hits) + 1)
+LEAST_C, MOST_C = 1e-4, 1.999
+LEAST_DELTA, MOST_DELTA = 1e-10, 0.999
 
 
 def leaf_curve(leaves: Sequence[int], measure: Sequence[float]) -> Curve:
@@ -56,35 +57,37 @@ def mean_curve(curves: Sequence[Curve], share: float = 0.1) -> Curve:
     return means
 
 
-def at_most(curve: Curve, leaves: int) -> float | None:
-    """Return the measure at the largest number of leaves up to a limit, None if there is none."""
-    fitting = [n for n in curve if n <= leaves]
-    return curve[max(fitting)] if fitting else None
+def at_sizes(ends: Iterable[tuple[int, float]], sizes: Sequence[int]) -> Curve:
+    """Return the measure that a tree of each size would have at the end of a stream.
+
+    ends: (leaves, measure) at the end, one pair for each value of the parameter. Between two sizes that
+    occur the measure is a straight line over the logarithm of leaves; beyond them there is nothing. Values
+    that end with the same number of leaves count with their mean.
+    """
+    by_size: dict[int, list[float]] = {}
+    for leaves, measure in ends:
+        by_size.setdefault(leaves, []).append(measure)
+    known = sorted(by_size)
+    if not known:
+        return {}
+    means = [float(np.mean(by_size[size])) for size in known]
+    inside = [size for size in sizes if known[0] <= size <= known[-1]]
+    return {size: float(np.interp(np.log(size), np.log(known), means)) for size in inside}
 
 
 def grid(parameter: str, size: int = GRID_SIZE) -> Floats:
-    """Return the values a parameter is tuned over, float64[size]: log-spaced, because the optima are small.
+    """Return the values a parameter is tuned over, float64[size], ascending: bounds are equal ratios apart.
 
-    ``c`` (C-Tree) from 1e-4 to just below 2, ``delta`` (the baselines) from 1e-10 to 0.999.
+    ``c`` (C-Tree) from 1e-4 to just below 2; ε is proportional to it. ``delta`` (the baselines) from 1e-10 to
+    0.999, evenly over the logarithm of ln(1/δ), of which ε is the square root: evenly over the logarithm of
+    δ all values but the last or the last two would be too small for any split of these streams.
     """
-    ranges = {"c": (1e-4, 2.0 * (1.0 - 1e-9)), "delta": (1e-10, 0.999)}
-    if parameter not in ranges:
-        msg = f"parameter={parameter!r} must be one of {', '.join(ranges)}"
+    if parameter not in ("c", "delta"):
+        msg = f"parameter={parameter!r} must be one of c, delta"
         raise ValueError(msg)
     if size < 2:
         msg = f"size={size} must be at least 2"
         raise ValueError(msg)
-    return np.geomspace(*ranges[parameter], size)
-
-
-def tuned(values: Floats, finals: Floats) -> float:
-    """Return the value with the best final measure (finals: float64[value, stream]), of equals the first."""
-    means = np.asarray(finals, dtype=np.float64).reshape(len(values), -1).mean(axis=1)
-    return float(values[int(np.argmax(means))])
-
-
-def f1_of(label: npt.NDArray[np.int32], prediction: npt.NDArray[np.int32], positive: int) -> float:
-    """Return F1 of one class over a whole prefix: the measure of the starred data sets of CDT's table 1."""
-    hits = int(np.sum((label == positive) & (prediction == positive)))
-    claims = int(np.sum(label == positive)) + int(np.sum(prediction == positive))
-    return 2 * hits / claims if claims else 0.0
+    if parameter == "c":
+        return np.geomspace(LEAST_C, MOST_C, size)
+    return np.exp(-np.geomspace(-np.log(LEAST_DELTA), -np.log(MOST_DELTA), size))

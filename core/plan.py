@@ -108,6 +108,7 @@ class Plan:
         # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
         ints[at.PLAN_COMPILED] = spec.learner.compiled and spec.learner.compat is None
         floats[at.PLAN_TAU] = spec.learner.tie_threshold
+        ints[at.PLAN_LAST_OF_TWO] = spec.learner.last_of_two
 
     def _write_sections(self) -> None:
         """Write where a model's sections begin: fixed for a plan, whatever its trees do."""

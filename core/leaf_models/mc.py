@@ -13,17 +13,27 @@ from core.tree.statistics import voting_masses
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """The class with the largest weight at the leaf: ``"leaf_model": "mc"`` (ALGORITHMS section 2.8)."""
+    """The class with the largest weight at the leaf: ``"leaf_model": "mc"`` (ALGORITHMS section 2.8).
+
+    Of equals the first; in C-Tree the second of two [D9].
+    """
 
 
 @kernel
 def majority(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
-    """Return the class with the largest weight, the first of equals; -1 while no class is known."""
-    masses = voting_masses(plan, ints, floats, t, node)
+    """Return the class with the largest weight, -1 while no class is known."""
+    return heaviest(plan, ints, floats, voting_masses(plan, ints, floats, t, node))
+
+
+@kernel
+def heaviest(plan: Any, ints: Any, floats: Any, masses: int) -> int:
+    """Return the class with the largest of the masses that begin at a word, -1 while no class is known."""
     best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
     for c in range(1, ints[at.MODEL_CLASSES]):
         if floats[masses + c] > floats[masses + best]:
             best = c
+    if plan[at.PLAN_LAST_OF_TWO] != 0 and ints[at.MODEL_CLASSES] == 2 and floats[masses] > 0.0:
+        return 1 if floats[masses + 1] == floats[masses] else best
     return best
 
 
@@ -43,16 +53,12 @@ def votes(
     """Write the class shares."""
     masses = voting_masses(plan, ints, floats, t, node)
     total = 0.0
-    best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
     for c in range(ints[at.MODEL_CLASSES]):
-        mass = floats[masses + c]
-        total += mass
-        if mass > floats[masses + best]:
-            best = c
+        total += floats[masses + c]
     if total > 0.0:
         for c in range(ints[at.MODEL_CLASSES]):
             out[c] = floats[masses + c] / total
-    return best, -1
+    return heaviest(plan, ints, floats, masses), -1
 
 
 @kernel

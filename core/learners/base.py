@@ -92,6 +92,9 @@ class Learner(Parameters):
     compiled: ClassVar[bool] = False
     """Its decision is that of ``core/verdict.py``, so that failed attempts need not leave compiled code."""
 
+    last_of_two: ClassVar[bool] = False
+    """A leaf with equal weight of the only two classes votes for the second, not for the first [D9]."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return name, axes by name, and all parameters, the axes' among them."""
         body: dict[str, Any] = {"name": self.name.replace("_", "-")}

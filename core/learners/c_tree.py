@@ -14,8 +14,9 @@ class Plugin(h_tree.Plugin):
     """H-Tree with confidence intervals of the criterion itself: ``{"name": "c-tree", "c": 0.05}``.
 
     ``criterion`` is gini, entropy or km; ``variant`` practical (parameter ``c``) or theory (``delta``). No
-    ties, binary tests, majority classes, as CDT runs it (ALGORITHMS section 8). km and the theory of gini are
-    for two classes.
+    ties, binary tests, majority classes, as CDT runs it (ALGORITHMS section 8). Of two classes with equal
+    weight in a leaf the second is predicted: CDT says 1 wherever its share is at least ½ [D9]. km and the
+    theory of gini are for two classes.
     """
 
     criterion: Any = "gini"
@@ -24,3 +25,4 @@ class Plugin(h_tree.Plugin):
     tau: float = number(0.0, at_least=0.0, at_most=1.0)
 
     axis_defaults: ClassVar[dict[str, Any]] = {"grace_period": 100.0, "binary_splits": True}
+    last_of_two: ClassVar[bool] = True

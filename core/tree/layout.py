@@ -172,7 +172,8 @@ PLAN_TAU: Final = 53  # tie threshold (float64), 0: ties are never broken
 PLAN_SHARED: Final = 54  # in the model: what the numeric observers of all leaves share
 PLAN_REVISION: Final = 55  # a node's revision section, relative to its leaf record; 0: splits are final
 PLAN_REVISIT: Final = 56  # weight between two evaluations of an inner node (float64)
-PLAN_HEADER: Final = 57
+PLAN_LAST_OF_TWO: Final = 57  # of two classes with equal weight the majority is the second
+PLAN_HEADER: Final = 58
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

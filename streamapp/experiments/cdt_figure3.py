@@ -8,7 +8,7 @@ from typing import Any
 
 from core.streams import open_generator
 from streamapp.experiments.base import Report, Row, Size
-from streamapp.experiments.cdt_systems import SYSTEMS, best_value, by_leaves, comparison, systems
+from streamapp.experiments.cdt_systems import SYSTEMS, best_value, by_leaves, by_size, comparison, systems
 from streamapp.experiments.chart import Axis, Chart, Line
 from streamapp.experiments.trace import trace
 
@@ -19,7 +19,7 @@ BAYES = 0.7
 SAMPLE = 200
 
 # Records of a leaf, trees, trees to tune on, values of the grid
-SETTINGS = {"quick": (200, 3, 1, 5), "medium": (2_000, 20, 3, 20), "full": (10_000, 1000, 5, 200)}
+SETTINGS = {"quick": (1_000, 3, 2, 10), "medium": (10_000, 10, 3, 16), "full": (10_000, 1000, 5, 200)}
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
@@ -61,13 +61,24 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return each system's curve, its value, and the means at equal leaves."""
-    compared = [row for row in rows if row["stage"] == "compare"]
-    lines, curves = comparison(compared)
-    chart = Chart(
-        f"Streams of {LEAVES} leaves; no tree can be right more often than {BAYES:.0%}",
-        Axis("number of leaves"),
-        Axis("accuracy"),
-        tuple(Line(system, tuple(curve)) for system, curve in curves.items()),
+    """Return each system's curve, its value, the means at equal leaves; and trees of one size at the end."""
+    lines, along = comparison([row for row in rows if row["stage"] == "compare"])
+    sizes, ends = by_size([row for row in rows if row["stage"] == "tune"], "tree")
+    limit = f"no tree can be right more often than {BAYES:.0%}"
+    return Report(
+        tables={"figure3": lines, "figure3-sizes": sizes},
+        charts={
+            "figure3": Chart(
+                f"Streams of {LEAVES} leaves; {limit}",
+                Axis("number of leaves"),
+                Axis("accuracy"),
+                tuple(Line(system, tuple(curve)) for system, curve in along.items()),
+            ),
+            "figure3-sizes": Chart(
+                f"At the end of the stream, by size; {limit}",
+                Axis("number of leaves at the end", log=True),
+                Axis("accuracy"),
+                tuple(Line(system, tuple(curve)) for system, curve in ends.items()),
+            ),
+        },
     )
-    return Report(tables={"figure3": lines}, charts={"figure3": chart})

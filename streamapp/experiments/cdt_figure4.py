@@ -8,7 +8,7 @@ from typing import Any
 
 from streamapp.experiments.base import Report, Row, Size
 from streamapp.experiments.cdt_data import PUBLISHED, found, load
-from streamapp.experiments.cdt_systems import SYSTEMS, best_value, by_leaves, comparison, systems
+from streamapp.experiments.cdt_systems import SYSTEMS, best_value, by_leaves, by_size, comparison, systems
 from streamapp.experiments.chart import Axis, Chart, Line
 from streamapp.experiments.trace import in_memory, trace
 
@@ -19,7 +19,7 @@ SAMPLE = 200
 # Records of a set at most, permutations, permutations to tune on, values of the grid
 SETTINGS: dict[str, tuple[int | None, int, int, int]] = {
     "quick": (4_000, 2, 1, 5),
-    "medium": (None, 3, 1, 12),
+    "medium": (None, 5, 2, 16),
     "full": (None, 10, 10, 200),
 }
 
@@ -76,17 +76,22 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return each system's line and curve on each set."""
-    made = Report(tables={"figure4": []})
-    compared = [row for row in rows if row["stage"] == "compare"]
-    for name in dict.fromkeys(row["set"] for row in compared):
-        lines, curves = comparison([row for row in compared if row["set"] == name])
+    """Return each system's line and curve on each set, and trees of one size at the end."""
+    made = Report(tables={"figure4": [], "figure4-sizes": []})
+    for name in dict.fromkeys(row["set"] for row in rows):
+        own = [row for row in rows if row["set"] == name]
+        lines, along = comparison([row for row in own if row["stage"] == "compare"])
+        sizes, ends = by_size([row for row in own if row["stage"] == "tune"], "order")
         made.tables["figure4"] += [{"set": name, **line} for line in lines]
+        made.tables["figure4-sizes"] += [{"set": name, **line} for line in sizes]
         measure = "F-measure of the rarer class" if PUBLISHED[name].uses_f1 else "accuracy"
-        made.charts[f"figure4-{name}"] = Chart(
-            name,
-            Axis("number of leaves"),
-            Axis(measure),
-            tuple(Line(system, tuple(curve)) for system, curve in curves.items()),
-        )
+        made.charts[f"figure4-{name}"] = _chart(name, Axis("number of leaves"), measure, along)
+        by_end = Axis("number of leaves at the end", log=True)
+        made.charts[f"figure4-{name}-sizes"] = _chart(name, by_end, measure, ends)
     return made
+
+
+def _chart(name: str, x: Axis, measure: str, curves: dict[str, list[tuple[float, float]]]) -> Chart:
+    return Chart(
+        name, x, Axis(measure), tuple(Line(system, tuple(curve)) for system, curve in curves.items())
+    )

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from core import registry
+from core import leaf_curve, registry
 from streamapp.experiments.base import Row
 
 SETTING = {"grace_period": 100, "tau": 0.0, "binary_splits": True, "leaf_model": "mc"}
 REACHED = 0.1
 """A leaf count that fewer streams than this share have reached is left out."""
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+"""Leaves at the end of a stream at which trees are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +25,11 @@ class System:
 
     learner: str
     parameter: str
-    least: float
-    most: float
     given: tuple[tuple[str, Any], ...] = ()
 
     def grid(self, values: int) -> list[float]:
-        """Return so many values, equal ratios apart."""
-        return [float(f"{value:.6g}") for value in np.geomspace(self.least, self.most, values)]
+        """Return so many values, their bounds equal ratios apart (``core/leaf_curve.py``)."""
+        return [float(f"{value:.6g}") for value in leaf_curve.grid(self.parameter, values)]
 
     def spec(self, value: float) -> dict[str, Any]:
         """Return the model spec with a value of the parameter."""
@@ -38,9 +38,9 @@ class System:
 
 
 SYSTEMS = {
-    "C-Tree": System("c-tree", "c", 1e-4, 1.999, (("criterion", "gini"),)),
-    "H-Tree": System("h-tree", "delta", 1e-10, 0.999, (("criterion", "gini"),)),
-    "CorrH-Tree": System("corrh-tree", "delta", 1e-10, 0.999),
+    "C-Tree": System("c-tree", "c", (("criterion", "gini"),)),
+    "H-Tree": System("h-tree", "delta", (("criterion", "gini"),)),
+    "CorrH-Tree": System("corrh-tree", "delta"),
 }
 
 
@@ -52,10 +52,9 @@ def systems() -> list[str]:
 
 def by_leaves(curve: Iterable[tuple[int, float, int]]) -> list[tuple[int, float]]:
     """Return for each leaf count of a run its last performance before the tree left that count."""
-    last: dict[int, float] = {}
-    for _, performance, leaves in curve:
-        last[leaves] = performance
-    return sorted(last.items())
+    points = list(curve)
+    last = leaf_curve.leaf_curve([leaves for _, _, leaves in points], [measure for _, measure, _ in points])
+    return list(last.items())
 
 
 def best_value(rows: Sequence[Row], **which: Any) -> float:
@@ -69,16 +68,8 @@ def best_value(rows: Sequence[Row], **which: Any) -> float:
 
 def averaged(rows: Sequence[Row]) -> list[tuple[float, float]]:
     """Return (leaves, mean performance) over the streams that reached so many leaves."""
-    reached: dict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        for leaves, performance in row["by_leaves"]:
-            reached[leaves].append(performance)
-    enough = max(1.0, REACHED * len(rows))
-    return [
-        (float(leaves), float(np.mean(found)))
-        for leaves, found in sorted(reached.items())
-        if len(found) >= enough
-    ]
+    means = leaf_curve.mean_curve([dict(row["by_leaves"]) for row in rows], REACHED)
+    return [(float(leaves), measure) for leaves, measure in means.items()]
 
 
 def at_equal_leaves(curves: dict[str, list[tuple[float, float]]]) -> dict[str, float]:
@@ -109,3 +100,22 @@ def comparison(rows: Sequence[Row]) -> tuple[list[Row], dict[str, list[tuple[flo
         for name, own in runs.items()
     ]
     return lines, curves
+
+
+def by_size(rows: Sequence[Row], stream: str) -> tuple[list[Row], dict[str, list[tuple[float, float]]]]:
+    """Return performance at the end for trees of one size: a line for each size, a curve for each system.
+
+    rows: runs over the grid; stream: the member that says which stream a row was run on.
+    """
+    curves = {}
+    for name in systems():
+        own = [row for row in rows if row["system"] == name]
+        streams = list(dict.fromkeys(row[stream] for row in own))
+        ends = [[(r["leaves"], r["performance"]) for r in own if r[stream] == one] for one in streams]
+        curves[name] = leaf_curve.mean_curve([leaf_curve.at_sizes(one, SIZES) for one in ends], share=1.0)
+    lines: list[Row] = [
+        {"leaves": size} | {name: round(curve[size], 5) for name, curve in curves.items()}
+        for size in SIZES
+        if all(size in curve for curve in curves.values())
+    ]
+    return lines, {name: [(float(n), m) for n, m in curve.items()] for name, curve in curves.items()}

@@ -55,6 +55,8 @@ SPECS = {
         "leaf_model": "mc",
     },
     "practical": {"bound": "c_tree", "criterion": "gini", "c": 0.2, "tau": 0.0, "leaf_model": "nba"},
+    "c_tree": {"name": "c-tree", "c": 0.2, "tau": 0.0, "leaf_model": "mc"},
+    "c_tree_nba": {"name": "c-tree", "c": 0.1, "tau": 0.0, "leaf_model": "nba"},
     "practical_bits": {"bound": "c_tree", "c": 0.02, "tau": 0.02, "leaf_model": "mc"},
     "practical_km": {"bound": "c_tree", "criterion": "km", "c": 0.1, "tau": 0.0, "leaf_model": "nb"},
     "theory": {"bound": "c_tree", "variant": "theory", "criterion": "gini", "delta": 0.9, "tau": 0.6},

@@ -10,7 +10,7 @@ from tests.naive.evaluation import Evaluation
 from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
 
-TREES = {"h-tree": HTree, "efdt": Efdt}
+TREES = {"h-tree": HTree, "c-tree": HTree, "efdt": Efdt}
 
 
 class Model:

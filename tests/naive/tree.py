@@ -180,7 +180,14 @@ class HTree:
         elif model == "nba":
             model = "mc" if nodes[-1].majority_right > nodes[-1].bayes_right else "nb"
         votes = self.votes(nodes, x, model)
-        return first_maximum(votes) if self.classes else -1, votes
+        return self.winner(votes, model) if self.classes else -1, votes
+
+    def winner(self, votes, model):
+        """Return the class with the most votes; for a C-Tree's majority the second of two equal ones [D9]."""
+        two = self.options.algorithm == "c-tree" and model == "mc" and self.classes == 2
+        if two and len(votes) == 2 and votes[0] == votes[1] > 0.0:
+            return 1
+        return first_maximum(votes)
 
     def votes(self, nodes, x, model):
         leaf = nodes[-1]
@@ -197,7 +204,7 @@ class HTree:
             # MOA: no majority at all in an empty vector, but the first maximum of no votes is class 0.
             leaf.bayes_right += weight * (label == 0)
             return
-        leaf.majority_right += weight * (first_maximum(self.votes(nodes, x, "mc")) == label)
+        leaf.majority_right += weight * (self.winner(self.votes(nodes, x, "mc"), "mc") == label)
         leaf.bayes_right += weight * (first_maximum(self.votes(nodes, x, "nb")) == label)
 
     # Learning

@@ -3,25 +3,9 @@
 import numpy as np
 import pytest
 
-from core.leaf_curve import at_most, f1_of, grid, leaf_curve, mean_curve, running_mean, tuned
+from core.bounds import c_tree, hoeffding
+from core.leaf_curve import at_sizes, grid, leaf_curve, mean_curve
 from core.spec import Spec
-
-
-def test_the_running_mean_of_algorithm_3():
-    hits = np.array([True, False, True, True])
-    means, m = running_mean(hits), 0.0
-    for i, hit in enumerate(hits, 1):
-        m = (1.0 - 1.0 / i) * m + hit / i
-        assert means[i - 1] == pytest.approx(m)
-    assert means[-1] == 0.75
-
-
-def test_f1_of_the_positive_class():
-    """TP = 30, FP = 20, FN = 10."""
-    label = np.repeat([1, 0, 1, 0], [30, 20, 10, 40]).astype(np.int32)
-    prediction = np.repeat([1, 1, 0, 0], [30, 20, 10, 40]).astype(np.int32)
-    assert f1_of(label, prediction, 1) == pytest.approx(0.666667, abs=1e-6)
-    assert f1_of(label[:0], prediction[:0], 1) == 0.0
 
 
 def test_the_last_measure_at_every_number_of_leaves():
@@ -40,20 +24,23 @@ def test_the_mean_leaves_out_what_few_streams_reach():
         mean_curve(curves, share=2)
 
 
-def test_a_measure_at_equal_leaves():
-    curve = {1: 0.5, 7: 0.8, 12: 0.9}
-    assert [at_most(curve, n) for n in (0, 1, 6, 7, 11, 100)] == [None, 0.5, 0.5, 0.8, 0.8, 0.9]
+def test_trees_of_one_size_at_the_end():
+    """Half way between 4 and 16 leaves, in ratios, lie 8."""
+    ends = [(4, 0.6), (16, 0.8), (1, 0.5), (1, 0.3)]
+    found = at_sizes(ends, (1, 2, 8, 16, 32))
+    assert found == pytest.approx({1: 0.4, 2: 0.5, 8: 0.7, 16: 0.8})
+    assert at_sizes(ends[:1], (3, 4, 5)) == {4: 0.6}
+    assert at_sizes([], (1, 2)) == {}
 
 
 def test_every_value_of_a_grid_is_a_parameter():
-    for parameter, learner, first, last in (
-        ("c", "c-tree", 1e-4, 2.0),
+    for parameter, learner, least, most in (
+        ("c", "c-tree", 1e-4, 1.999),
         ("delta", "corrh-tree", 1e-10, 0.999),
     ):
         values = grid(parameter)
-        assert (len(values), values[0]) == (200, pytest.approx(first))
-        assert values[-1] == pytest.approx(last)
-        assert np.diff(np.log(values)) == pytest.approx(np.log(values[1] / values[0]))
+        assert (len(values), values[0], values[-1]) == (200, pytest.approx(least), pytest.approx(most))
+        assert (np.diff(values) > 0).all()
         for value in values[[0, 100, -1]]:
             assert Spec.parse({"learner": {"name": learner, parameter: float(value)}})
     with pytest.raises(ValueError, match="parameter='tau' must be one of c, delta"):
@@ -62,7 +49,11 @@ def test_every_value_of_a_grid_is_a_parameter():
         grid("c", 1)
 
 
-def test_tuning_takes_the_best_mean_and_of_equals_the_first():
-    values = np.array([0.1, 0.2, 0.3])
-    assert tuned(values, np.array([[0.5, 0.7], [0.8, 0.6], [0.7, 0.7]])) == 0.2
-    assert tuned(values, np.array([0.5, 0.9, 0.9])) == 0.2
+@pytest.mark.parametrize(("parameter", "bound"), [("c", c_tree.Plugin), ("delta", hoeffding.Plugin)])
+def test_the_bounds_of_a_grid_are_equal_ratios_apart(parameter, bound):
+    case = {"criterion": "gini", "records": 1000, "attributes": 5}
+    widths = np.array(
+        [bound(**{parameter: float(v)}).epsilon(1.0, 1000, **case) for v in grid(parameter, 24)]
+    )
+    steps = widths[1:] / widths[:-1]
+    assert steps == pytest.approx(steps[0])

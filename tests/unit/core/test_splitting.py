@@ -25,10 +25,18 @@ def first_split(table, x, label):
 
 
 @pytest.mark.parametrize(
-    ("delta", "factor", "n"), [(1e-7, 1.0, 130), (1e-7, 2.0, 519), (0.05, 1.0, 25), (0.05, 2.0, 97)]
+    ("learner", "n"),
+    [
+        ({"delta": 1e-7}, 130),
+        ({"delta": 1e-7, "bound_factor": 2.0}, 519),
+        ({"delta": 0.05}, 25),
+        ({"delta": 0.05, "bound_factor": 2.0}, 97),
+        ({"name": "corrh-tree", "delta": 0.05}, 267),
+        ({"name": "mcdiarmid-tree", "criterion": "gini", "delta": 0.05}, 4611),
+    ],
 )
-def test_the_worked_leaf_splits_when_the_bound_says_so(delta, factor, n):
-    """The fractions of the worked leaf, held fixed by weights: the first n that splits."""
+def test_the_worked_leaf_splits_when_the_bound_says_so(learner, n):
+    """The fractions of the worked leaf, held fixed by weights: the first n that splits (sections 5 to 7)."""
     cells = [
         (0, 0, 0, 25),
         (0, 1, 0, 5),
@@ -46,7 +54,7 @@ def test_the_worked_leaf_splits_when_the_bound_says_so(delta, factor, n):
     assert np.bincount(2 * x[:, 0].astype(int) + label, share * 100) == pytest.approx([30, 10, 5, 55])
     assert np.bincount(2 * x[:, 1].astype(int) + label, share * 100) == pytest.approx([25, 20, 10, 45])
     for size, expected in ((n - 1, 0), (n, 1)):
-        spec = spec_of(grace_period=size - 1e-6, delta=delta, bound_factor=factor, tau=0.0)
+        spec = spec_of(**({"grace_period": size - 1e-6, "tau": 0.0} | learner))
         table = table_of(schema_of(2, 2), spec)
         answer(table, x, label, share * size)
         assert table.model(0).summary().attempts == 1

@@ -23,6 +23,31 @@ def test_majority_shares():
     assert votes("mc", [[0.0], [1.0], [2.0]], [0, 1, 1], [[9.0]])[0] == pytest.approx([1 / 3, 2 / 3])
 
 
+@pytest.mark.parametrize(
+    ("learner", "labels", "predicted"),
+    [
+        ("c-tree", [0, 1], 1),
+        ("c-tree", [1, 0], 1),
+        ("c-tree", [0, 1, 0], 0),
+        ("c-tree", [2, 1, 0], 0),
+        ("h-tree", [0, 1], 0),
+        ("corrh-tree", [1, 0], 0),
+    ],
+)
+def test_of_two_equal_classes_a_c_tree_predicts_the_second(learner, labels, predicted):
+    """CDT predicts 1 where its share is at least ½ [D9]; anything else takes the first of equals."""
+    table = table_of(schema_of(None, classes="abc"[: max(labels) + 1]), spec_of(name=learner))
+    answer(table, np.zeros((len(labels), 1)), labels)
+    found = answer(table, np.zeros((1, 1)))
+    assert found.prediction[0] == predicted
+    assert found.probability[0].sum() == pytest.approx(1.0)
+
+
+def test_a_c_tree_that_has_seen_nothing_predicts_the_first_class():
+    """No weight is no tie (section 2.8)."""
+    assert answer(table_of(ONE, spec_of(name="c-tree")), [[0.0]]).prediction[0] == 0
+
+
 @pytest.mark.parametrize("compat", [None, "moa"])
 def test_the_worked_posterior(compat):
     """Densities 0.266775 and 0.186122 at 3.2, equal priors."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import registry
 from streamapp.errors import UsageError
 from streamapp.experiments import cdt_data, cdt_figure5, cdt_table1
 from streamapp.experiments.base import Row, experiment
@@ -17,6 +16,7 @@ from streamapp.experiments.cdt_systems import (
     averaged,
     best_value,
     by_leaves,
+    by_size,
     systems,
 )
 from streamapp.experiments.trace import f1_of_rarer, in_memory, trace
@@ -48,10 +48,24 @@ def test_the_best_value_is_that_of_the_best_mean() -> None:
     assert best_value(rows, set="b") == 3
 
 
-def test_grids_are_equal_ratios_apart_and_within_the_published_range() -> None:
+def test_grids_are_within_the_published_range() -> None:
     grid = np.array(SYSTEMS["H-Tree"].grid(200))
     assert (len(grid), grid[0], grid[-1]) == (200, 1e-10, 0.999)
-    assert np.allclose(np.diff(np.log(grid)), np.log(0.999e10) / 199, rtol=1e-3)
+    assert (np.diff(grid) > 0).all(), "no two values are rounded to one"
+
+
+def test_sizes_that_all_systems_reach_are_compared() -> None:
+    rows = [
+        {"system": system, "tree": tree, "leaves": leaves, "performance": performance + tree / 10}
+        for system, ends in (("C-Tree", [(1, 0.5), (10, 0.7)]), ("H-Tree", [(1, 0.5), (5, 0.6)]))
+        for tree in (0, 1)
+        for leaves, performance in ends
+    ]
+    rows += [row | {"system": "CorrH-Tree"} for row in rows if row["system"] == "C-Tree"]
+    lines, curves = by_size(rows, "tree")
+    assert [line["leaves"] for line in lines] == [1, 2, 5]
+    assert lines[-1]["H-Tree"] == pytest.approx(0.65)
+    assert curves["C-Tree"][-1] == (10.0, pytest.approx(0.75))
 
 
 def test_f1_is_of_the_rarer_class() -> None:
@@ -93,13 +107,24 @@ def ran(name: str) -> list[Row]:
     return rows + [cell | plan.run(cell) for cell in plan.then("quick", EXAMPLES, rows)]
 
 
-@pytest.mark.skipif("rand_cbt" not in registry.names("streams"), reason="no random trees to draw from")
-def test_no_tree_is_right_more_often_than_bayes() -> None:
-    rows = ran("cdt-figure3")
-    compared = [row for row in rows if row["stage"] == "compare"]
+@pytest.fixture(scope="module")
+def random_trees() -> list[Row]:
+    return ran("cdt-figure3")
+
+
+def test_no_tree_is_right_more_often_than_bayes(random_trees: list[Row]) -> None:
+    compared = [row for row in random_trees if row["stage"] == "compare"]
     assert {row["system"] for row in compared} == set(systems())
-    assert all(row["performance"] < 0.7 + 3 * np.sqrt(0.21 / 10_000) for row in compared)
-    assert all(row["performance"] > 0.45 for row in compared)
+    assert all(row["performance"] < 0.7 + 3 * np.sqrt(0.21 / 50_000) for row in compared)
+    assert all(row["performance"] > 0.5 for row in compared)
+
+
+def test_of_trees_of_one_size_the_c_tree_is_above_the_h_tree(random_trees: list[Row]) -> None:
+    """CDT's claim of Figure 3, for trees after the same records; docs/experiments.md says where it fails."""
+    lines = experiment("cdt-figure3").report(random_trees).tables["figure3-sizes"]
+    assert [line["leaves"] for line in lines][-1] >= 100
+    means = {system: np.mean([line[system] for line in lines]) for system in ("C-Tree", "H-Tree")}
+    assert means["C-Tree"] > means["H-Tree"]
 
 
 def test_tuned_trees_on_real_data() -> None:
