@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.outputs.outgoing import Encoder
+from streamapp.outputs.encoder import Encoder
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Run, Task
 from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels

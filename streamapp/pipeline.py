@@ -1,4 +1,4 @@
-"""A run's way through the worker: decode and process (the task), then outputs, log lines and counts.
+"""A run's way through the worker: decode, process, encode (the task), then outputs, log lines and counts.
 
 What the driver calls a run of the topic `grove.labels` is a run of the source `labels` for the task.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 from typing import Final, get_args
 
 from streamapp import runs
 from streamapp.metrics import Metrics
+from streamapp.outputs.encoder import Encoder
+from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
+from streamapp.outputs.outgoing import Outgoing
 from streamapp.settings import Settings
 from streamapp.task.careful import process_carefully
 from streamapp.task.config import TaskConfig
@@ -26,16 +30,27 @@ logger = logging.getLogger(__name__)
 MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per worker
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What a run led to, and the records that say so, ready to be sent."""
+
+    effects: Effects
+    records: list[Outgoing]
+
+
 class Pipeline:
     """Tasks, outbox, metrics and log of one worker, as the task manager uses them."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, *, partitions: int) -> None:
-        """`partitions`: what every topic has."""
+    def __init__(
+        self, settings: Settings, metrics: Metrics, *, partitions: int, limits: OutputLimits
+    ) -> None:
+        """`partitions`: what every topic has; `limits`: how large its records may be."""
         names = TopicNames(settings.topics_prefix)
         self._sources: dict[str, Source] = {getattr(names, source): source for source in get_args(Source)}
         self._config = TaskConfig.from_settings(settings)
         self._quota = ModelQuota(self._config.models_max_count)
-        self._outbox = Outbox(settings, names)
+        self._encoder = Encoder.from_settings(settings, names, limits)
+        self._outbox = Outbox(settings, limits)
         self._metrics = metrics
         self._placement = KeyPlacement(metrics, partitions)
 
@@ -47,20 +62,21 @@ class Pipeline:
         """Give up a task: its partition left, or its state is not to be trusted."""
         task.close()
 
-    def compute(self, task: Task, run: runs.Run) -> Effects:
-        """Return the effects of a run."""
+    def compute(self, task: Task, run: runs.Run) -> Results:
+        """Return what a run leads to; ProcessingError, with the record, if our own code fails."""
         started = time.perf_counter()
         source = self._sources[run.topic]
         self._placement.check(run)
-        effects = process_carefully(task, Run(source, run.raw, position=run.position))
+        of_task = Run(source, run.raw, position=run.position)
+        effects, records = process_carefully(task, of_task, self._encoder.encode)
         self._metrics.computed(source, time.perf_counter() - started)
-        return effects
+        return Results(effects, records)
 
-    def send(self, run: runs.Run, effects: Effects) -> None:
+    def send(self, run: runs.Run, results: Results) -> None:
         """Produce the outputs of a run; say and count what it led to."""
-        self._outbox.send(run.raw.partition, run.raw, effects)
-        self._metrics.sent(run.raw, effects)
-        for notice in effects.notices:
+        self._outbox.send(run.raw.partition, results.records)
+        self._metrics.sent(run.raw, results.effects)
+        for notice in results.effects.notices:
             _say(run, notice)
 
     def flush(self) -> None:

@@ -23,6 +23,7 @@ from streamapp.health import Health
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
 from streamapp.operating import DRAIN
+from streamapp.outputs.limits import OutputLimits
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
@@ -48,6 +49,8 @@ def run_worker(settings: Settings) -> int:
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     with StateDirectory(settings.state_dir, instance):
         partitions = check_topics(settings)
+        kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
+        limits = OutputLimits.of_cluster(kafka, names)
         settings = with_port(settings)
         logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
         # Kernels are loaded only now: what is wrong with settings or topics is said at once.
@@ -57,7 +60,7 @@ def run_worker(settings: Settings) -> int:
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        processor = Pipeline(settings, metrics, partitions=partitions)
+        processor = Pipeline(settings, metrics, partitions=partitions, limits=limits)
         manager = TaskManager(processor, metrics, health, commit_interval=settings.commit_interval_ms / 1000)
         metrics.watch(lambda: task_gauges(manager))
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)

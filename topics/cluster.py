@@ -120,6 +120,10 @@ class Cluster:
             answers[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
         return answers
 
+    def message_limits(self, names: Iterable[str]) -> dict[str, int]:
+        """Return topic → the largest batch it takes, in bytes."""
+        return {name: int(config["max.message.bytes"]) for name, config in self.configs(names).items()}
+
     def result(self, future: Any) -> Any:
         """Return what a request's future holds, its errors as ours."""
         try:

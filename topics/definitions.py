@@ -21,6 +21,7 @@ LEARNING = "learning"  # name of the co-partition group
 DAY_MS = 24 * 3600 * 1000
 UNLIMITED = -1
 BLOCK_BYTES = 8 * 1024 * 1024  # a block record may carry thousands of rows; Kafka's own limit is 1 MiB
+BROKER_BYTES = 1024 * 1024 + 12  # Kafka's own limit, of topics that set none
 ROOM_BYTES = 64 * 1024  # what we add to a record that an output repeats: headers, or members around features
 
 

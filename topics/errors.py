@@ -50,7 +50,8 @@ class DeliveryError(BrokerError):
 class Reason(StrEnum):
     """Why a record (or a row of a block) is a dead letter. The slugs are public: their meaning never changes.
 
-    The first group is found by the codecs, the second by the task that knows models and schemas.
+    The first group is found by the codecs, the second by the task that knows models and schemas,
+    the last one when its answer is written.
     """
 
     MISSING_KEY = "missing-key"
@@ -76,3 +77,4 @@ class Reason(StrEnum):
     UNKNOWN_MODEL = "unknown-model"
     BAD_CONTROL = "bad-control"
     PROCESSING_ERROR = "processing-error"
+    OUTPUT_TOO_LARGE = "output-too-large"

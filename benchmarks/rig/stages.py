@@ -25,7 +25,7 @@ from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
 from benchmarks.rig.systems import WORKER, spec
 from core import run as kernels
-from streamapp.outputs.outgoing import Encoder
+from streamapp.outputs.encoder import Encoder
 from streamapp.runs import ReadAhead
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Run, Task

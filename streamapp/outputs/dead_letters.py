@@ -6,36 +6,82 @@ __streams.errors.stacktrace                  only if dead.letter.stacktrace=true
 grove-dlq-reason                             the reason as a slug (docs/records.md lists them)
 grove-dlq-attempts                           how often it was tried, earlier lives as a dead letter included
 grove-dlq-rows                               bad rows of a block: {"wrong-type": "0-3,7", …}
+grove-dlq-left-out                           what of the record the topic had no room for: value, headers, key
+
+A dead letter always fits its topic. Compressed, a record of a hundred megabytes may have come through the
+topic of the instances: its dead letter says where it lies, without what is too large.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from streamapp.task.effects import DeadLetter
+from streamapp.outputs.limits import HeaderList, record_bytes
+from streamapp.outputs.outgoing import Outgoing
+from streamapp.task.effects import DeadLetter, Origin
 from topics.codecs.content_types import UNDECODABLE
 from topics.errors import Reason
 
 ROWS: Final = "grove-dlq-rows"
 ATTEMPTS: Final = "grove-dlq-attempts"
+LEFT_OUT: Final = "grove-dlq-left-out"
 
 # Together they stay below the room that the topic leaves for headers (topics/definitions.py).
 MAX_MESSAGE: Final = 2_000
 MAX_STACKTRACE: Final = 8_000
 MAX_ROWS: Final = 40_000
+MAX_EXCEPTION: Final = 500
 MAX_DIGITS: Final = 10
 
 
-def dead_letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
+def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outgoing:
+    """Return dead letters as records of at most `limit` bytes."""
+    headers = [dead_letter_headers(letter) for letter in letters]
+    origins = [letter.origin for letter in letters]
+    sizes = [
+        record_bytes(origin.key, origin.value, given) for origin, given in zip(origins, headers, strict=True)
+    ]
+    for at, size in enumerate(sizes):
+        if size > limit:
+            origins[at], headers[at] = _shortened(letters[at], headers[at], limit)
+    return Outgoing(
+        topic,
+        "dead-letter",
+        [origin.value for origin in origins],
+        [origin.key for origin in origins],
+        [origin.timestamp for origin in origins],
+        headers,
+        [letter.record for letter in letters],
+        min(limit, max(sizes, default=0)),
+    )
+
+
+def _shortened(letter: DeadLetter, headers: HeaderList, limit: int) -> tuple[Origin, HeaderList]:
+    """Return what fits of a dead letter: without the value, then without headers, then without the key."""
+    origin, ours = letter.origin._replace(value=None), headers[len(letter.origin.headers) :]
+    steps = (
+        ("value", origin, headers),
+        ("value, headers", origin._replace(headers=()), ours),
+        ("value, headers, key", origin._replace(headers=(), key=None), ours),
+    )
+    for left_out, rest, given in steps:
+        said = [*given, (LEFT_OUT, left_out.encode())]
+        if record_bytes(rest.key, None, said) <= limit:
+            break
+    return rest, said
+
+
+def dead_letter_headers(letter: DeadLetter) -> HeaderList:
     """Return the headers of a dead letter: those of the record, then ours."""
     origin = letter.origin
     ours = [
         ("__streams.errors.topic", origin.topic),
         ("__streams.errors.partition", str(origin.partition)),
         ("__streams.errors.offset", str(origin.offset)),
-        ("__streams.errors.exception", letter.exception),
+        ("__streams.errors.exception", letter.exception[:MAX_EXCEPTION]),
         ("__streams.errors.message", letter.detail[:MAX_MESSAGE]),
         ("grove-dlq-reason", letter.reason.value),
         (ATTEMPTS, str(letter.attempts + _earlier_attempts(letter))),
@@ -46,7 +92,8 @@ def dead_letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
         ours.append((ROWS, rows_text(letter.rows)))
     # A name that was not UTF-8 cannot be sent again; in "?" it is not longer than it was.
     theirs = [(name.replace(UNDECODABLE, "?"), value) for name, value in origin.headers]
-    return [*theirs, *((name, text.encode()) for name, text in ours)]
+    # What an exception says may hold what no UTF-8 can.
+    return [*theirs, *((name, text.encode(errors="backslashreplace")) for name, text in ours)]
 
 
 def rows_text(rows: tuple[tuple[int, Reason], ...]) -> str:

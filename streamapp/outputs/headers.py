@@ -16,6 +16,8 @@ from topics.records import Format, Headers
 
 _ABOUT_THE_RECORD: Final = ("content-type", "ce_", "grove-", "__streams.errors.")
 
+_OUR_BYTES: Final = 2048  # names, numbers, times, and the name of a topic, of at most 249 bytes
+
 OwnHeaders = tuple[tuple[str, bytes], ...]
 
 
@@ -29,6 +31,13 @@ class FullHeaders:
 
     def __init__(self, application_id: str) -> None:
         self._source = f"/streamgrove/{application_id}".encode()
+
+    def most_bytes(self, record_bytes: int) -> int:
+        """Return what the headers of a record add at most; `record_bytes`: of its key, value and others.
+
+        They repeat the key twice, and names that are in the value.
+        """
+        return _OUR_BYTES + len(self._source) + 2 * record_bytes
 
     def of(
         self,

@@ -1,4 +1,4 @@
-"""The way out: effects to records to the broker, through one idempotent producer of the worker.
+"""The way out: records to the broker, through one idempotent producer of the worker.
 
 Order is that of the input, partition that of the input. What was sent is delivered once `flush` has returned;
 it raises DeliveryError, with topic, partition and reason, when something could not be.
@@ -6,13 +6,12 @@ it raises DeliveryError, with topic, partition and reason, when something could 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from streamapp.outputs.outgoing import Encoder
+from streamapp.outputs.limits import OutputLimits
+from streamapp.outputs.outgoing import Outgoing
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.task.effects import Effects
-from topics.definitions import BLOCK_BYTES, ROOM_BYTES, TopicNames
-from topics.records import RawRecords
 from topics.sender import Sender
 
 if TYPE_CHECKING:
@@ -20,17 +19,14 @@ if TYPE_CHECKING:
 
 
 class Outbox:
-    """Sends effects."""
+    """Sends records."""
 
-    def __init__(self, settings: Settings, names: TopicNames) -> None:
-        self._encoder = Encoder.from_settings(settings, names)
-        self._sender = Sender(
-            {"message.max.bytes": BLOCK_BYTES + ROOM_BYTES, **librdkafka_properties(settings)}
-        )
+    def __init__(self, settings: Settings, limits: OutputLimits) -> None:
+        self._sender = Sender({**librdkafka_properties(settings), "message.max.bytes": limits.producer})
 
-    def send(self, partition: int, raw: RawRecords, effects: Effects) -> None:
+    def send(self, partition: int, records: Iterable[Outgoing]) -> None:
         """Hand the outputs of a run to the producer; wait while its queue is full."""
-        for each in self._encoder.encode(raw, effects):
+        for each in records:
             self._sender.send_run(
                 each.topic, partition, each.values, each.keys, each.timestamps, each.headers
             )

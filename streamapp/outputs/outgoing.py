@@ -1,32 +1,15 @@
-"""Effects as records, in input order: values, keys, timestamps and headers per topic. No Kafka here."""
+"""Records ready to be sent: columns of one topic, in input order."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from streamapp.outputs.dead_letters import dead_letter_headers
-from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
-from streamapp.task.effects import Answers, DeadLetter, Effects, Requests
-from topics.codecs import encode_drift_alerts, encode_evaluations, encode_label_requests, encode_predictions
-from topics.codecs.content_types import (
-    Wire,
-    content_type,
-    uniform_wire,
-    wire_of_content_type,
-    wire_of_value,
-)
-from topics.definitions import TopicNames
-from topics.records import Format, Predictions, RawRecords
+from streamapp.outputs.limits import HeaderList, record_bytes
 
-if TYPE_CHECKING:
-    from streamapp.settings import Settings
-
-HeaderList = list[tuple[str, bytes]]
 Cell = TypeVar("Cell")
 
 
@@ -35,216 +18,57 @@ class Outgoing:
     """Records for one topic; columns of equal length."""
 
     topic: str
+    kind: str  # what each of them is
     values: list[bytes | None]
     keys: list[bytes | None]
     timestamps: list[int]
-    headers: list[HeaderList] | None = None  # None: no record has any
+    headers: list[HeaderList] | None  # None: no record has any
+    records: list[int]  # index in RawRecords of what each is about
+    most_bytes: int  # no record is larger
 
     def __len__(self) -> int:
         """Return the number of records."""
         return len(self.values)
 
+    def bytes_of(self, at: int) -> int:
+        """Return what a record takes on the wire."""
+        headers = () if self.headers is None else self.headers[at]
+        return record_bytes(self.keys[at], self.values[at], headers)
 
-class Encoder:
-    """Turns the effects of runs into records."""
-
-    def __init__(
-        self,
-        names: TopicNames,
-        *,
-        application_id: str = "streamgrove",
-        headers: Literal["minimal", "full"] = "minimal",
-        form: Literal["json", "packed"] | None = None,
-    ) -> None:
-        """`form`: of the answers to single records; None: that of the record answered."""
-        self._names = names
-        self._form = form
-        self._full = FullHeaders(application_id) if headers == "full" else None
-
-    @staticmethod
-    def from_settings(settings: Settings, names: TopicNames) -> Encoder:
-        """Return what the settings say."""
-        return Encoder(
-            names,
-            application_id=settings.application_id,
-            headers=settings.output_headers,
-            form=settings.output_format,
+    def taken(self, order: Iterable[int]) -> Outgoing:
+        """Return some of the records in the given order."""
+        order = list(order)
+        return Outgoing(
+            self.topic,
+            self.kind,
+            _taken(self.values, order),
+            _taken(self.keys, order),
+            _taken(self.timestamps, order),
+            None if self.headers is None else _taken(self.headers, order),
+            _taken(self.records, order),
+            self.most_bytes,
         )
 
-    def encode(self, raw: RawRecords, effects: Effects) -> list[Outgoing]:
-        """Return the records that a run leads to, topic by topic; topics without any are left out."""
-        names = self._names
-        alerts, evaluations = effects.alerts, effects.evaluations
-        found = [
-            self._predictions(raw, effects.answers),
-            *(self._requests(raw, each) for each in effects.requests),
-            self._records(
-                raw,
-                names.drift_alerts,
-                "drift-alert",
-                [each.record for each in alerts],
-                encode_drift_alerts(each.alert for each in alerts),
-            ),
-            self._records(
-                raw,
-                names.evaluations,
-                "evaluation",
-                [each.record for each in evaluations],
-                encode_evaluations(each.evaluation for each in evaluations),
-            ),
-            _dead_letters(names.dead_letters, effects.dead_letters),
-        ]
-        return [each for each in found if each is not None and len(each)]
 
-    # -- predictions ----------------------------------------------------------------------------------------
-
-    def _predictions(self, raw: RawRecords, answers: Sequence[Answers]) -> Outgoing | None:
-        """Return all predictions, in the order of the records they answer."""
-        parts = [
-            (part.record[:1] if part.block else part.record, self._answers(raw, part, form))
-            for each in answers
-            for part, form in self._by_form(raw, each)
-        ]
-        if len(parts) < 2:
-            return parts[0][1] if parts else None
-        order = np.argsort(np.concatenate([record for record, _ in parts]), kind="stable").tolist()
-        return _merged([part for _, part in parts], order)
-
-    def _by_form(self, raw: RawRecords, answers: Answers) -> list[tuple[Answers, Format]]:
-        """Return the answers by the format they are to be written in."""
-        if answers.block:
-            return [(answers, "arrow")]
-        if self._form is not None:
-            return [(answers, self._form)]
-        wire = uniform_wire(raw.values, raw.headers)
-        if wire is not None:
-            return [(answers, _form(wire))]
-        forms = [_form(_wire(raw, record)) for record in answers.record.tolist()]
-        return [
-            (_taken(answers, [at for at, each in enumerate(forms) if each == form]), form)
-            for form in dict.fromkeys(forms)
-        ]
-
-    def _answers(self, raw: RawRecords, answers: Answers, form: Format) -> Outgoing:
-        predictions, topic = answers.predictions, self._names.predictions
-        records = (answers.record[:1] if answers.block else answers.record).tolist()
-        values = encode_predictions(predictions, form)
-        if self._full is None:
-            return self._records(raw, topic, "prediction", records, values, form)
-        versions = predictions.version.tolist()
-        if answers.block:
-            own: list[OwnHeaders] = [(("grove-model-version", b"%d" % max(versions)),)]
-            return self._records(raw, topic, "prediction", records, values, form, own)
-        own = [
-            (("grove-instance-id", name.encode()), ("grove-model-version", b"%d" % version))
-            for name, version in zip(predictions.ids, versions, strict=True)
-        ]
-        return self._records(raw, topic, "prediction", records, values, form, own)
-
-    # -- other topics ---------------------------------------------------------------------------------------
-
-    def _requests(self, raw: RawRecords, requests: Requests) -> Outgoing:
-        asked = requests.requests
-        own: list[OwnHeaders] = [
-            (
-                ("grove-request-id", request.encode()),
-                ("grove-instance-id", instance.encode()),
-                ("grove-strategy", strategy.encode()),
-            )
-            for request, instance, strategy in zip(
-                asked.request_ids, asked.instance_ids, asked.strategies, strict=True
-            )
-        ]
-        records, topic = requests.record.tolist(), self._names.label_requests
-        return self._records(raw, topic, "label-request", records, encode_label_requests(asked), "json", own)
-
-    def _records(
-        self,
-        raw: RawRecords,
-        topic: str,
-        kind: str,
-        records: list[int],
-        values: Sequence[bytes],
-        form: Format = "json",
-        own: Sequence[OwnHeaders] | None = None,
-    ) -> Outgoing:
-        """Return records about `records` of the run; `own`: our headers of the kind, one tuple each."""
-        if len(records) == len(raw) and records == list(range(len(raw))):
-            keys, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
-        else:
-            keys = [raw.keys[record] for record in records]
-            timestamps = [raw.timestamps[record] for record in records]
-            inputs = [raw.headers[record] for record in records]
-        headers: list[HeaderList] | None = None
-        if self._full is not None:
-            events = _events(
-                f"{kind}-{raw.topic}-{raw.partition}", [raw.offsets[record] for record in records]
-            )
-            given = own if own is not None else [()] * len(records)
-            headers = self._full.of(kind, form, events, timestamps, keys, given, inputs)
-        elif any(inputs):
-            headers = [passed_on(each) for each in inputs]
-        return Outgoing(topic, list(values), keys, timestamps, headers)
-
-
-def _events(prefix: str, offsets: list[int]) -> list[str]:
-    """Return a name for each record; several about one input (rows of a block) are numbered."""
-    if len(set(offsets)) == len(offsets):
-        return [f"{prefix}-{offset}" for offset in offsets]
-    times: Counter[int] = Counter()
-    names = []
-    for offset in offsets:
-        names.append(f"{prefix}-{offset}-{times[offset]}")
-        times[offset] += 1
-    return names
-
-
-def _dead_letters(topic: str, letters: Sequence[DeadLetter]) -> Outgoing:
-    return Outgoing(
-        topic,
-        [letter.origin.value for letter in letters],
-        [letter.origin.key for letter in letters],
-        [letter.origin.timestamp for letter in letters],
-        [dead_letter_headers(letter) for letter in letters],
-    )
-
-
-def _wire(raw: RawRecords, record: int) -> Wire:
-    """Return what a record that was decoded is written in."""
-    stated = content_type(raw.headers[record])
-    wire = None if stated is None else wire_of_content_type(stated)
-    return wire or wire_of_value(raw.values[record] or b"")
-
-
-def _form(wire: Wire) -> Format:
-    """Return the format of the answer to a single record; envelopes are JSON."""
-    return "packed" if wire == "packed" else "json"
-
-
-def _taken(answers: Answers, rows: list[int]) -> Answers:
-    """Return some rows of answers."""
-    all_ = answers.predictions
-    ids = [all_.ids[row] for row in rows]
-    columns = (all_.prediction[rows], all_.probability[rows], all_.version[rows])
-    paths = None if all_.explanation is None else [all_.explanation[row] for row in rows]
-    return Answers(answers.record[rows], Predictions(all_.classes, ids, *columns, paths))
-
-
-def _merged(parts: Sequence[Outgoing], order: list[int]) -> Outgoing:
-    """Return the records of all parts in the given order."""
+def in_input_order(parts: Sequence[Outgoing]) -> Outgoing:
+    """Return the records of several parts (of one topic, at least one) in the order of what they answer."""
+    if len(parts) == 1:
+        return parts[0]
     headers: list[HeaderList] | None = None
     if any(part.headers for part in parts):
-        every = [each for part in parts for each in part.headers or [[]] * len(part)]
-        headers = [every[at] for at in order]
-    return Outgoing(
+        headers = [each for part in parts for each in part.headers or [[]] * len(part)]
+    together = Outgoing(
         parts[0].topic,
-        _ordered((part.values for part in parts), order),
-        _ordered((part.keys for part in parts), order),
-        _ordered((part.timestamps for part in parts), order),
+        parts[0].kind,
+        [cell for part in parts for cell in part.values],
+        [cell for part in parts for cell in part.keys],
+        [cell for part in parts for cell in part.timestamps],
         headers,
+        [cell for part in parts for cell in part.records],
+        max(part.most_bytes for part in parts),
     )
+    return together.taken(np.argsort(together.records, kind="stable").tolist())
 
 
-def _ordered(columns: Iterable[list[Cell]], order: list[int]) -> list[Cell]:
-    cells = [cell for column in columns for cell in column]
+def _taken(cells: list[Cell], order: list[int]) -> list[Cell]:
     return [cells[at] for at in order]

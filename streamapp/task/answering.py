@@ -64,7 +64,7 @@ class InstancesRun:
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)
         self.happenings = Happenings(state.store, raw, batch.record, batch.ids)
-        self.held_letters: list[tuple[int, DeadLetter]] = []  # record, held label that cannot be learned
+        self.held_letters: list[DeadLetter] = []  # held labels that cannot be learned
 
     def process(self) -> None:
         """Answer every row that can be answered."""
@@ -288,8 +288,8 @@ class InstancesRun:
     def _refuse_held(self, row: int, held: HeldLabel, error: RefusedClassError) -> None:
         """Make a dead letter of a held label; its instance is answered without."""
         rows = () if held.block_row is None else ((held.block_row, error.reason),)
-        letter = DeadLetter(held.origin, error.reason, error.detail, rows)
-        self.held_letters.append((int(self.batch.record[row]), letter))
+        record = int(self.batch.record[row])
+        self.held_letters.append(DeadLetter(held.origin, error.reason, error.detail, rows, record=record))
         for name, step in ((counters.LABELS_DEAD, 1), (counters.LEARNED, -1), (counters.EARLY_LEARNED, -1)):
             self.effects.counts[name] += step
 

@@ -1,7 +1,7 @@
 """Processing a run so that an unexpected exception names its record, and perhaps costs that record only.
 
-run ──> process ──> effects
-          │ exception: back to before the run, then record by record
+run ──> process ──> effects ──> encode ──> records
+          │ exception in either: back to before the run, then record by record
           ├─ dead-letter:     the culprit becomes a dead letter, the others are processed
           └─ stop-partition:  ProcessingError with topic, partition, offset and model key
 """
@@ -9,6 +9,8 @@ run ──> process ──> effects
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from streamapp.errors import StreamappError
 from streamapp.task.effects import DeadLetter, Effects, Notice, Origin, join
@@ -17,6 +19,10 @@ from streamapp.task.record_error import RecordError
 from streamapp.task.task import Run, Task
 from topics.errors import Reason
 from topics.records import RawRecords
+
+T = TypeVar("T")
+Encode = Callable[[RawRecords, Effects], Sequence[T]]
+"""What makes records of the effects of a run; it may add to the effects."""
 
 
 class ProcessingError(StreamappError):
@@ -34,34 +40,40 @@ class ProcessingError(StreamappError):
         )
 
 
-def process_carefully(task: Task, run: Run) -> Effects:
-    """Process a run; deal with an unexpected exception as `processing.exception.handler` says.
+def process_carefully(task: Task, run: Run, encode: Encode[T]) -> tuple[Effects, list[T]]:
+    """Process a run and encode what it leads to; return both.
 
-    After a ProcessingError the task must be dropped: its models may have learned a part of the run. With
-    `dead-letter` every model is copied before it changes, and a record that failed leaves nothing behind.
+    An unexpected exception is dealt with as `processing.exception.handler` says. After a ProcessingError the
+    task must be dropped: its models may have learned a part of the run. With `dead-letter` every model is
+    copied before it changes, and a record that failed leaves nothing behind.
     """
     try:
-        return task.process(run)
+        effects = task.process(run)
+        return effects, list(encode(run.raw, effects))
     except Exception as error:
         task.rollback()
         if task.config.processing_exception_handler == "dead-letter":
-            return _one_by_one(task, run)
-        raise _named(task, run, error) from _cause(error)
+            return _one_by_one(task, run, encode)
+        raise _named(task, run, error, encode) from _cause(error)
 
 
-def _one_by_one(task: Task, run: Run) -> Effects:
+def _one_by_one(task: Task, run: Run, encode: Encode[T]) -> tuple[Effects, list[T]]:
     """Process the records of a run each by itself; those that fail become dead letters."""
     parts: list[tuple[int, Effects]] = []
+    records: list[T] = []
     for record, single in enumerate(_singles(run)):
         try:
             effects = task.process(single)
+            encoded = encode(single.raw, effects)
         except Exception as error:
             task.rollback()
             effects = _put_aside(task, single, error)
+            encoded = encode(single.raw, effects)
         parts.append((record, effects))
+        records += encoded
     if run.position is not None:
         task.next[run.source] = run.position
-    return join(parts)
+    return join(parts), records
 
 
 def _put_aside(task: Task, single: Run, error: Exception) -> Effects:
@@ -85,7 +97,7 @@ def _put_aside(task: Task, single: Run, error: Exception) -> Effects:
     return effects
 
 
-def _named(task: Task, run: Run, error: Exception) -> ProcessingError:
+def _named(task: Task, run: Run, error: Exception, encode: Encode[T]) -> ProcessingError:
     """Return the error with the record that caused it: the one it names, or the first that fails by itself.
 
     The models may not be as they were before the run. That does not hide a record that cannot be processed;
@@ -95,7 +107,7 @@ def _named(task: Task, run: Run, error: Exception) -> ProcessingError:
         return ProcessingError(run.raw, error.record, _cause(error))
     for record, single in enumerate(_singles(run)):
         try:
-            task.process(single)
+            encode(single.raw, task.process(single))
         except Exception as again:
             return ProcessingError(run.raw, record, _cause(again))
     hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"

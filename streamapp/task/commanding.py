@@ -71,7 +71,8 @@ class ControlsRun:
             except (RefusedCommandError, GroveError) as error:
                 reason = error.reason if isinstance(error, RefusedCommandError) else Reason.BAD_CONTROL
                 detail = f"{control.command}: {error}"
-                letters[control.record] = DeadLetter(Origin.of(self.raw, control.record), reason, detail)
+                origin = Origin.of(self.raw, control.record)
+                letters[control.record] = DeadLetter(origin, reason, detail, record=control.record)
             else:
                 offset = self.raw.offsets[control.record]
                 self.effects.notices.append(Notice("info", text, control.key, offset))

@@ -39,6 +39,7 @@ VALUES_IGNORED: Final = "features.unknown-values"
 TIME_JUMPS: Final = "time.jumps"
 PENDING_EXPIRED: Final = "pending.expired"
 PENDING_DROPPED: Final = "pending.dropped"
+OUTPUTS_TOO_LARGE: Final = "outputs.too-large"
 
 MEANING: Final[dict[str, str]] = {
     ANSWERED: "rows that got a prediction",
@@ -68,4 +69,5 @@ MEANING: Final[dict[str, str]] = {
     TIME_JUMPS: "timestamps too far ahead to be believed",
     PENDING_EXPIRED: "pending instances whose label did not come in time",
     PENDING_DROPPED: "pending instances forgotten early: no room, or their model is gone",
+    OUTPUTS_TOO_LARGE: "outputs larger than their topic takes; their records became dead letters",
 }

@@ -94,12 +94,17 @@ class DeadLetter:
     exception: str = "MalformedRecord"  # what the header __streams.errors.exception says
     stacktrace: str | None = None
     attempts: int = 1
+    record: int = 0  # index in RawRecords of what led to it: a held label is refused when its instance comes
 
     @staticmethod
     def of(raw: RawRecords, malformed: Malformed) -> DeadLetter:
         """Return the dead letter of a record that could not be decoded."""
         return DeadLetter(
-            Origin.of(raw, malformed.record), malformed.reason, malformed.detail, malformed.rows
+            Origin.of(raw, malformed.record),
+            malformed.reason,
+            malformed.detail,
+            malformed.rows,
+            record=malformed.record,
         )
 
 
@@ -141,7 +146,7 @@ def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
         joined.requests += [replace(each, record=_shifted(each.record, start)) for each in part.requests]
         joined.alerts += [each._replace(record=each.record + start) for each in part.alerts]
         joined.evaluations += [each._replace(record=each.record + start) for each in part.evaluations]
-        joined.dead_letters += part.dead_letters
+        joined.dead_letters += [replace(each, record=each.record + start) for each in part.dead_letters]
         joined.notices += part.notices
         joined.counts.update(part.counts)
         joined.closed.update(part.closed)

@@ -44,17 +44,17 @@ class Refusals:
         """Return the refused rows, ascending."""
         return sorted(self._by_row)
 
-    def dead_letters(self, others: Sequence[tuple[int, DeadLetter]] = ()) -> list[DeadLetter]:
-        """Return a dead letter for each record with refusals, and others (record, letter), in input order."""
+    def dead_letters(self, others: Sequence[DeadLetter] = ()) -> list[DeadLetter]:
+        """Return a dead letter for each record with refusals, and others, in input order."""
         by_record: dict[int, list[int]] = {}
         for row in self.rows():
             by_record.setdefault(int(self._batch.record[row]), []).append(row)
         malformed = {each.record: each for each in self._batch.malformed}
         letters = [
-            (record, self._dead_letter(record, by_record.get(record, []), malformed.get(record)))
+            self._dead_letter(record, by_record.get(record, []), malformed.get(record))
             for record in by_record.keys() | malformed.keys()
         ]
-        return [letter for _, letter in sorted([*letters, *others], key=lambda each: each[0])]
+        return sorted([*letters, *others], key=lambda each: each.record)
 
     def _dead_letter(self, record: int, rows: list[int], malformed: Malformed | None) -> DeadLetter:
         if malformed is not None and not rows:
@@ -62,12 +62,14 @@ class Refusals:
         refused = [(int(self._batch.row[row]), self._by_row[row]) for row in rows]
         bad = () if malformed is None else malformed.rows
         if not bad and refused[-1][0] == 0 and not self._is_block(record):
-            return DeadLetter(Origin.of(self._raw, record), refused[0][1].reason, refused[0][1].detail)
+            reason, detail = refused[0][1].reason, refused[0][1].detail
+            return DeadLetter(Origin.of(self._raw, record), reason, detail, record=record)
         details = [f"row {row}: {each.detail}" for row, each in refused[:ROWS_IN_DETAIL]]
         if malformed is not None:
             details.append(malformed.detail)
         numbered = sorted((*bad, *((row, each.reason) for row, each in refused)))
-        return DeadLetter(Origin.of(self._raw, record), Reason.BAD_ROWS, "; ".join(details), tuple(numbered))
+        origin, detail = Origin.of(self._raw, record), "; ".join(details)
+        return DeadLetter(origin, Reason.BAD_ROWS, detail, tuple(numbered), record=record)
 
     def _is_block(self, record: int) -> bool:
         """Return whether a record carries several rows (labels do not say, but then it has more than one)."""

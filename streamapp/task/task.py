@@ -4,7 +4,7 @@ Pure: no Faust, no Kafka, no clock. What a task does is a function of the record
 order, never of how they are cut into runs; time is that of the records. It runs in one thread.
 
     task = Task(3, TaskConfig.from_settings(settings))
-    effects = process_carefully(task, Run("instances", raw))
+    effects, records = process_carefully(task, Run("instances", raw), encoder.encode)
 """
 
 from __future__ import annotations

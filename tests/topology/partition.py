@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from streamapp.outputs.outgoing import Encoder
+from streamapp.outputs.encoder import Encoder
 from streamapp.task.careful import process_carefully
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects import Effects, Notice
@@ -80,8 +80,8 @@ class Partition:
         source = records[0].source
         assert all(record.source == source for record in records)
         raw = self._raw(source, records)
-        effects = process_carefully(self.task, Run(source, raw))
-        for each in self.encoder.encode(raw, effects):
+        effects, sent = process_carefully(self.task, Run(source, raw), self.encoder.encode)
+        for each in sent:
             headers = each.headers or [[] for _ in each.values]
             self.sent[each.topic.removeprefix("t.")] += [
                 Sent(key, value, timestamp, tuple(given))

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from streamapp.outputs.encoder import Encoder
+from streamapp.outputs.outgoing import Outgoing
 from streamapp.task.careful import ProcessingError, process_carefully
+from streamapp.task.effects import Effects
 from streamapp.task.task import Run
 from tests.property.test_task_cuts import assert_same
 from tests.property.test_task_rollback import state
-from tests.topology.partition import Partition, Record, config, instance
+from tests.topology.partition import NAMES, NEVER, Partition, Record, config, instance
+from topics.records import RawRecords
 
 POISON = {"features": {"x": 1.0}, "label": "a", "weight": 1.25}
 
@@ -88,17 +92,23 @@ def test_stop_partition_names_topic_partition_offset_and_model(explosive: str) -
 def test_the_position_behind_a_gap_in_the_log_is_kept_when_records_are_repeated(explosive: str) -> None:
     partition = Partition(config(spec(explosive), processing_exception_handler="dead-letter"))
     raw = partition._raw("instances", [instance(each) for each in (*rows(3), POISON)])
-    process_carefully(partition.task, Run("instances", raw, position=29))
+    process_carefully(partition.task, Run("instances", raw, position=29), partition.encoder.encode)
     assert partition.task.next == {"instances": 29}
 
 
+class Torn(bytes):
+    """A value that cannot be read."""
+
+    def __getitem__(self, at: object) -> Any:
+        raise OSError(5, "Input/output error")
+
+
 def test_a_codec_that_fails_on_a_record_costs_that_record() -> None:
-    """The decoder of the run meets a record that it was not written for: here a value that is no bytes."""
     partition = Partition(config(processing_exception_handler="dead-letter"))
     good = [instance(each) for each in rows(4)]
-    partition.feed(*good[:2], Record("instances", b"m", 12345), *good[2:])  # type: ignore[arg-type]
+    partition.feed(*good[:2], Record("instances", b"m", Torn(b"{}")), *good[2:])
     assert [letter.reason for letter in partition.dead_letters] == ["processing-error"]
-    assert partition.dead_letters[0].value == 12345  # untouched, whatever it is
+    assert partition.dead_letters[0].value == b"{}"
     assert [document["id"] for document in partition.predictions] == ["i0", "i1", "i2", "i3"]
 
 
@@ -108,3 +118,44 @@ def test_models_are_copied_only_where_a_run_may_have_to_be_undone() -> None:
         partition.instances(*rows(3))
         partition.instances(*rows(3, 3))
         assert len(partition.task.models._preserved) == copies, handler
+
+
+class StrictEncoder(Encoder):
+    """An encoder that fails where ours would have a bug: at the id "poison"."""
+
+    def encode(self, raw: RawRecords, effects: Effects) -> list[Outgoing]:
+        if any("poison" in answers.predictions.ids for answers in effects.answers):
+            message = "'utf-8' codec can't encode character: surrogates not allowed"
+            raise TypeError(message)
+        return super().encode(raw, effects)
+
+
+def test_what_cannot_be_encoded_stops_its_partition_and_is_named() -> None:
+    partition = Partition(config(NEVER), encoder=StrictEncoder(NAMES))
+    partition.instances(*rows(3))
+    with pytest.raises(ProcessingError) as caught:
+        partition.instances(*rows(4, 3), {"id": "poison", "features": {"x": 1.0}}, *rows(3, 7), key="m")
+    assert (caught.value.topic, caught.value.offset, caught.value.model_key) == ("t.instances", 7, "m")
+    assert "TypeError: 'utf-8' codec" in str(caught.value)
+    assert len(partition.predictions) == 3, "nothing of the run was sent"
+
+
+def test_what_cannot_be_encoded_is_put_aside_and_leaves_nothing_behind() -> None:
+    given = config(spec("h-tree"), processing_exception_handler="dead-letter")
+    hit, spared = Partition(given, encoder=StrictEncoder(NAMES)), Partition(given)
+    documents = rows(40)
+    poison = {"id": "poison", "features": {"x": 3.0, "new": "value"}, "label": "c"}
+    hit.instances(*documents[:17], poison, *documents[17:])
+    spared.instances(*documents)
+    (letter,) = hit.dead_letters
+    assert letter.reason == "processing-error"
+    assert dict(letter.headers)["__streams.errors.offset"] == b"17"
+    assert hit.predictions == spared.predictions
+    assert [each["instance_id"] for each in hit.requests] == [each["instance_id"] for each in spared.requests]
+    found, expected = state(hit), state(spared)
+    assert found.pop("next") == {"instances": 41}
+    assert found.pop("counters") == expected.pop("counters") | {"instances.dead-letter": 1}
+    expected.pop("next")
+    assert_same(found, expected)
+    hit.labels({"id": "poison", "label": "a"})
+    assert hit.counts["labels.early"] == 1, "the instance is not known"

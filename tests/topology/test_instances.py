@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamapp.outputs.outgoing import Encoder
+from streamapp.outputs.encoder import Encoder
 from tests.topology.partition import ALWAYS, NAMES, NEVER, NOW, Partition, Record, config, instance
 from topics.codecs import decode_predictions, encode_instances
 from topics.definitions import TopicNames

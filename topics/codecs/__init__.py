@@ -20,6 +20,7 @@ from topics.codecs.outputs import (
     encode_evaluations,
     encode_label_requests,
     encode_predictions,
+    unwritable_predictions,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "encode_label_requests",
     "encode_labels",
     "encode_predictions",
+    "unwritable_predictions",
 ]

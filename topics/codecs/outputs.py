@@ -14,6 +14,7 @@ from topics.codecs.content_types import wire_of_value
 from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.json.reports import read_reports, write_reports
 from topics.codecs.json.requests import read_label_requests, write_label_requests
+from topics.codecs.packed import predictions as packed
 from topics.codecs.prediction_row import PredictionRow
 from topics.errors import Reason
 from topics.records import (
@@ -34,6 +35,11 @@ _NOT_A_PREDICTION = (LookupError, TypeError, ValueError, OSError, StructError, p
 def encode_predictions(predictions: Predictions, format: Format = "json") -> list[bytes]:
     """Return the values of n prediction records; as arrow the value of one block of n rows."""
     return codec(format).write_predictions(predictions) if len(predictions) else []
+
+
+def unwritable_predictions(predictions: Predictions, format: Format = "json") -> dict[int, str]:
+    """Return the rows that a format has no room for, each with what is too long: packed counts in 16 bits."""
+    return packed.unwritable(predictions) if format == "packed" else {}
 
 
 def decode_predictions(values: Sequence[bytes]) -> ReceivedPredictions:

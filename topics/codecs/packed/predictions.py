@@ -8,13 +8,14 @@ from struct import Struct, unpack_from
 import numpy as np
 
 from topics.codecs.flaws import Flaw
-from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, PREDICTION, read_header
+from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, NAME_MAX_BYTES, PREDICTION, read_header
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
 from topics.codecs.prediction_row import PredictionRow
 from topics.records import Predictions
 
 _LENGTH = Struct("<H")
 _VERSION = Struct("<q")
+UTF8_BYTES = 4  # of a character, at most
 
 Row = tuple[
     str | None, str | None, dict[str, float], int, str | None
@@ -36,6 +37,27 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     part["flags"][explained] |= HAS_EXPLANATION
     paths = [(path or "").encode() for path in predictions.explanation]
     return glue(part, [name + names + path for name, path in zip(ids, paths, strict=True)])
+
+
+def unwritable(predictions: Predictions) -> dict[int, str]:
+    """Return the rows whose names are too long for this layout, each with what is wrong."""
+    longest = _longest(predictions.classes)
+    if longest > NAME_MAX_BYTES:
+        why = f"a class name of {longest} bytes must have at most {NAME_MAX_BYTES} in packed"
+        return dict.fromkeys(range(len(predictions)), why)
+    if max(map(len, predictions.ids), default=0) * UTF8_BYTES <= NAME_MAX_BYTES:
+        return {}
+    sizes = [len(name.encode()) for name in predictions.ids]
+    return {
+        row: f"an id of {size} bytes must have at most {NAME_MAX_BYTES} in packed"
+        for row, size in enumerate(sizes)
+        if size > NAME_MAX_BYTES
+    }
+
+
+@lru_cache(maxsize=256)
+def _longest(classes: tuple[str, ...]) -> int:
+    return max((len(name.encode()) for name in classes), default=0)
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from topics.codecs.packed.layout import (
     INSTANCE,
     LABEL,
     MAGIC,
+    NAME_MAX_BYTES,
     TEXT,
     VERSION,
 )
@@ -33,7 +34,6 @@ _HEADER: list[tuple[str, str]] = [
     ("count", "<u4"),
     ("label", "<i4"),
 ]
-_ID_MAX_BYTES = 2**16 - 1
 _WHOLE_NUMBER = re.compile(
     r"0|-?[1-9][0-9]{0,9}"
 )  # as str(int) writes it, short enough for a look at its size
@@ -58,8 +58,8 @@ def set_ids(part: npt.NDArray[np.void], ids: Sequence[str]) -> list[bytes]:
     """Write the lengths of the ids into the fixed part and return their bytes."""
     cells = list(map(str.encode, ids))
     longest = max(map(len, cells), default=0)
-    if longest > _ID_MAX_BYTES:
-        message = f"id of {longest} bytes must have at most {_ID_MAX_BYTES} to be packed; use json or arrow"
+    if longest > NAME_MAX_BYTES:
+        message = f"id of {longest} bytes must have at most {NAME_MAX_BYTES} to be packed; use json or arrow"
         raise CodecError(message)
     part["id_bytes"] = list(map(len, cells))
     return cells

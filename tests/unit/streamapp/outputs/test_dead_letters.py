@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from streamapp.outputs.dead_letters import MAX_ROWS, dead_letter_headers, rows_text
+from streamapp.outputs.dead_letters import MAX_ROWS, dead_letter_headers, dead_letters, rows_text
 from streamapp.task.effects import DeadLetter, Origin
-from topics.definitions import BLOCK_BYTES, DEAD_LETTERS
+from topics.definitions import BLOCK_BYTES, DEAD_LETTERS, ROOM_BYTES
 from topics.errors import Reason
 
 ORIGIN = Origin("t.instances", 1, 5, 1000, b"k", b"v", [("mine", b"1")])
@@ -60,3 +60,41 @@ def test_a_header_name_that_was_not_utf8_is_sent_on_with_question_marks() -> Non
     headers = [("é\N{REPLACEMENT CHARACTER}b", b"\xff")]
     letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.BAD_HEADER, "x")
     assert dead_letter_headers(letter)[0] == ("é?b", b"\xff")
+
+
+HUGE = 300_000
+
+
+@pytest.mark.parametrize(
+    ("origin", "left_out"),
+    [
+        (ORIGIN, None),
+        (ORIGIN._replace(value=bytes(HUGE)), "value"),
+        (ORIGIN._replace(headers=[("mine", bytes(HUGE))]), "value, headers"),
+        (ORIGIN._replace(headers=[(f"mine-{i}", b"1") for i in range(HUGE // 10)]), "value, headers"),
+        (ORIGIN._replace(headers=[("ü" * HUGE, b"")]), "value, headers"),
+        (ORIGIN._replace(headers=[("none", None)] * (HUGE // 10)), "value, headers"),  # type: ignore[list-item]
+        (ORIGIN._replace(key=bytes(HUGE)), "value, headers, key"),
+    ],
+)
+def test_a_dead_letter_always_fits_its_topic(origin: Origin, left_out: str | None) -> None:
+    worst = {"detail": "\N{GRINNING FACE}" * 10**6, "exception": "e" * 10**6}
+    rows = tuple((2 * i, Reason.UNKNOWN_CONTENT_TYPE) for i in range(10**5))
+    small = DeadLetter(ORIGIN, Reason.NOT_JSON, "x")
+    for more in ({"rows": rows}, {"stacktrace": "\N{GRINNING FACE}" * 10**6}):
+        letter = DeadLetter(origin, Reason.BAD_ROWS, **worst, **more)  # type: ignore[arg-type]
+        found = dead_letters("t.dead-letters", [small, letter, small], ROOM_BYTES)
+        assert max(map(found.bytes_of, range(3))) <= ROOM_BYTES
+        assert found.headers is not None
+        headers = dict(found.headers[1])
+        assert headers.get("grove-dlq-left-out") == (left_out and left_out.encode())
+        assert headers["grove-dlq-reason"] == b"bad-rows"
+        assert headers["__streams.errors.offset"] == b"5", "it can be read where it lies"
+        assert (found.values[1] is None) == (left_out is not None)
+        assert (found.keys[1] is None) == (left_out == "value, headers, key")
+        assert [found.values[0], found.values[2]] == [b"v", b"v"]
+
+
+def test_what_an_exception_says_may_hold_what_no_utf8_can() -> None:
+    letter = DeadLetter(ORIGIN, Reason.PROCESSING_ERROR, "class 'a\ud800b'")
+    assert dict(dead_letter_headers(letter))["__streams.errors.message"] == b"class 'a\\ud800b'"

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from streamapp.outputs.encoder import Encoder
+from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
 from streamapp.settings import Settings
 from streamapp.task.effects import Alert, Answers, DeadLetter, Effects, Origin
@@ -34,7 +36,12 @@ def cluster() -> Iterator[str]:
 
 
 def outbox(cluster: str, **kafka: Any) -> Outbox:
-    return Outbox(Settings(bootstrap_servers=cluster, kafka=kafka), NAMES)
+    limits = OutputLimits.of_catalogue(NAMES)
+    return Outbox(Settings(bootstrap_servers=cluster, kafka=kafka), limits)
+
+
+def send(box: Outbox, run: RawRecords, effects: Effects) -> None:
+    box.send(2, Encoder(NAMES).encode(run, effects))
 
 
 def raw(n: int, *, headers: bool = False) -> RawRecords:
@@ -89,7 +96,7 @@ def end_of(cluster: str, topic: str) -> int:
 def test_answers_arrive_in_order_with_key_timestamp_and_partition_of_their_instances(cluster: str) -> None:
     start = end_of(cluster, NAMES.predictions)
     box = outbox(cluster)
-    box.send(2, raw(50), answers(50))
+    send(box, raw(50), answers(50))
     box.flush()
     messages = read(cluster, NAMES.predictions, start, 50)
     decoded = decode_predictions([message.value() for message in messages])
@@ -103,7 +110,7 @@ def test_answers_arrive_in_order_with_key_timestamp_and_partition_of_their_insta
 def test_trace_headers_of_the_question_come_with_the_answer(cluster: str) -> None:
     start = end_of(cluster, NAMES.predictions)
     box = outbox(cluster)
-    box.send(2, raw(3, headers=True), answers(3))
+    send(box, raw(3, headers=True), answers(3))
     box.flush()
     messages = read(cluster, NAMES.predictions, start, 3)
     assert [message.headers() for message in messages] == [[("traceparent", b"00-%d" % i)] for i in range(3)]
@@ -112,7 +119,7 @@ def test_trace_headers_of_the_question_come_with_the_answer(cluster: str) -> Non
 def test_a_full_queue_is_waited_for_and_keeps_the_order(cluster: str) -> None:
     start = end_of(cluster, NAMES.predictions)
     box = outbox(cluster, **{"queue.buffering.max.messages": "100"})
-    box.send(2, raw(1000), answers(1000, "q"))
+    send(box, raw(1000), answers(1000, "q"))
     box.flush()
     decoded = decode_predictions(
         [message.value() for message in read(cluster, NAMES.predictions, start, 1000)]
@@ -129,7 +136,7 @@ def test_a_dead_letter_is_the_untouched_record_with_the_reason_in_its_headers(cl
         DeadLetter(broken, Reason.NOT_JSON, "unexpected end", rows=((3, Reason.WRONG_TYPE),)),
     ]
     box = outbox(cluster)
-    box.send(2, raw(1), Effects(dead_letters=letters))
+    send(box, raw(1), Effects(dead_letters=letters))
     box.flush()
     first, second = read(cluster, NAMES.dead_letters, start, 2)
     assert (first.key(), first.value(), first.timestamp()[1]) == (None, None, NOW)
@@ -152,7 +159,7 @@ def test_a_drift_alert_has_key_and_timestamp_of_the_record_that_raised_it(cluste
     start = end_of(cluster, NAMES.drift_alerts)
     alert = DriftAlert("drift", "ddm", 0.4, "new tree", version=12, instance_id="x")
     box = outbox(cluster)
-    box.send(2, raw(5), Effects(alerts=[Alert(4, alert)]))
+    send(box, raw(5), Effects(alerts=[Alert(4, alert)]))
     box.flush()
     (message,) = read(cluster, NAMES.drift_alerts, start, 1)
     assert decode_drift_alerts([message.value()]) == [alert]
@@ -160,19 +167,19 @@ def test_a_drift_alert_has_key_and_timestamp_of_the_record_that_raised_it(cluste
 
 
 def test_a_record_that_is_too_large_is_an_error_with_topic_and_partition(cluster: str) -> None:
-    box = outbox(cluster, **{"message.max.bytes": "2000"})
+    box = Outbox(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000))
     huge = DeadLetter(Origin("t.instances", 2, 1, NOW, b"k", bytes(5000), ()), Reason.NOT_JSON, "x")
     with pytest.raises(DeliveryError, match=r"t\.dead-letters\[2\]: .*too large"):
-        box.send(2, raw(1), Effects(dead_letters=[huge]))
+        send(box, raw(1), Effects(dead_letters=[huge]))
 
 
 def test_flush_raises_when_a_record_was_not_delivered() -> None:
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("t.predictions", timeout=10).brokers.values()))
     box = outbox(f"{broker.host}:{broker.port}", **{"message.timeout.ms": "4000", "log_level": "0"})
-    box.send(2, raw(1), answers(1))
+    send(box, raw(1), answers(1))
     box.flush()
     del owner  # the broker is gone
-    box.send(2, raw(3), answers(3))
+    send(box, raw(3), answers(3))
     with pytest.raises(DeliveryError, match=r"3 records were not delivered; t\.predictions\[2\]: "):
         box.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from streamapp.outputs.dead_letters import dead_letter_headers
+from streamapp.outputs.dead_letters import dead_letters
 from streamapp.task.commanding import MEMBERS
 from streamapp.task.counters import MEANING
 from streamapp.task.effects import DeadLetter, Origin
@@ -40,5 +40,7 @@ def test_the_members_of_the_commands_are_listed() -> None:
 def test_the_headers_of_dead_letters_are_listed() -> None:
     origin = Origin("t", 0, 0, 0, b"k", b"v", ())
     letter = DeadLetter(origin, Reason.BAD_ROWS, "x", rows=((0, Reason.BAD_ROWS),), stacktrace="y")
-    sent = {name for name, _ in dead_letter_headers(letter)}
+    outgoing = dead_letters("t", [letter], limit=0)
+    assert outgoing.headers is not None
+    sent = {name for name, _ in outgoing.headers[0]}
     assert set(re.findall(r"`((?:__streams\.errors|grove-dlq)[\w.-]*)`", PAGE)) == sent

@@ -1,0 +1,242 @@
+"""Effects as records, in input order: values, keys, timestamps and headers per topic. No Kafka here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from streamapp.outputs.dead_letters import dead_letters
+from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
+from streamapp.outputs.limits import RECORD_BYTES, HeaderList, OutputLimits, headers_bytes
+from streamapp.outputs.outgoing import Outgoing, in_input_order
+from streamapp.outputs.too_large import PREDICTION, TooLarge
+from streamapp.task.effects import Answers, Effects, Requests
+from topics.codecs import (
+    encode_drift_alerts,
+    encode_evaluations,
+    encode_label_requests,
+    encode_predictions,
+    unwritable_predictions,
+)
+from topics.codecs.content_types import (
+    Wire,
+    content_type,
+    uniform_wire,
+    wire_of_content_type,
+    wire_of_value,
+)
+from topics.definitions import TopicNames
+from topics.records import Format, Predictions, RawRecords
+
+if TYPE_CHECKING:
+    from streamapp.settings import Settings
+
+
+class Encoder:
+    """Turns the effects of runs into records that their topics take."""
+
+    def __init__(
+        self,
+        names: TopicNames,
+        *,
+        application_id: str = "streamgrove",
+        headers: Literal["minimal", "full"] = "minimal",
+        form: Literal["json", "packed"] | None = None,
+        limits: OutputLimits | None = None,
+    ) -> None:
+        """`form`: of the answers to single records; None: that of the record answered.
+
+        `limits`: None: those of the catalogue.
+        """
+        self._names = names
+        self._limits = limits or OutputLimits.of_catalogue(names)
+        self._form = form
+        self._full = FullHeaders(application_id) if headers == "full" else None
+
+    @staticmethod
+    def from_settings(settings: Settings, names: TopicNames, limits: OutputLimits) -> Encoder:
+        """Return what the settings say."""
+        return Encoder(
+            names,
+            application_id=settings.application_id,
+            headers=settings.output_headers,
+            form=settings.output_format,
+            limits=limits,
+        )
+
+    def encode(self, raw: RawRecords, effects: Effects) -> list[Outgoing]:
+        """Return the records that a run leads to, topic by topic; topics without any are left out.
+
+        Those that their topic does not take become dead letters of the records they are about: `effects` is
+        told, its counts too.
+        """
+        names, too_large = self._names, TooLarge(raw, self._limits)
+        alerts, evaluations = effects.alerts, effects.evaluations
+        found = [
+            self._predictions(raw, effects.answers, too_large),
+            *(self._requests(raw, each) for each in effects.requests),
+            self._records(
+                raw,
+                names.drift_alerts,
+                "drift-alert",
+                [each.record for each in alerts],
+                encode_drift_alerts(each.alert for each in alerts),
+            ),
+            self._records(
+                raw,
+                names.evaluations,
+                "evaluation",
+                [each.record for each in evaluations],
+                encode_evaluations(each.evaluation for each in evaluations),
+            ),
+        ]
+        fitting = [too_large.without(each) for each in found if each is not None]
+        too_large.write(effects)
+        letters = dead_letters(names.dead_letters, effects.dead_letters, self._limits.of(names.dead_letters))
+        return [each for each in (*fitting, letters) if len(each)]
+
+    # -- predictions ----------------------------------------------------------------------------------------
+
+    def _predictions(
+        self, raw: RawRecords, answers: Sequence[Answers], too_large: TooLarge
+    ) -> Outgoing | None:
+        """Return all predictions, in the order of the records they answer."""
+        parts = [
+            self._answers(raw, _writable(part, form, too_large), form)
+            for each in answers
+            for part, form in self._by_form(raw, each)
+        ]
+        return in_input_order(parts) if parts else None
+
+    def _by_form(self, raw: RawRecords, answers: Answers) -> list[tuple[Answers, Format]]:
+        """Return the answers by the format they are to be written in."""
+        if answers.block:
+            return [(answers, "arrow")]
+        if self._form is not None:
+            return [(answers, self._form)]
+        wire = uniform_wire(raw.values, raw.headers)
+        if wire is not None:
+            return [(answers, _form(wire))]
+        forms = [_form(_wire(raw, record)) for record in answers.record.tolist()]
+        return [
+            (_taken(answers, [at for at, each in enumerate(forms) if each == form]), form)
+            for form in dict.fromkeys(forms)
+        ]
+
+    def _answers(self, raw: RawRecords, answers: Answers, form: Format) -> Outgoing:
+        predictions, topic = answers.predictions, self._names.predictions
+        records = (answers.record[:1] if answers.block else answers.record).tolist()
+        values = encode_predictions(predictions, form)
+        if self._full is None:
+            return self._records(raw, topic, "prediction", records, values, form)
+        versions = predictions.version.tolist()
+        if answers.block:
+            own: list[OwnHeaders] = [(("grove-model-version", b"%d" % max(versions)),)]
+            return self._records(raw, topic, "prediction", records, values, form, own)
+        own = [
+            (("grove-instance-id", name.encode()), ("grove-model-version", b"%d" % version))
+            for name, version in zip(predictions.ids, versions, strict=True)
+        ]
+        return self._records(raw, topic, "prediction", records, values, form, own)
+
+    # -- other topics ---------------------------------------------------------------------------------------
+
+    def _requests(self, raw: RawRecords, requests: Requests) -> Outgoing:
+        asked = requests.requests
+        own: list[OwnHeaders] = [
+            (
+                ("grove-request-id", request.encode()),
+                ("grove-instance-id", instance.encode()),
+                ("grove-strategy", strategy.encode()),
+            )
+            for request, instance, strategy in zip(
+                asked.request_ids, asked.instance_ids, asked.strategies, strict=True
+            )
+        ]
+        records, topic = requests.record.tolist(), self._names.label_requests
+        return self._records(raw, topic, "label-request", records, encode_label_requests(asked), "json", own)
+
+    def _records(
+        self,
+        raw: RawRecords,
+        topic: str,
+        kind: str,
+        records: list[int],
+        values: Sequence[bytes],
+        form: Format = "json",
+        own: Sequence[OwnHeaders] | None = None,
+    ) -> Outgoing:
+        """Return records about `records` of the run; `own`: our headers of the kind, one tuple each."""
+        if len(records) == len(raw) and records == list(range(len(raw))):
+            keys, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
+        else:
+            keys = [raw.keys[record] for record in records]
+            timestamps = [raw.timestamps[record] for record in records]
+            inputs = [raw.headers[record] for record in records]
+        headers: list[HeaderList] | None = None
+        most_bytes = RECORD_BYTES + _longest(values) + _longest(keys)
+        any_given = any(inputs)
+        if any_given:
+            most_bytes += max(map(headers_bytes, inputs))
+        if self._full is not None:
+            events = _events(
+                f"{kind}-{raw.topic}-{raw.partition}", [raw.offsets[record] for record in records]
+            )
+            given = own if own is not None else [()] * len(records)
+            headers = self._full.of(kind, form, events, timestamps, keys, given, inputs)
+            most_bytes += self._full.most_bytes(most_bytes)
+        elif any_given:
+            headers = [passed_on(each) for each in inputs]
+        return Outgoing(topic, kind, list(values), keys, timestamps, headers, records, most_bytes)
+
+
+def _longest(cells: Iterable[bytes | None]) -> int:
+    return max(map(len, filter(None, cells)), default=0)
+
+
+def _events(prefix: str, offsets: list[int]) -> list[str]:
+    """Return a name for each record; several about one input (rows of a block) are numbered.
+
+    The name of a record does not depend on the other inputs of its run.
+    """
+    several = Counter(offsets)
+    if len(several) == len(offsets):
+        return [f"{prefix}-{offset}" for offset in offsets]
+    times: Counter[int] = Counter()
+    names = []
+    for offset in offsets:
+        names.append(f"{prefix}-{offset}" + (f"-{times[offset]}" if several[offset] > 1 else ""))
+        times[offset] += 1
+    return names
+
+
+def _writable(answers: Answers, form: Format, too_large: TooLarge) -> Answers:
+    """Return the answers that their format can say."""
+    unwritable = unwritable_predictions(answers.predictions, form)
+    if not unwritable:
+        return answers
+    for row, why in unwritable.items():
+        too_large.add(int(answers.record[row]), PREDICTION, why)
+    return _taken(answers, [row for row in range(len(answers.record)) if row not in unwritable])
+
+
+def _wire(raw: RawRecords, record: int) -> Wire:
+    """Return what a record that was decoded is written in."""
+    stated = content_type(raw.headers[record])
+    wire = None if stated is None else wire_of_content_type(stated)
+    return wire or wire_of_value(raw.values[record] or b"")
+
+
+def _form(wire: Wire) -> Format:
+    """Return the format of the answer to a single record; envelopes are JSON."""
+    return "packed" if wire == "packed" else "json"
+
+
+def _taken(answers: Answers, rows: list[int]) -> Answers:
+    """Return some rows of answers."""
+    all_ = answers.predictions
+    ids = [all_.ids[row] for row in rows]
+    columns = (all_.prediction[rows], all_.probability[rows], all_.version[rows])
+    paths = None if all_.explanation is None else [all_.explanation[row] for row in rows]
+    return Answers(answers.record[rows], Predictions(all_.classes, ids, *columns, paths))
