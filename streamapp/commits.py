@@ -6,6 +6,9 @@
 
 The flush waits until the broker has acknowledged every output; what is sent meanwhile prolongs it. A little
 may pass (else a slow stream would wait for every commit), the rest is held, and what is held is bounded.
+
+Nothing here waits in the event loop. While the producer has no room (a slow broker, or one that is away) what
+is sent is kept, and `room` comes only when a thread has handed it over: after each run, so it is a run's.
 """
 
 from __future__ import annotations
@@ -22,14 +25,24 @@ from streamapp.runs import Run
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
 MAX_PASSED_RECORDS = 500
 MAX_HELD_RECORDS = 20_000
-MAX_HELD_BYTES = 64 << 20  # of the records held; a block record may have megabytes
+MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
 
 
 class Outputs(Protocol):
     """Where effects go."""
 
     def send(self, run: Run, effects: Any) -> None:
-        """Hand the outputs of a run to the producer."""
+        """Hand the outputs of a run to the producer; never wait for it."""
+
+    def bytes_of(self, effects: Any) -> int:
+        """Return what the outputs of a run take in memory."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the producer has no room for more."""
+
+    def drain(self) -> None:
+        """Return when the producer has room again; raise when outputs cannot be delivered."""
 
     def flush(self) -> None:
         """Return when all that was sent is acknowledged; raise when some of it cannot be delivered."""
@@ -75,15 +88,19 @@ class Commits:
             if self._held or self._passed_records + n > MAX_PASSED_RECORDS:
                 self._held.append((run, effects))
                 self._held_records += n
-                self._held_bytes += sum(map(len, filter(None, run.raw.values)))
+                self._held_bytes += sum(map(len, filter(None, run.raw.values))) + self._outputs.bytes_of(
+                    effects
+                )
                 return
             self._passed_records += n
         self._outputs.send(run, effects)
 
     async def room(self) -> None:
-        """Return when more may be held."""
+        """Return when more may be sent or held; raise when outputs cannot be delivered."""
         if self._held_records > MAX_HELD_RECORDS or self._held_bytes > MAX_HELD_BYTES:
             await self._flushed.wait()
+        if self._outputs.is_full:
+            await _in_daemon(self._outputs.drain)
 
     async def commit(self, commit_offsets: Callable[[], Awaitable[None]]) -> None:
         """Flush what was sent up to now, then commit."""
@@ -125,5 +142,5 @@ async def _in_daemon(work: Callable[[], None]) -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, error)
 
-    threading.Thread(target=run, name="flush", daemon=True).start()
+    threading.Thread(target=run, name=work.__name__, daemon=True).start()
     await done

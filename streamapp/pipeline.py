@@ -79,9 +79,26 @@ class Pipeline:
         for notice in results.effects.notices:
             _say(run, notice)
 
+    def bytes_of(self, results: Results) -> int:
+        """Return what results take in memory, roughly: the records to be sent."""
+        return sum(len(value) for each in results.records for value in each.values if value)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the producer has no room for more outputs."""
+        return self._outbox.is_full
+
+    def drain(self) -> None:
+        """Return when the producer has room again."""
+        self._outbox.drain()
+
     def flush(self) -> None:
         """Return when the broker has all outputs; raise when it cannot have them."""
         self._outbox.flush()
+
+    def close(self) -> None:
+        """Give up outputs that are not delivered."""
+        self._outbox.close()
 
 
 class KeyPlacement:

@@ -131,7 +131,7 @@ class TaskManager:
                 if current and partition is not None:
                     if delivery.run is not None and partition.live:
                         await self._process(delivery.partition, partition, delivery.run)
-                    await self._commits.room()
+                    await self._room()
                     self._commit_if_due()
         finally:
             delivery.finish()
@@ -148,6 +148,13 @@ class TaskManager:
             await self._end(error)
             return
         self.moved(number, run.topic, run.position)
+
+    async def _room(self) -> None:
+        """Return when another run may be processed."""
+        try:
+            await self._commits.room()
+        except Exception as error:
+            await self._end(error)
 
     async def _end(self, error: Exception) -> None:
         self._failed = True

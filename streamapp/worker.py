@@ -66,7 +66,10 @@ def run_worker(settings: Settings) -> int:
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
         gc.set_threshold(*GC_THRESHOLDS)
-        return run_app(app, loop, health)
+        try:
+            return run_app(app, loop, health)
+        finally:
+            processor.close()  # what counts is flushed; else librdkafka would wait for a broker that is away
 
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:

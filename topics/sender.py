@@ -7,9 +7,11 @@ was produced and not reported is delivered once `flush` returns.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from operator import length_hint
 from typing import Any
@@ -43,7 +45,33 @@ _REMEDIES = {
 }
 
 FLUSH_STEP_S = 0.5
+ROOM_STEP_S = 0.05
 STOP_S = 10.0
+
+
+@dataclass(slots=True)
+class _Rest:
+    """Records of one partition that the client has not taken yet; columns of equal length."""
+
+    topic: str
+    partition: int
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes | None]
+    timestamps: Sequence[int]
+    headers: Sequence[Sequence[tuple[str, bytes]]] | None
+
+    def records(self) -> tuple[Iterator[bytes | None], list[Iterable[Any]]]:
+        """Return the values still to be taken, and the arguments of `produce`, which take them."""
+        left = iter(self.values)
+        columns: list[Iterable[Any]] = [repeat(self.topic), left, self.keys, repeat(self.partition)]
+        columns += [repeat(None), repeat(None), self.timestamps]
+        return left, columns if self.headers is None else [*columns, self.headers]
+
+    def forget(self, n: int) -> None:
+        """Forget the first n records: they are taken."""
+        self.values, self.keys, self.timestamps = self.values[n:], self.keys[n:], self.timestamps[n:]
+        if self.headers is not None:
+            self.headers = self.headers[n:]
 
 
 class _Failures:
@@ -89,7 +117,12 @@ class _Failures:
 
 
 class Sender:
-    """An idempotent producer that counts what was not delivered."""
+    """An idempotent producer that counts what was not delivered.
+
+    `send` and `send_run` wait while the client's queue is full. An event loop must not wait: it offers its
+    records, and while the sender `is_full` another thread may `drain` it. One thread sends or offers;
+    `drain`, `flush` and `close` may be called from others.
+    """
 
     def __init__(self, kafka: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> None:
         """Open the producer; `kafka` holds client properties under Kafka's names.
@@ -100,6 +133,8 @@ class Sender:
         self._stopped = stopped
         self._give_up_at = float("inf")
         self._failures = _Failures()
+        self._offered: deque[_Rest] = deque()  # in the order of offering
+        self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
         properties = {
             **DEFAULTS,
             **kafka,
@@ -151,27 +186,64 @@ class Sender:
     ) -> None:
         """Produce records of one partition in order, as fast as the client can; raise what went wrong so far.
 
-        `produce_batch` would be no quicker way: it takes no timestamps and no headers.
+        What it has no room for is waited for.
         """
-        produce, start = self._producer.produce, 0
-        while start < len(values):
-            rest = iter(values[start:])
-            columns: list[Iterable[Any]] = [repeat(topic), rest, keys[start:], repeat(partition)]
-            columns += [repeat(None), repeat(None), timestamps[start:]]
-            if headers is not None:
-                columns.append(headers[start:])
+        self.offer_run(topic, partition, values, keys, timestamps, headers)
+        self.drain()
+
+    def offer_run(
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
+    ) -> None:
+        """Produce records as `send_run` does, but never wait: what finds no room is kept, in order."""
+        self._offered.append(_Rest(topic, partition, values, keys, timestamps, headers))
+        if self._handing_over.acquire(blocking=False):  # else whoever drains will come to it
             try:
-                deque(map(produce, *columns), maxlen=0)
-                start = len(values)
-            except BufferError:  # the record that found no room is the last one taken out of the iterator
-                start = len(values) - length_hint(rest) - 1
-                self._producer.poll(0.05)
-                self._check_waiting()
-            except KafkaException as failure:
-                value = values[len(values) - length_hint(rest) - 1] or b""
-                raise self._failures.refused(topic, partition, value, failure) from None
+                self._hand_over()
+            finally:
+                self._handing_over.release()
         self._producer.poll(0)
         self.check()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether records wait for room in the client's queue."""
+        return bool(self._offered)
+
+    def drain(self) -> None:
+        """Return when the client has taken everything that was offered; raise what went wrong so far."""
+        if not self._offered:
+            return
+        with self._handing_over:
+            while not self._hand_over():
+                self._producer.poll(ROOM_STEP_S)
+                self._check_waiting()
+
+    def _hand_over(self) -> bool:
+        """Produce what was offered until there is no room; return whether all of it is taken.
+
+        After a failure nothing more is produced. `produce_batch` would be no quicker way: it takes no
+        timestamps and no headers.
+        """
+        self.check()
+        while self._offered:
+            rest = self._offered[0]
+            left, columns = rest.records()
+            try:
+                deque(map(self._producer.produce, *columns), maxlen=0)
+            except BufferError:  # the record that found no room is the last one taken out of the iterator
+                rest.forget(len(rest.values) - length_hint(left) - 1)
+                return False
+            except KafkaException as failure:
+                value = rest.values[len(rest.values) - length_hint(left) - 1] or b""
+                raise self._failures.refused(rest.topic, rest.partition, value, failure) from None
+            self._offered.popleft()
+        return True
 
     def _produce_when_there_is_room(
         self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int
@@ -179,7 +251,7 @@ class Sender:
         """Wait for the queue, whose size is the back-pressure of a slow broker."""
         produce = self._producer.produce
         while True:
-            self._producer.poll(0.05)
+            self._producer.poll(ROOM_STEP_S)
             self._check_waiting()
             try:
                 produce(topic, value, key, partition, None, None, timestamp)
@@ -200,16 +272,22 @@ class Sender:
 
     def flush(self) -> None:
         """Return when everything is delivered; raise if something cannot be."""
+        self.drain()
         while self._producer.flush(FLUSH_STEP_S):
             self._check_waiting()
         self.check()
 
     def close(self) -> None:
-        """Give up what was not delivered; `flush` first if it matters.
+        """Give up what was not delivered; `flush` first if it matters. Whoever drains is told.
 
         A client that goes with records in its queue keeps their callbacks for ever, and librdkafka's own
         close waits for the broker as long as `delivery.timeout.ms`.
         """
+        left = sum(len(rest.values) for rest in self._offered)
+        if left:
+            self._failures.given_up(f"{left} records were not delivered: the producer was closed")
+        with self._handing_over:
+            self._offered.clear()
         self._producer.purge()
         self._producer.flush(FLUSH_STEP_S)
 
@@ -221,7 +299,7 @@ class Sender:
         now = time.monotonic()
         self._give_up_at = min(self._give_up_at, now + STOP_S)
         if now >= self._give_up_at:
-            waiting = len(self._producer)
+            waiting = len(self._producer) + sum(len(rest.values) for rest in self._offered)
             self._producer.purge()
             message = (
                 f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"

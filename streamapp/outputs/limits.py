@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from streamapp.errors import SettingsError
 from topics.cluster import Cluster
 from topics.definitions import BLOCK_BYTES, BROKER_BYTES, ROOM_BYTES, TopicNames
-from topics.errors import BrokerError, CatalogueError
 
 RECORD_BYTES: Final = 61 + 36  # a batch's header, and the lengths and differences of its only record
 HEADER_BYTES: Final = 10  # both lengths of a header
@@ -49,19 +49,19 @@ class OutputLimits:
     def of_cluster(kafka: Mapping[str, Any], names: TopicNames) -> OutputLimits:
         """Return the limits of the topics as they are; `kafka`: properties of librdkafka's clients.
 
-        CatalogueError if the dead letters' topic has no room for what a dead letter says.
+        SettingsError if the dead letters' topic has no room for what a dead letter says.
         """
         producer = str(kafka.get("message.max.bytes", BLOCK_BYTES + ROOM_BYTES))
         if not producer.isdecimal():
             message = f"message.max.bytes={producer!r} must be a whole number of bytes; correct the setting"
-            raise BrokerError(message)
+            raise SettingsError(message)
         limits = OutputLimits(Cluster(kafka).message_limits(names.all()), int(producer))
         if limits.of(names.dead_letters) < ROOM_BYTES:
             message = (
                 f"{limits.rule(names.dead_letters)} must be at least {ROOM_BYTES}, which the headers of a "
                 f"dead letter may take; raise it"
             )
-            raise CatalogueError(message)
+            raise SettingsError(message)
         return limits
 
     def of(self, topic: str) -> int:

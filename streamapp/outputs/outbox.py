@@ -25,12 +25,25 @@ class Outbox:
         self._sender = Sender({**librdkafka_properties(settings), "message.max.bytes": limits.producer})
 
     def send(self, partition: int, records: Iterable[Outgoing]) -> None:
-        """Hand the outputs of a run to the producer; wait while its queue is full."""
+        """Hand the outputs of a run to the producer; what it has no room for is kept, in order."""
         for each in records:
-            self._sender.send_run(
+            self._sender.offer_run(
                 each.topic, partition, each.values, each.keys, each.timestamps, each.headers
             )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether outputs wait for room in the producer's queue."""
+        return self._sender.is_full
+
+    def drain(self) -> None:
+        """Return when the producer has taken everything; for a thread that may wait."""
+        self._sender.drain()
 
     def flush(self) -> None:
         """Return when everything that was sent is delivered; raise DeliveryError if something cannot be."""
         self._sender.flush()
+
+    def close(self) -> None:
+        """Give up what is not delivered: no thread of the producer waits for a broker that is away."""
+        self._sender.close()

@@ -74,6 +74,16 @@ class Echo:
                     self._producer.poll(0.1)
         self._producer.poll(0)
 
+    def bytes_of(self, effects: list[dict[str, Any]]) -> int:
+        return 200 * len(effects)
+
+    @property
+    def is_full(self) -> bool:
+        return False
+
+    def drain(self) -> None:
+        """`send` waits."""
+
     def flush(self) -> None:
         left = self._producer.flush(60)
         if left or self._lost is not None:

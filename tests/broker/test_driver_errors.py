@@ -79,10 +79,10 @@ def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_commi
     broker: Broker, tmp_path: Path
 ) -> None:
     place = Installation(broker.bootstrap_servers, "refused.", 2, tmp_path, module=GROVE)
-    place.configure(place.names.predictions, {"max.message.bytes": "100"})
     producer = place.producer()
     with place.worker("w") as worker:
         worker.wait_until_ready()
+        place.configure(place.names.predictions, {"max.message.bytes": "100"})  # it does not know of that
         for i in range(50):
             producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key-%d" % i, i % 2)
         assert producer.flush(10) == 0
@@ -91,3 +91,8 @@ def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_commi
     assert place.names.predictions in worker.log, "which topic refused it"
     assert place.lag() == 50
     assert place.read(place.names.predictions) == []
+    with place.worker("w") as worker:  # now it knows
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.metric_of("grove_dlq_records_total", reason="output-too-large") == 50
+        assert worker.terminate() == 0

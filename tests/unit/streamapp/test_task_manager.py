@@ -30,6 +30,10 @@ class Outputs:
         self.refuses = False
         self.gate = threading.Event()
         self.gate.set()
+        self.is_full = False
+        self.room = threading.Event()
+        self.loses = False
+        self.output_bytes = 0
 
     def new_task(self, partition: int) -> list[int]:
         return []
@@ -49,6 +53,17 @@ class Outputs:
             message = "the producer did not take it"
             raise RuntimeError(message)
         self.sent += effects
+
+    def bytes_of(self, effects: list[int]) -> int:
+        return self.output_bytes * len(effects)
+
+    def drain(self) -> None:
+        assert self.room.wait(10)
+        if self.loses:
+            message = "outputs are lost"
+            raise RuntimeError(message)
+        self.happened.append("drained")
+        self.is_full = False
 
     def flush(self) -> None:
         sent = list(self.sent)
@@ -254,6 +269,63 @@ def test_nothing_is_committed_past_an_output_that_the_producer_did_not_take() ->
         await w.manager.commit("stopping")
         assert w.group.offsets == {}
         assert w.outputs.sent == [0]
+
+    run(story)
+
+
+def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.outputs.is_full = True
+        first = asyncio.ensure_future(w.deliver(0))
+        second = asyncio.ensure_future(w.deliver(0, partition=1))
+        for _ in range(10):
+            await asyncio.sleep(0)  # the loop turns
+        assert w.outputs.sent == [0]
+        assert not first.done(), "the driver waits: it is the back-pressure"
+        w.outputs.room.set()
+        await asyncio.gather(first, second)
+        assert (w.outputs.sent, w.outputs.happened) == ([0, 0], ["drained"])
+        await w.manager.commit("test")
+        assert w.group.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
+
+    run(story)
+
+
+def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_room() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.outputs.is_full = w.outputs.loses = True
+        w.outputs.room.set()
+        w.clock.now += 1
+        await w.deliver(0)
+        assert isinstance(w.group.crashed, RuntimeError)
+        await w.manager.commit("stopping")
+        assert w.group.offsets == {}
+
+    run(story)
+
+
+def test_the_outputs_of_what_is_held_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamapp.commits.MAX_PASSED_RECORDS", 0)
+    monkeypatch.setattr("streamapp.commits.MAX_HELD_BYTES", 150)
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.outputs.output_bytes = 100
+        await w.deliver(0)
+        w.clock.now += 1
+        w.outputs.gate.clear()
+        await w.deliver(1)  # starts the commit
+        await asyncio.sleep(0)
+        await w.deliver(2)
+        third = asyncio.ensure_future(w.deliver(3))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not third.done(), "two outputs of 100 bytes each are held"
+        w.outputs.gate.set()
+        await third
+        assert w.outputs.sent == [0, 1, 2, 3]
 
     run(story)
 

@@ -1,8 +1,11 @@
 """A producer never forgets what it could not send."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from streamapp.embedded.broker import free_port
 from topics.errors import DeliveryError
@@ -25,4 +28,104 @@ def test_a_record_that_the_client_did_not_take_fails_every_later_flush(
     for use in (lambda: send(sender, bytes(4000)), sender.check, sender.flush):
         with pytest.raises(DeliveryError, match=r"^topic\[0\]: a record of 4000 bytes: .*too large"):
             use()
+    sender.close()
+
+
+TINY = 100  # records in the client's queue
+
+
+@pytest.fixture
+def away() -> Iterator[Sender]:
+    """Yield a sender whose broker is away and whose queue is soon full."""
+    kafka = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "queue.buffering.max.messages": TINY}
+    sender = Sender(kafka | {"log_level": 0})
+    yield sender
+    sender.close()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[dict[str, str]]:
+    """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
+    owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
+    broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
+    owner.list_topics("refused", timeout=10)
+    yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
+    owner.flush(1)
+
+
+def read(kafka: dict[str, str], topic: str, n: int) -> list[tuple[Any, Any]]:
+    """Return value and headers of the records on a topic, which are n at least."""
+    consumer = Consumer(kafka | {"group.id": "reader", "enable.partition.eof": "true"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    messages = consumer.consume(n + 1, timeout=10)
+    consumer.close()
+    return [(message.value(), message.headers()) for message in messages if message.error() is None]
+
+
+def offer(sender: Sender, n: int, prefix: str = "") -> None:
+    values = [f"{prefix}{i}".encode() for i in range(n)]
+    sender.offer_run("topic", 0, values, [b"key"] * n, [0] * n, [[("h", value)] for value in values])
+
+
+def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender) -> None:
+    offer(away, TINY)
+    assert not away.is_full, "the client has taken all of it"
+    offer(away, TINY)
+    offer(away, 1)
+    assert away.is_full
+    ended: list[Exception] = []
+
+    def drain() -> None:
+        try:
+            away.drain()
+        except DeliveryError as error:
+            ended.append(error)
+
+    threads = [threading.Thread(target=drain), threading.Thread(target=drain)]
+    for thread in threads:
+        thread.start()
+    offer(away, 1)
+    away.close()
+    for thread in threads:
+        thread.join()
+    assert [str(each) for each in ended] == ["102 records were not delivered: the producer was closed"] * 2
+    assert away.failed == TINY
+
+
+def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
+    cluster: dict[str, str],
+) -> None:
+    sender = Sender(cluster | {"queue.buffering.max.messages": str(TINY)})
+    drained = 0
+    for part in range(20):
+        offer(sender, 70, f"{part}-")
+        if part % 5 == 4:
+            drained += sender.is_full
+            thread = threading.Thread(target=sender.drain)
+            thread.start()
+            offer(sender, 3, f"{part}+")
+            thread.join()
+    sender.flush()
+    sender.close()
+    assert drained, "else nothing was tested"
+    expected = []
+    for part in range(20):
+        expected += [f"{part}-{i}" for i in range(70)]
+        if part % 5 == 4:
+            expected += [f"{part}+{i}" for i in range(3)]
+    sent = [(value.encode(), [("h", value.encode())]) for value in expected]
+    assert read(cluster, "topic", len(expected)) == sent
+
+
+def test_behind_a_record_that_was_refused_nothing_is_sent(cluster: dict[str, str]) -> None:
+    sender = Sender(cluster | {"message.max.bytes": "2000"})
+    sender.offer_run("refused", 0, [b"first"], [b"key"], [0])
+    for more in ([b"second", bytes(3000), b"third"], [b"fourth"]):
+        with pytest.raises(DeliveryError, match="too large"):
+            sender.offer_run("refused", 0, more, [b"key"] * 3, [0] * 3)
+    for use in (sender.drain, sender.flush):
+        with pytest.raises(DeliveryError, match="too large"):
+            use()
+    sender._producer.flush(10)
+    assert read(cluster, "refused", 2) == [(b"first", None), (b"second", None)]
     sender.close()

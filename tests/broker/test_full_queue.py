@@ -1,0 +1,69 @@
+"""The producer's queue is full because the broker is away: the worker's event loop turns all the same."""
+
+import signal
+from pathlib import Path
+
+import orjson
+import pytest
+
+from streamapp.embedded.broker import EmbeddedBroker
+from tests.broker.workers import Installation, WorkerProcess, wait_until
+
+pytestmark = pytest.mark.broker
+
+N = 20_000
+QUEUE = {"GROVE_KAFKA_QUEUE_BUFFERING_MAX_MESSAGES": "100"}
+WAITING = "in drain"  # a line of the traceback of the thread that waits
+
+
+def load(place: Installation) -> None:
+    producer = place.producer()
+    for i in range(N):
+        value = orjson.dumps({"id": f"i{i}", "features": {"x": i % 10}})
+        producer.produce(place.names.instances, value, b"key", 0)
+    assert producer.flush(30) == 0
+
+
+def wait_until_full(worker: WorkerProcess, broker: EmbeddedBroker, place: Installation) -> None:
+    """Return when the queue is full, the broker away, and the event loop has said so."""
+    wait_until(lambda: any(place.raw(place.names.predictions)), 180, lambda: worker.log)
+    broker.stop()
+    before = len(worker.log)
+
+    def said() -> bool:
+        worker.signal(signal.SIGUSR1)  # answered by the event loop, with the tracebacks of all threads
+        return WAITING in worker.log[before:]
+
+    wait_until(said, 30, lambda: worker.log[before:])
+
+
+def test_while_the_queue_is_full_the_loop_turns_and_nothing_is_lost(
+    private_broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    place = Installation(
+        private_broker.bootstrap_servers, "full.", 2, tmp_path, module="streamapp worker", settings=QUEUE
+    )
+    load(place)
+    with place.worker("w") as worker:
+        wait_until_full(worker, private_broker, place)
+        assert worker.page("/livez")[0] == 200
+        private_broker.start()
+        place.wait_for_lag_0(alive=[worker], seconds=120)
+        assert worker.terminate() == 0
+    ids = [each["id"] for each in place.read(place.names.predictions)]
+    assert list(dict.fromkeys(ids)) == [f"i{i}" for i in range(N)], (
+        "all of them, first in the order of the input"
+    )
+
+
+def test_a_worker_whose_queue_is_full_can_be_stopped_while_the_broker_is_away(
+    private_broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    place = Installation(
+        private_broker.bootstrap_servers, "stuck.", 2, tmp_path, module="streamapp worker", settings=QUEUE
+    )
+    load(place)
+    with place.worker("w") as worker:
+        wait_until_full(worker, private_broker, place)
+        assert worker.terminate(90) == 0, "it does not wait for delivery.timeout.ms, which is minutes"
+    assert "not everything could be committed within 15 s" in worker.log
