@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ class Schema:
     _value_codes: tuple[dict[str, int], ...] = field(init=False)
     _next: dict[tuple[Any, ...], Schema] = field(init=False, default_factory=dict)
 
+    _interning: ClassVar[threading.Lock] = threading.Lock()
     _known: ClassVar[weakref.WeakValueDictionary[_Content, Schema]] = weakref.WeakValueDictionary()
     _uids: ClassVar[itertools.count[int]] = itertools.count()
 
@@ -125,7 +127,10 @@ class Schema:
         found = cls._known.get(content)
         if found is None:
             _check(content)
-            found = cls._known[content] = cls(content, next(cls._uids))
+            with cls._interning:  # a partition may be restored in a thread of its own
+                found = cls._known.get(content)
+                if found is None:
+                    found = cls._known[content] = cls(content, next(cls._uids))
         return found
 
     # Reading

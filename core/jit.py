@@ -23,6 +23,7 @@ import inspect
 import os
 import pkgutil
 import tempfile
+import threading
 import time
 import warnings
 import weakref
@@ -54,6 +55,7 @@ _ROOT = Path(__file__).parent
 _GENERATORS = _ROOT / "streams"
 _entries: list[Any] = []
 _outlined: list[Any] = []
+_compiling = threading.RLock()
 
 
 def _source_hash(generators: bool) -> str:
@@ -159,17 +161,18 @@ class _Entry:
 
     def build(self) -> None:
         """Compile (or load) the kernel alone; if it is outlined, write where it lies."""
-        if self._call is not None:
-            return
-        self._dispatcher.compile(self._signature)
-        self._dispatcher.disable_compile()
-        if self._place is not None:
-            (built,) = self._dispatcher.overloads.values()
-            self._place[0] = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
-            if self._place[0] == 0:
-                msg = f"kernel={self.__wrapped__.__qualname__!r} must have an address"
-                raise RuntimeError(msg)
-        self._call = self._dispatcher
+        with _compiling:  # a partition may be restored in a thread of its own
+            if self._call is not None:
+                return
+            self._dispatcher.compile(self._signature)
+            self._dispatcher.disable_compile()
+            if self._place is not None:
+                (built,) = self._dispatcher.overloads.values()
+                self._place[0] = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
+                if self._place[0] == 0:
+                    msg = f"kernel={self.__wrapped__.__qualname__!r} must have an address"
+                    raise RuntimeError(msg)
+            self._call = self._dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""

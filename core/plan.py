@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from core.plugin import Parameters
 from core.spec import Spec
 from core.tree import layout as at
 from core.tree.layout import TreeShape
+
+_sharing = threading.Lock()
 
 MIN_ROOM = 4
 """Room for values that an open attribute begins with; it doubles."""
@@ -129,7 +132,8 @@ class Plan:
     @staticmethod
     def of(spec: Spec, schema: Schema) -> Plan:
         """Return the plan of a spec and a schema."""
-        return _plan(spec, schema)
+        with _sharing:  # else two threads that ask at once would get two
+            return _plan(spec, schema)
 
     def check_room(self) -> None:
         """Refuse a schema of which one leaf alone is larger than ``max_bytes``.

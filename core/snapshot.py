@@ -83,12 +83,17 @@ def trim(plan: Plan, ints: Ints) -> Ints:
     return arena.relayout(plan, ints, plan, wanted)
 
 
-@functools.lru_cache(maxsize=256)
 def _preamble(plan: Plan, words: int) -> bytes:
-    texts = [platform_tag().encode(), plan.spec.to_json().encode(), plan.schema.to_json().encode()]
-    sizes = [len(text) for text in texts]
-    body = _FIXED.pack(MAGIC, FORMAT_VERSION, STATE_VERSION, *sizes, words) + b"".join(texts)
-    return body + bytes(-len(body) % at.WORD)
+    sizes, texts = _texts(plan)
+    return _FIXED.pack(MAGIC, FORMAT_VERSION, STATE_VERSION, *sizes, words) + texts
+
+
+@functools.lru_cache(maxsize=256)
+def _texts(plan: Plan) -> tuple[tuple[int, ...], bytes]:
+    """Return the sizes of the texts before the words, and the texts, filled up to a whole word."""
+    parts = [platform_tag().encode(), plan.spec.to_json().encode(), plan.schema.to_json().encode()]
+    texts = b"".join(parts)
+    return tuple(map(len, parts)), texts + bytes(-(_FIXED.size + len(texts)) % at.WORD)
 
 
 def read(data: bytes) -> tuple[Plan, Ints]:
@@ -134,11 +139,17 @@ def _read_header(data: bytes) -> tuple[Header, int]:
         msg = f"snapshot={len(data)} bytes must be more than {position}: it is cut off"
         raise SnapshotError(msg)
     try:
-        tag, spec, schema = texts[0].decode(), Spec.parse(texts[1]), Schema.from_json(texts[2])
+        tag, (spec, schema) = texts[0].decode(), _parsed(texts[1], texts[2])
     except (GroveError, UnicodeDecodeError) as error:
         msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
         raise SnapshotError(msg) from error
     return Header(tag, spec, schema, words), position + -position % at.WORD
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(spec: bytes, schema: bytes) -> tuple[Spec, Schema]:
+    """Return what the texts say; ten thousand models of a partition say the same."""
+    return Spec.parse(spec), Schema.from_json(schema)
 
 
 def _check_sizes(plan: Plan, ints: Ints) -> None:
