@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from core.errors import GroveError
 from core.features import Attribute, Schema
 from core.streams import open_generator, parse_address
 from topics.readers import Dataset, open_dataset
+from topics.readers.idx import read_idx
 
 FOLDER_VARIABLE = "GROVE_DATASETS"
 
@@ -97,19 +97,9 @@ def _a9a() -> Dataset:
 def _mnist() -> Rows:
     """Return the 60,000 training images: bytes of 28·28 pixels, read from the IDX files."""
     images, labels = _files("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
-    pixels, digits = _idx(images), _idx(labels)
+    pixels, digits = read_idx(images), read_idx(labels)
     x = pixels.reshape(len(pixels), -1).astype(np.float64)
     return Rows("mnist", x, digits.astype(np.int32), (None,) * x.shape[1], 10)
-
-
-def _idx(path: Path) -> npt.NDArray[np.uint8]:
-    """Return the bytes of an IDX file in their shape; its header is a magic number and big-endian sizes."""
-    data = gzip.decompress(path.read_bytes())
-    if data[:3] != b"\x00\x00\x08":
-        msg = f"{path} must begin with 00 00 08, an IDX file of bytes; it begins with {data[:3].hex(' ')}"
-        raise GroveError(msg)
-    shape = np.frombuffer(data, ">u4", data[3], 4)
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(tuple(map(int, shape)))
 
 
 REAL: dict[str, Callable[[], Dataset]] = {
