@@ -1,7 +1,8 @@
 """Whether this worker is alive and ready, judged from a thread that the event loop cannot hold up.
 
 *Alive*: the event loop turns, and committed offsets move while there is lag. A worker is never called dead
-for lag alone, nor while the broker does not answer: a restart would help neither.
+for lag alone, nor for what waits because the broker does not answer or does not serve a partition: a restart
+would help neither.
 
 *Ready*: assigned, every partition live, none stopped.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 BEAT_SECONDS = 0.25
@@ -34,9 +35,12 @@ class Health:
     max_stall: float = 120.0  # seconds without a commit while there is lag; more than a request may take
     clock: Callable[[], float] = time.monotonic
     beat: float = field(default_factory=time.monotonic)
-    lag: int = 0  # offsets of the live partitions that are not committed
+    lag: int = 0  # offsets not committed of the partitions that are live and served
     lag_since: float | None = None  # when it was last 0, or offsets were committed; None: there is none
     broker_reachable: Callable[[], bool] = lambda: True
+    unserved: Mapping[str, str] = field(
+        default_factory=dict
+    )  # topic-partition: why the broker does not serve it
     assigned: bool = False
     stopping: bool = False
     partitions: dict[int, str] = field(default_factory=dict)  # "live", "restoring", "stopped: why"
@@ -52,8 +56,8 @@ class Health:
         self.lag = lag
         if lag == 0:
             self.lag_since = None
-        elif self.lag_since is None:
-            self.lag_since = self.clock()
+        elif self.lag_since is None or not self.broker_reachable():
+            self.lag_since = self.clock()  # an outage is not held against the worker once it is over
 
     def committed(self) -> None:
         """Note that offsets were committed."""
@@ -64,15 +68,25 @@ class Health:
         """Return the checks of /livez."""
         now = self.clock()
         age = now - self.beat
+        return [Check("event-loop", age <= self.max_beat_age, f"turned {age:.1f} s ago"), self._progress(now)]
+
+    def _progress(self, now: float) -> Check:
         since = self.lag_since
-        if since is None or not self.broker_reachable():
-            progress = Check("progress", True, "no lag" if since is None else "the broker does not answer")
-        else:
-            stall = now - since
-            progress = Check(
-                "progress", stall <= self.max_stall, f"lag {self.lag}, last commit {stall:.1f} s ago"
-            )
-        return [Check("event-loop", age <= self.max_beat_age, f"turned {age:.1f} s ago"), progress]
+        said, ok = "no lag", True
+        if since is not None and not self.broker_reachable():
+            said = "the broker does not answer"
+        elif since is not None:
+            ok = now - since <= self.max_stall
+            said = f"lag {self.lag}, last commit {now - since:.1f} s ago"
+        if self.unserved:
+            said += f"; {self.not_served()}"
+        return Check("progress", ok, said)
+
+    def not_served(self) -> str:
+        """Say in words what the broker does not serve (there is something)."""
+        name, why = next(iter(self.unserved.items()))
+        more = len(self.unserved) - 1
+        return f"the broker does not serve {name}{f' and {more} more' if more else ''} ({why})"
 
     def ready(self) -> list[Check]:
         """Return the checks of /readyz."""

@@ -304,16 +304,34 @@ class TaskManager:
         """Note that the group takes the partitions away; what comes back will be assigned again."""
         self._health.assigned = False
         self._health.partitions = {}
+        self._health.lags(0)  # the group may take longer than a worker may stand still
         self._revoked_at = self._clock()
 
     # -- what the driver noticed ----------------------------------------------------------------------------
 
-    def lag(self, log_ends: Mapping[TP, int]) -> None:
-        """Note where the logs of the live partitions end; of a stopped one it is known as of then."""
+    def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
+        """Note where the logs of the live partitions end (of a stopped one it is known as of then), and which
+        topic partitions the broker does not serve, and why."""
         stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
         self._log_ends = stopped | dict(log_ends)
-        # A restart would stop it again: what lags there does not make the worker dead.
-        self._health.lags(sum(lag for tp, lag in self.lags().items() if not self._is_stopped(tp.partition)))
+        # A restart would stop a partition again, and bring no leader back: what lags there does not make the
+        # worker dead.
+        waiting = {tp.partition for tp in unserved}
+        self._note_unserved({f"{tp.topic}-{tp.partition}": why for tp, why in sorted(unserved.items())})
+        self._health.lags(
+            sum(
+                lag
+                for tp, lag in self.lags().items()
+                if tp.partition not in waiting and not self._is_stopped(tp.partition)
+            )
+        )
+
+    def _note_unserved(self, unserved: Mapping[str, str]) -> None:
+        before, self._health.unserved = self._health.unserved, unserved
+        if unserved and not before:
+            logger.warning("%s: their records wait, the others go on", self._health.not_served())
+        elif before and not unserved:
+            logger.info("the broker serves all partitions again")
 
     def lags(self) -> dict[TP, int]:
         """Return how many offsets of each partition, live or stopped, are not committed."""

@@ -127,7 +127,7 @@ class Consumer(driver.Consumer):
             if order is not None:
                 order.add(tp.topic, columns)
                 self.manager.moved(tp.partition, tp.topic, order.topics[tp.topic].next)
-        self.manager.lag(self._log_ends())
+        self.manager.lag(self._log_ends(), fetched.unserved)
         if fetched.sought_back:
             self.manager.sought_back(fetched.sought_back)
         if fetched.out_of_range:

@@ -33,6 +33,7 @@ from faust.types import TP
 from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
+from streamapp.transport.serving import Serving
 from streamapp.transport.sources import LOOK_AGAIN, SourceTopicError, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
 
@@ -75,6 +76,7 @@ class Fetched:
     )  # of every wanted partition the broker has answered for
     sought_back: list[TP] = field(default_factory=list)  # whose position was not ours
     out_of_range: list[TP] = field(default_factory=list)  # whose log does not have our position
+    unserved: dict[TP, str] = field(default_factory=dict)  # wanted, but the broker does not serve it: why
 
     @property
     def records(self) -> int:
@@ -89,6 +91,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     _interrupted = False
     _flowing = False  # records were fetched lately, or wait to be handed out
     sources: SourceWatch
+    serving: Serving
 
     async def on_start(self) -> None:
         keep_bytes()
@@ -99,6 +102,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             cast(App, self.app).wiring.topics, consumer._client.force_metadata_update, self._report
         )
         consumer._client.cluster.add_listener(self.sources.look)
+        self.serving = Serving(consumer._client)
         # A partition whose records wait for their turn must not keep others of its broker from being fetched.
         fetcher._prefetch_backoff = 0.0
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
@@ -203,6 +207,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 else:
                     waiter.cancel()
                 self._drain(fetcher, wanted, fetched)
+        fetched.unserved = self.serving.unserved(wanted)
         self._interrupted = False
         self._flowing = bool(fetched.columns) or patience == 0
         return fetched

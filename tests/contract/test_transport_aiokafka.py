@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.codec import lz4_encode
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.consumer import AIOKafkaConsumer
@@ -254,6 +255,18 @@ def test_a_position_out_of_range_becomes_an_error_of_its_partition() -> None:
     text = source(fetcher.Fetcher._proc_fetch_request)
     assert "err = Errors.OffsetOutOfRangeError({tp: fetch_offset}) self._set_error(tp, err)" in text
     assert "self._error = error" in source(fetcher.FetchError)
+
+
+def test_every_fetch_goes_through_the_clients_send_and_its_answer_names_partitions_and_error_codes() -> None:
+    text = source(fetcher.Fetcher._proc_fetch_request)
+    assert "response = await self._client.send(node_id, request) except Errors.KafkaError" in text
+    assert "for topic, partitions in request.topics: for partition, offset, _ in partitions:" in text
+    assert (
+        "for topic, partitions in response.topics: for partition, error_code, highwater, *part_data in"
+        in text
+    )
+    assert "invalid_metadata = True" in source(fetcher.Fetcher._get_actions_per_node)
+    assert "-1 unavailable, None if unknown" in source(ClusterMetadata.leader_for_partition)
 
 
 def test_seeking_drops_what_was_fetched_elsewhere() -> None:

@@ -51,9 +51,22 @@ def test_lag_without_commits_is_dead_but_not_while_the_broker_is_away() -> None:
     assert failed(health.living()) == ["progress"]
     health.broker_reachable = lambda: False
     assert failed(health.living()) == []
+    health.lags(9)
     health.broker_reachable = lambda: True
+    assert failed(health.living()) == [], "the outage is over, and is not held against the worker"
+    clock.now += health.max_stall + 1
+    health.beat = clock.now
+    assert failed(health.living()) == ["progress"]
     health.lags(0)
     assert failed(health.living()) == []
+
+
+def test_the_page_says_what_the_broker_does_not_serve() -> None:
+    health, _ = healthy()
+    health.unserved = {"labels-3": "no leader is known", "labels-5": "no leader is known"}
+    assert health.living()[1] == Check(
+        "progress", True, "no lag; the broker does not serve labels-3 and 1 more (no leader is known)"
+    )
 
 
 def test_a_worker_is_ready_when_assigned_and_every_partition_is_live() -> None:

@@ -418,7 +418,7 @@ def test_an_unexpected_error_stops_its_partition_and_the_others_go_on(
 def test_lag_counts_what_is_not_committed() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.manager.lag({TP("instances", 0): 5, TP("labels", 0): 0})
+        w.manager.lag({TP("instances", 0): 5, TP("labels", 0): 0}, {})
         assert w.manager.lags() == {TP("instances", 0): 5, TP("labels", 0): 0}
         await w.deliver(0, 1, 2, 3, 4)
         await w.manager.commit("test")
@@ -430,13 +430,54 @@ def test_lag_counts_what_is_not_committed() -> None:
 def test_a_stopped_partition_lags_for_ever_but_does_not_make_the_worker_dead() -> None:
     async def story(w: Worker) -> None:
         await w.assign((0, 1))
-        w.manager.lag({TP("instances", 0): 5, TP("instances", 1): 1})
+        w.manager.lag({TP("instances", 0): 5, TP("instances", 1): 1}, {})
         await w.deliver(0)
         await w.deliver(1, values=(b"poison",))
         await w.deliver(0, partition=1)
         await w.manager.commit("test")
-        w.manager.lag({TP("instances", 1): 1})  # the driver has dropped the other
+        w.manager.lag({TP("instances", 1): 1}, {})  # the driver has dropped the other
         assert w.manager.lags() == {TP("instances", 0): 4, TP("instances", 1): 0}
+        assert (w.health.lag, w.health.lag_since) == (0, None)
+
+    run(story)
+
+
+def test_what_waits_for_a_leader_does_not_make_the_worker_dead_and_what_is_served_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    away = {TP("labels", 0): "no leader is known"}
+    ends = {TP("instances", 0): 5, TP("labels", 0): 7, TP("instances", 1): 3, TP("labels", 1): 0}
+
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.manager.lag(ends, away)
+        assert w.health.lag == 3, "of partition 1; partition 0 waits for the leader of one of its topics"
+        await w.deliver(0, 1, 2, partition=1)
+        await w.manager.commit("test")
+        for _ in range(3):
+            w.manager.lag(ends, away)
+        assert w.health.lag_since is None
+        assert sum(w.manager.lags().values()) == 12, "it lags all the same"
+        assert "the broker does not serve labels-0 (no leader is known)" in w.health.living()[1].said
+        w.manager.lag(ends, {})
+        assert w.health.lag == 12
+        assert w.health.lag_since is not None
+
+    run(story)
+    told = [record.message for record in caplog.records if "serve" in record.message]
+    assert told == [
+        "the broker does not serve labels-0 (no leader is known): their records wait, the others go on",
+        "the broker serves all partitions again",
+    ]
+
+
+def test_a_worker_whose_partitions_were_taken_away_has_no_lag_to_work_off() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.manager.lag({TP("instances", 0): 5}, {})
+        assert w.health.lag_since is not None
+        w.manager.revoked()
         assert (w.health.lag, w.health.lag_since) == (0, None)
 
     run(story)

@@ -63,8 +63,10 @@ def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_late
         monkeypatch.setattr(ConsumerThread, "_ensure_consumer", lambda self: consumer)
         thread = ConsumerThread.__new__(ConsumerThread)
         thread.consumer = SimpleNamespace(flow_active=True)
+        thread.serving = SimpleNamespace(unserved=lambda wanted: {TP(*ASTRAY): "no leader is known"})
         fetched = await thread._take({TP(*ASTRAY): 1, TP(*BUSY): 0}, 10.0)
         assert fetched.columns[TP(*BUSY)].values == [b"v"]
         assert fetched.sought_back == [ASTRAY]
+        assert fetched.unserved == {ASTRAY: "no leader is known"}
 
     asyncio.run(story())

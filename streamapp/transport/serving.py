@@ -1,0 +1,57 @@
+"""Which partitions the broker serves: a leader is known, and it did not refuse the newest fetch.
+
+A partition that is not served makes its co-partitioned topics wait, and nothing a worker does would change that:
+it must not count as a worker that stands still. A fetch that is never sent, or never ends, is no refusal: then
+the worker is to blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aiokafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.structs import TopicPartition
+from faust.types import TP
+
+NO_LEADER: Final = "no leader is known"
+ANSWERS: Final = (NoError, OffsetOutOfRangeError)  # of a broker that has the partition
+
+
+class Serving:
+    """Listens to the fetches of aiokafka's client, in the loop of the consumer's thread."""
+
+    def __init__(self, client: Any) -> None:
+        self._cluster = client.cluster
+        self._refused: dict[tuple[str, int], str] = {}  # why the newest fetch brought nothing
+        self._send = client.send
+        client.send = self._send_and_note
+
+    def unserved(self, partitions: Iterable[TP]) -> dict[TP, str]:
+        """Return those of the partitions that the broker does not serve, and why."""
+        found = {}
+        for tp in partitions:
+            if self._cluster.leader_for_partition(TopicPartition(*tp)) in (None, -1):
+                found[tp] = NO_LEADER
+            elif tp in self._refused:
+                found[tp] = self._refused[tp]
+        return found
+
+    async def _send_and_note(self, node_id: int, request: Any, **options: Any) -> Any:
+        if not isinstance(request, FetchRequest):
+            return await self._send(node_id, request, **options)
+        asked = [(topic, partition) for topic, rows in request.topics for partition, *_ in rows]
+        try:
+            response = await self._send(node_id, request, **options)
+        except KafkaError as error:
+            self._refused.update(dict.fromkeys(asked, f"broker {node_id}: {type(error).__name__}"))
+            raise
+        for topic, rows in response.topics:
+            for partition, code, *_ in rows:
+                error_type = for_code(code)
+                if error_type in ANSWERS:
+                    self._refused.pop((topic, partition), None)
+                else:
+                    self._refused[topic, partition] = f"broker {node_id}: {error_type.__name__}"
+        return response
