@@ -1,8 +1,11 @@
 """Options that say which data set is meant; `prequential`, `replay`, `oracle` and `demo` share them."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from topics.readers import Dataset
 
 PANEL = "Data set"
 
@@ -40,3 +43,12 @@ Header = Annotated[
         rich_help_panel=PANEL,
     ),
 ]
+
+
+def say_inferred(dataset: "Dataset", target: str | None, header: bool | None) -> None:
+    """Say on standard error what was made of a file; of a generator everything is known."""
+    from topics.readers import FileDataset
+    from topics.readers.inference import inference
+
+    if isinstance(dataset, FileDataset):
+        typer.echo(f"grove: {inference(dataset, target is not None, header is not None)}", err=True)

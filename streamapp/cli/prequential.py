@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.data_options import Data, Format, Header, Target
+from streamapp.cli.data_options import Data, Format, Header, Target, say_inferred
 from streamapp.cli.options import Json
 
 FIGURES = (
@@ -56,7 +56,8 @@ def prequential(
 
     Every row is predicted first; then its label is learned, if the model's query strategy asks for it
     (the default asks always). Accuracy and kappa count all labelled rows; below stands what the model can
-    say itself, which knows the labels it asked for and no others.
+    say itself, which knows the labels it asked for and no others. What was made of a file (header, target,
+    classes) is said on standard error.
 
     \b
     [bold]Examples[/bold]
@@ -77,6 +78,8 @@ def prequential(
 
     parsed = read_spec(spec)
     dataset = open_data(data, form, target, header, records)
+    if not as_json:
+        say_inferred(dataset, target, header)
     run = Prequential(parsed, dataset, records, data)
     say_compiling()
     with event_lines(events) as happened, rows_progress("Learning", run.rows, shown=not as_json) as advance:

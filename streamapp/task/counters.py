@@ -66,7 +66,7 @@ MEANING: Final[dict[str, str]] = {
     GROWTH_STOPPED: "trees that reached max_leaves or max_bytes of their spec: they grow no more",
     FEATURES_IGNORED: "feature values ignored because the model's schema does not know their name",
     VALUES_IGNORED: "nominal values that the schema does not take in; treated as missing",
-    TIME_JUMPS: "timestamps too far ahead to be believed",
+    TIME_JUMPS: "timestamps too far ahead to be believed, at first sight or by the records after them",
     PENDING_EXPIRED: "pending instances whose label did not come in time",
     PENDING_DROPPED: "pending instances forgotten early: no room, or their model is gone",
     OUTPUTS_TOO_LARGE: "outputs larger than their topic takes; their records became dead letters",

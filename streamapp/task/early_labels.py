@@ -48,6 +48,7 @@ class EarlyLabels:
         self._max_bytes = max_bytes
         self._held: OrderedDict[Name, HeldLabel] = OrderedDict()
         self._undo: list[tuple[Literal["held", "released", "gone"], Name, HeldLabel]] = []
+        self._turned: list[tuple[HeldLabel, int]] = []  # undo: labels, and when they came before
         self._given_up_before = 0
         self.bytes = 0
         self.given_up = 0  # labels whose instance did not come
@@ -94,9 +95,17 @@ class EarlyLabels:
         while self._held and clock - next(iter(self._held.values())).born > self._hold_ms:
             self._give_up()
 
+    def turn_back(self, clock: int) -> None:
+        """Count from `clock` what came later by a clock that was wrong; it is held on."""
+        for held in self._held.values():
+            if held.born > clock:
+                self._turned.append((held, held.born))
+                held.born = clock
+
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""
         self._undo.clear()
+        self._turned.clear()
         self._given_up_before = self.given_up
 
     def rollback(self) -> None:
@@ -112,6 +121,9 @@ class EarlyLabels:
                 self._held.move_to_end(name, last=False)
                 self.bytes += held.size
         self._undo.clear()
+        for held, born in reversed(self._turned):
+            held.born = born
+        self._turned.clear()
         self.given_up = self._given_up_before
 
     def image(self) -> dict[Name, HeldLabel]:

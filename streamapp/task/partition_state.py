@@ -34,6 +34,11 @@ class PartitionState:
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
+    def turn_back(self, clock: int) -> None:
+        """Count what waits from `clock` on: the later time that it was kept at was wrong."""
+        self.pending.turn_back(clock)
+        self.early.turn_back(clock)
+
     def tell_due(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
         closings = self.pending.close_due(clock)

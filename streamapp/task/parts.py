@@ -2,7 +2,7 @@
 
 A model is told at ticks of event time which of its requests have expired, for its budget may spend them
 again. A tick inside a run is a place where it is cut, so that every record sees the same account of requests,
-whatever runs the records come in.
+whatever runs the records come in. So is a record at which the clock goes back.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from topics.records import RawRecords
 
 
 def ticks(pending: Pending, time: RunTime) -> list[int]:
-    """Return where the parts of a run begin: 0, and each record that is the first one after a tick."""
-    if pending.tick_of(time.first) == pending.tick_of(time.last):
+    """Return where the parts of a run begin: 0, each record that is the first one after a tick, and each that
+    turns the clock back."""
+    if time.ascends and pending.tick_of(time.first) == pending.tick_of(time.last):
         return [0]
-    number = np.array([pending.tick_of(clock) for clock in time.clocks().tolist()])
-    return [0, *(np.flatnonzero(np.diff(number)) + 1).tolist()]
+    clocks = time.clocks()
+    number = np.array([pending.tick_of(clock) for clock in clocks.tolist()])
+    return [0, *(np.flatnonzero((np.diff(number) != 0) | (np.diff(clocks) < 0)) + 1).tolist()]
 
 
 def parts(raw: RawRecords, starts: Sequence[int]) -> Iterator[tuple[int, RawRecords]]:

@@ -21,7 +21,8 @@ fixed points of event time, and a run is cut at them (parts.py), so that it does
 found due.
 
 `checkpoint` begins a run and `rollback` undoes it: no row is moved or overwritten in between, so it takes
-the four borders, the serials that were settled and the names that were struck out.
+the four borders, the serials that were settled and the names that were struck out; and the times of birth, if
+the clock was turned back.
 """
 
 from __future__ import annotations
@@ -156,6 +157,9 @@ class Pending:
         self._n_words = 0
         self._settled: list[int] = []  # undo: serials settled since the checkpoint
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
+        self._births: list[
+            tuple[int, Ints64]
+        ] = []  # undo: first serial, `born` before the clock was turned back
         self.bytes = 0
         self.expired = 0  # instances whose label did not come in time
         self.dropped = 0  # instances forgotten early: no room, or their model is gone
@@ -337,12 +341,24 @@ class Pending:
             self._live = live
         self._forget(self._first_born_from(clock - self.memory_ms))
 
+    def turn_back(self, clock: int) -> None:
+        """Count from `clock` what was kept later, by a clock that was wrong.
+
+        What that clock let expire stays expired.
+        """
+        born = self._between(self._first, self._next)["born"]
+        self._births.append((self._first, born.copy()))
+        np.minimum(born, clock, out=born)
+        gone = born[: max(self._live, self._told) - self._first]
+        np.minimum(gone, clock - self._ttl_ms - 1, out=gone)
+
     # -- one run as a unit ----------------------------------------------------------------------------------
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final, and memory that is no longer needed is given back."""
         self._settled.clear()
         self._struck.clear()
+        self._births.clear()
         self._give_back_rows()
         self._give_back_words()
         self._mark = self._now()
@@ -358,6 +374,9 @@ class Pending:
             if serial < mark.next:
                 self._rows["struck"][serial - self._base] = False
                 self._index.setdefault(self._names[serial - self._base], serial)
+        for first, born in reversed(self._births):
+            self._between(first, first + len(born))["born"] = born
+        self._births.clear()
         del self._names[mark.next - self._base :]
         self._settled.clear()
         self._struck.clear()

@@ -142,6 +142,8 @@ class Task:
     ) -> Effects:
         """Process a part of a run without a tick inside; it begins at record `start` of the run."""
         effects = Effects()
+        if time.turned_back:
+            self._state.turn_back(time.first)
         self._state.tell_due(time.first, effects)
         try:
             if source == "instances":

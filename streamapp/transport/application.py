@@ -41,8 +41,8 @@ class Manager(Protocol):
     async def commit(self, why: str, patience: float | None = None) -> None:
         """Commit what is processed, after the run at hand; give up after `patience` s."""
 
-    def lag(self, log_ends: Mapping[TP, int]) -> None:
-        """Note where the logs of the live partitions end."""
+    def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
+        """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours."""

@@ -1,8 +1,8 @@
 """Which partitions the broker serves: a leader is known, and it did not refuse the newest fetch.
 
-A partition that is not served makes its co-partitioned topics wait, and nothing a worker does would change that:
-it must not count as a worker that stands still. A fetch that is never sent, or never ends, is no refusal: then
-the worker is to blame.
+A partition that is not served makes its co-partitioned topics wait, and nothing a worker does would change
+that: it must not count as a worker that stands still. A fetch that is never sent, or never ends, is no
+refusal: then the worker is to blame.
 """
 
 from __future__ import annotations

@@ -134,6 +134,20 @@ def test_a_timestamp_far_ahead_is_not_believed() -> None:
     assert partition.task.clock == NOW + 500
 
 
+def test_a_first_timestamp_far_ahead_does_not_let_every_label_expire() -> None:
+    partition = Partition(config(ALWAYS, pending_ttl_ms=1000))
+    partition.instances({"features": [1], "id": "wrong"}, at=10**12)
+    partition.instances({"features": [1], "id": "a"}, {"features": [1], "id": "b"})
+    partition.labels({"id": "wrong", "label": "x"}, {"id": "a", "label": "x"}, at=900)
+    partition.labels({"id": "b", "label": "x"}, at=1100)
+    assert partition.task.clock == NOW + 1100
+    assert partition.counts["labels.learned"] == 2, (
+        "the one that came first waits from the corrected clock on"
+    )
+    assert partition.counts["labels.late"] == 1
+    assert partition.counts["time.jumps"] == 1
+
+
 def test_an_empty_run_changes_only_the_position() -> None:
     partition = Partition(config(NEVER))
     raw = partition._raw("instances", [])

@@ -20,7 +20,7 @@ from topics.readers.arff_header import ArffAttribute, ArffHeader, read_header
 from topics.readers.arff_rows import parse_rows
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
 from topics.readers.delimited import DelimitedBlocks
-from topics.readers.layout import Column, ColumnRef, Layout, check_names, find_column
+from topics.readers.layout import Column, ColumnRef, Layout, check_names, default_target, find_column
 from topics.readers.source import Block, blocks
 from topics.readers.vocabulary import Vocabulary, canonical_label
 
@@ -111,7 +111,7 @@ def _lay_out(
     if labelled and target is not None:
         chosen = find_column(names, target, "target", path)
     elif labelled:
-        chosen = next((j for j in left if names[j].lower() == "class"), left[-1] if left else None)
+        chosen = default_target(names, left)
     columns = tuple(_column(path, a, j == chosen, j in ignored) for j, a in enumerate(header.attributes))
     return Layout(columns, tuple(j for j in left if j != chosen), chosen)
 

@@ -5,7 +5,8 @@
   values. `nominal` declares columns: by name alone, or with the list of their values, which then is closed.
 - Missing: empty, `?`, `NA`, `N/A`, `NaN`, `NULL`. Blanks around cells do not count.
 - Quotes are `"`, doubled inside; a quoted cell may hold the delimiter and line ends.
-- The class is the last column unless said otherwise; class names are canonical (`+1` and `1.0` are `1`).
+- The class is the column named `class`, else the last one, unless said otherwise; class names are canonical
+  (`+1` and `1.0` are `1`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from topics.errors import DatasetError
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
 from topics.readers.delimited import DelimitedBlocks, decoded
-from topics.readers.layout import Column, ColumnRef, Layout, check_names, find_column
+from topics.readers.layout import Column, ColumnRef, Layout, check_names, default_target, find_column
 from topics.readers.sniffing import has_header, is_number, rows_of, sniff_delimiter
 from topics.readers.source import Block, blocks, head
 from topics.readers.vocabulary import MISSING, Vocabulary, canonical_label
@@ -142,7 +143,7 @@ def _lay_out(
     target_index = None
     if labelled:
         left = [j for j in range(len(names)) if j not in ignored]
-        target_index = left[-1] if left else None
+        target_index = default_target(names, left)
     if labelled and target is not None:
         target_index = find_column(names, target, "target", path)
     declared: dict[int, Sequence[str] | None] = {}

@@ -46,6 +46,11 @@ class Layout:
         return tuple(self.columns[j].vocabulary for j in self.features)
 
 
+def default_target(names: Sequence[str], columns: Sequence[int]) -> int | None:
+    """Return which of the columns (indices) is the class if nobody says so: `class`, else the last one."""
+    return next((j for j in columns if names[j].lower() == "class"), columns[-1] if columns else None)
+
+
 def find_column(names: Sequence[str], ref: ColumnRef, what: str, path: str) -> int:
     """Return the index of the column that a person named or numbered; `what` is the option's name."""
     if isinstance(ref, str) and ref in names:

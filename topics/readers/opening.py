@@ -43,8 +43,8 @@ def open_dataset(
     """Return the data set in a file, or in several files one after the other; gzip is unpacked on the way.
 
     format: `arff`, `libsvm` or `csv`; found by content when not given.
-    target: name or index (from 0, or from -1 backwards) of the class column; default: the ARFF attribute
-    named `class`, else the last column. Not for LIBSVM, where the label comes first. header, delimiter,
+    target: name or index (from 0, or from -1 backwards) of the class column; default: the one named
+    `class`, else the last column. Not for LIBSVM, where the label comes first. header, delimiter,
     nominal: CSV only; see `topics.readers.csv`. ignore: columns to leave out (ARFF, CSV). classes: the
     class names in code order (CSV, LIBSVM); any other label is an error then. features, zero_based: LIBSVM
     only; see `topics.readers.libsvm`. labelled: False if no column is the class; y is -1 then.

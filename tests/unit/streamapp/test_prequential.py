@@ -180,3 +180,16 @@ class TestTally:
 
     def test_nothing_yet(self) -> None:
         assert Tally(window=10).figures() == {"accuracy": None, "accuracy_windowed": None, "kappa": None}
+
+
+def test_what_was_made_of_a_file_is_said_on_standard_error_and_not_beside_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n" + "1,x\n2,y\n" * 20)
+    assert main(["prequential", "--data", str(rows)]) == 0
+    told = capsys.readouterr()
+    assert "target 'b' (else --target); 1 numeric feature; 2 classes in the first rows: x, y" in told.err
+    assert "target" not in told.out
+    assert main(["prequential", "--data", str(rows), "--json"]) == 0
+    assert "target" not in capsys.readouterr().err

@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from core.account import EXPIRED
 from streamapp.task.pending import ENTRY_BYTES, Kept, Name, Pending
 
 TTL = 100
@@ -304,3 +305,36 @@ def test_entries_said_to_be_new_are_found_and_undone_like_others() -> None:
     assert states(pending, ["a", "b"], 0) == ["open", "open"]
     pending.rollback()
     assert states(pending, ["a", "b"], 0) == ["unknown", "unknown"]
+
+
+def test_a_clock_that_goes_back_counts_what_waits_from_there_and_brings_nothing_back() -> None:
+    pending = Pending(TTL, 1 << 20)
+    pending.keep(kept(["old", "settled"], born=1000))
+    pending.settle(pending.find(("m", "settled"), 1000)[0])
+    assert pending.close_due(90_000) == {(0, EXPIRED): 1}
+    pending.expire(1150)
+    pending.keep(kept(["new"], born=90_000))
+    before = pending._rows["born"][:3].tolist()
+    pending.checkpoint()
+    pending.turn_back(1010)
+    assert states(pending, ["old", "settled", "new"], 1010) == ["expired", "settled", "open"]
+    assert states(pending, ["new", "new"], 1010 + TTL) == ["open", "open"]
+    assert states(pending, ["old", "new"], 1011 + TTL) == ["unknown", "expired"]
+    assert pending.close_due(1010) == {}, "it is told once that a request has expired"
+    assert pending.waiting == 1
+    pending.expire(1011 + TTL)
+    assert pending.waiting == 0
+    pending.rollback()
+    assert pending._rows["born"][:3].tolist() == before
+
+
+def test_times_that_a_clock_went_back_to_ascend() -> None:
+    pending = Pending(TTL, 1 << 20)
+    for at in (700, 900, 950, 1000, 1090):
+        pending.keep(kept([f"i{at}"], born=at))
+    pending.expire(1095)
+    pending.keep(kept(["late"], born=1100))
+    pending.turn_back(960)
+    assert pending._between(pending._first, pending._next)["born"].tolist() == [859, 859, 960, 960, 960]
+    names = ["i700", "i900", "i950", "i1000", "i1090", "late"]
+    assert states(pending, names, 960) == ["unknown", "expired", "expired", "open", "open", "open"]
