@@ -59,14 +59,13 @@ def check(
       grove config check
       grove config check --config grove.toml
     """
-    from streamapp.settings import Settings
     from streamapp.settings.check import check_clients, check_spec
-    from streamapp.settings.sources import unknown_variables
+    from streamapp.settings.loading import unknown_variables
 
     settings = settings_from(config, servers, prefix, assignments)
     check_clients(settings)
     check_spec(settings)
-    for warning in unknown_variables(Settings):
+    for warning in unknown_variables():
         typer.echo(f"warning: {warning}", err=True)
     typer.echo("settings are in order")
 

@@ -1,6 +1,8 @@
 """A setting's three spellings: `max.poll.records`, `max_poll_records`, `GROVE_KAFKA_MAX_POLL_RECORDS`."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 PREFIX = "GROVE_"
 KAFKA_PREFIX = "GROVE_KAFKA_"
@@ -38,3 +40,9 @@ def env_name(attribute: str) -> str:
 def is_secret(property_name: str) -> bool:
     """Whether the value of a Kafka property must never be shown."""
     return _SECRET.search(property_name) is not None
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return " (did you mean …?)" with the known name that is most like `name`, or nothing."""
+    found = difflib.get_close_matches(name, known, 1, 0.6)
+    return f" (did you mean {found[0]!r}?)" if found else ""

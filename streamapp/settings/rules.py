@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from streamapp.settings.model import Settings
+from pydantic import SecretStr
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -35,7 +35,36 @@ OWNED = {
 }
 
 
-def problems(settings: Settings) -> list[str]:
+class Values(Protocol):
+    """The settings that rules look at."""
+
+    @property
+    def processing_guarantee(self) -> str: ...
+    @property
+    def bootstrap_servers(self) -> str: ...
+    @property
+    def topics_prefix(self) -> str: ...
+    @property
+    def max_poll_interval_ms(self) -> int: ...
+    @property
+    def session_timeout_ms(self) -> int: ...
+    @property
+    def commit_interval_ms(self) -> int: ...
+    @property
+    def input_skew_ms(self) -> int: ...
+    @property
+    def pending_ttl_ms(self) -> int: ...
+    @property
+    def pending_keep(self) -> str: ...
+    @property
+    def pending_max_bytes(self) -> int: ...
+    @property
+    def record_max_bytes(self) -> int: ...
+    @property
+    def kafka(self) -> Mapping[str, str | SecretStr]: ...
+
+
+def problems(settings: Values) -> list[str]:
     """Every rule that is broken, as sentences; empty when all is well."""
     return [
         sentence
@@ -44,7 +73,7 @@ def problems(settings: Settings) -> list[str]:
     ]
 
 
-def _guarantee(settings: Settings) -> list[str]:
+def _guarantee(settings: Values) -> list[str]:
     if settings.processing_guarantee == "at_least_once":
         return []
     return [
@@ -53,7 +82,7 @@ def _guarantee(settings: Settings) -> list[str]:
     ]
 
 
-def _servers(settings: Settings) -> list[str]:
+def _servers(settings: Values) -> list[str]:
     bad = [server for server in settings.bootstrap_servers.split(",") if not _is_address(server.strip())]
     if not bad:
         return []
@@ -67,7 +96,7 @@ def _is_address(server: str) -> bool:
     return match is not None and 1 <= int(match[1]) <= 65_535
 
 
-def _prefix(settings: Settings) -> list[str]:
+def _prefix(settings: Values) -> list[str]:
     if re.fullmatch(r"[A-Za-z0-9._-]{0,200}", settings.topics_prefix):
         return []
     return [
@@ -76,7 +105,7 @@ def _prefix(settings: Settings) -> list[str]:
     ]
 
 
-def _times(settings: Settings) -> list[str]:
+def _times(settings: Values) -> list[str]:
     found = []
     if settings.max_poll_interval_ms < settings.session_timeout_ms:
         found.append(
@@ -96,7 +125,7 @@ def _times(settings: Settings) -> list[str]:
     return found
 
 
-def _sizes(settings: Settings) -> list[str]:
+def _sizes(settings: Values) -> list[str]:
     if settings.pending_max_bytes >= settings.record_max_bytes or settings.pending_keep == "requested":
         return []
     return [
@@ -105,7 +134,7 @@ def _sizes(settings: Settings) -> list[str]:
     ]
 
 
-def _kafka(settings: Settings) -> list[str]:
+def _kafka(settings: Values) -> list[str]:
     given = {name: value for name, value in settings.kafka.items() if isinstance(value, str)}
     found = [f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka]
     reset = given.get("auto.offset.reset", "earliest")

@@ -1,16 +1,16 @@
-"""Where settings come from: environment and TOML file, under Kafka's names; `load_settings` merges them."""
+"""Where settings come from: environment and TOML file, under Kafka's names."""
 
-import difflib
 import json
 import os
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from pydantic_settings import PydanticBaseSettingsSource
 
 from streamapp.errors import SettingsError
 from streamapp.settings.names import (
@@ -22,13 +22,21 @@ from streamapp.settings.names import (
     env_name,
     is_secret,
     kafka_name,
+    near,
 )
-
-if TYPE_CHECKING:
-    from streamapp.settings.model import Settings
 
 # The file of --config, while settings are being loaded (pydantic builds the sources by itself).
 _chosen_file: ContextVar[Path | None] = ContextVar("chosen_file", default=None)
+
+
+@contextmanager
+def reading(config: Path | None) -> Iterator[None]:
+    """Settings made within read this file; None: that of GROVE_CONFIG, if there is one."""
+    token = _chosen_file.set(config)
+    try:
+        yield
+    finally:
+        _chosen_file.reset(token)
 
 
 class _Source(PydanticBaseSettingsSource):
@@ -95,48 +103,9 @@ class FileSource(_Source):
                 values[attribute] = value
             else:
                 known = sorted(kafka_name(a) for a in self.attributes() - {"kafka"})
-                message = f"{file}: unknown setting {name!r}{_near(name, known)}; [kafka] is for the clients"
+                message = f"{file}: unknown setting {name!r}{near(name, known)}; [kafka] is for the clients"
                 raise SettingsError(message)
         return values | ({"kafka": kafka} if kafka else {})
-
-
-def load_settings(config: Path | None = None, **flags: Any) -> "Settings":
-    """Settings from flags (None: not given), environment, file, defaults; mistakes are one SettingsError."""
-    from streamapp.settings.model import Settings
-
-    token = _chosen_file.set(config)
-    try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
-    except ValidationError as error:
-        raise SettingsError("; ".join(_sentence(problem) for problem in error.errors())) from None
-    finally:
-        _chosen_file.reset(token)
-
-
-def to_environment(settings: "Settings") -> dict[str, str]:
-    """Variables from which a child process reads the same settings (secrets included: never print them)."""
-    variables = {}
-    for attribute in type(settings).model_fields:
-        value = getattr(settings, attribute)
-        if attribute != "kafka" and value is not None:
-            variables[env_name(attribute)] = str(value).lower() if isinstance(value, bool) else str(value)
-    for name, value in settings.kafka.items():
-        text = value.get_secret_value() if isinstance(value, SecretStr) else value
-        variables[KAFKA_PREFIX + name.upper().replace(".", "_")] = text
-    return variables
-
-
-def unknown_variables(settings_cls: type[BaseSettings]) -> list[str]:
-    """Sentences about variables with our prefix that set nothing, with the nearest name that would."""
-    source = EnvironmentSource(settings_cls)
-    known = sorted([env_name(a) for a in source.attributes() - {"kafka"}] + list(OTHER_VARIABLES))
-    return [
-        f"{variable} is not a setting{_near(variable, known)}"
-        for variable in sorted(os.environ)
-        if variable.startswith(PREFIX)
-        and variable not in OTHER_VARIABLES
-        and source.target(variable)[0] is None
-    ]
 
 
 def _config_file() -> Path | None:
@@ -179,38 +148,3 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[name] = json.dumps(value) if isinstance(value, dict) else value
     return flat
-
-
-def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.6)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def _sentence(problem: Any) -> str:
-    """One of pydantic's problems in our form: `name=value must be rule; remedy`."""
-    if not problem["loc"]:
-        return str(problem["ctx"]["error"])
-    attribute = str(problem["loc"][0])
-    name = (
-        ".".join(str(part) for part in problem["loc"][1:2]) if attribute == "kafka" else kafka_name(attribute)
-    )
-    if problem["type"] == "extra_forbidden":
-        return f"unknown setting {name!r}; see 'grove config show' for the known ones"
-    given = "***" if is_secret(name) else problem["input"]
-    return f"{name}={given} must be {_rule(problem)}; set {env_name(attribute)}"
-
-
-def _rule(problem: Any) -> str:
-    context = problem.get("ctx", {})
-    wanted = {
-        "greater_than_equal": f"at least {context.get('ge')}",
-        "less_than_equal": f"at most {context.get('le')}",
-        "literal_error": f"one of {str(context.get('expected', '')).replace(' or ', ', ')}".replace("'", ""),
-        "string_too_short": "a text that is not empty",
-        "string_pattern_mismatch": f"letters, digits, '.', '_' or '-', matching {context.get('pattern')}",
-        "int_parsing": "a whole number",
-        "int_from_float": "a whole number",
-        "bool_parsing": "true or false",
-    }
-    fallback: str = problem["msg"][:1].lower() + problem["msg"][1:]
-    return wanted.get(problem["type"], f"valid ({fallback})")

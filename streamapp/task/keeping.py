@@ -8,23 +8,46 @@ it.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from core.account import ANSWERED, DECLINED
 from streamapp.task import counters
+from streamapp.task.effects import Effects
+from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending import Kept, Name
-from topics.records import Ints64
-
-if TYPE_CHECKING:
-    from streamapp.task.answering import InstancesRun
+from streamapp.task.replies import Replies
+from topics.records import Floats, Ints32, Ints64
 
 Mask = npt.NDArray[np.bool_]
 
 
-def keep(run: InstancesRun) -> Mask:
+class AnsweredRun(Protocol):
+    """A run of n instances that were answered, as far as it is looked at here."""
+
+    state: PartitionState
+    effects: Effects
+    replies: Replies
+    model: Ints64  # int64[n]
+    labelled: Mask  # bool[n]
+    frozen: Mask  # bool[n]
+    width: Ints32  # int32[n]
+
+    @property
+    def names(self) -> list[Name]:
+        """Model key and id of each row."""
+
+    @property
+    def clocks(self) -> Ints64:
+        """int64[n]: the clock at each row."""
+
+    def features_of(self, rows: Ints64) -> Floats:
+        """Return float64[m, D]: the features of rows (int64[m])."""
+
+
+def keep(run: AnsweredRun) -> Mask:
     """Remember the instances that wait for their label; return bool[n]: whose label is to be requested."""
     pending, replies = run.state.pending, run.replies
     asked = replies.asked
@@ -48,7 +71,7 @@ def keep(run: InstancesRun) -> Mask:
     return asked
 
 
-def _special(run: InstancesRun, kept: Ints64) -> list[int]:
+def _special(run: AnsweredRun, kept: Ints64) -> list[int]:
     """Return the rows whose id is remembered, or comes more than once in this run and is to be kept."""
     names, answered = run.names, run.replies.answered
     rows = range(len(names)) if answered.all() else np.flatnonzero(answered).tolist()
@@ -68,7 +91,7 @@ def _special(run: InstancesRun, kept: Ints64) -> list[int]:
     ]
 
 
-def _keep_special(run: InstancesRun, row: int, wanted: Mask, asked: Mask) -> None:
+def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None:
     pending, name = run.state.pending, run.names[row]
     serial, state = pending.find(name, int(run.clocks[row]))
     if state in ("open", "settled"):
@@ -84,7 +107,7 @@ def _keep_special(run: InstancesRun, row: int, wanted: Mask, asked: Mask) -> Non
         pending.keep(_columns(run, np.array([row]), asked))
 
 
-def _columns(run: InstancesRun, rows: Ints64, asked: Mask) -> Kept:
+def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
     whole = len(rows) == len(run.names)
     names: list[Name] = run.names if whole else [run.names[row] for row in rows.tolist()]
     return Kept(

@@ -10,8 +10,8 @@ from streamapp.errors import SettingsError
 from streamapp.settings import Settings, env_name, kafka_name, load_settings, to_environment
 from streamapp.settings.check import check_clients, check_spec
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
+from streamapp.settings.loading import unknown_variables
 from streamapp.settings.page import page
-from streamapp.settings.sources import unknown_variables
 
 ROOT = Path(__file__).parents[3]
 
@@ -208,9 +208,7 @@ class TestRules:
         monkeypatch.setenv("GROVE_WEB_PROT", "1")
         monkeypatch.setenv("GROVE_WEB_HOST", "0.0.0.0")  # noqa: S104 - a value, nothing listens
         monkeypatch.setenv("GROVE_DEBUG", "1")
-        assert unknown_variables(Settings) == [
-            "GROVE_WEB_PROT is not a setting (did you mean 'GROVE_WEB_PORT'?)"
-        ]
+        assert unknown_variables() == ["GROVE_WEB_PROT is not a setting (did you mean 'GROVE_WEB_PORT'?)"]
 
     def test_frozen(self) -> None:
         with pytest.raises(ValueError, match="frozen"):
