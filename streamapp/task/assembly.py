@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamapp.task.cut import TASK, lists_of
+from streamapp.task.event_time import ClockState
 from streamapp.task.list_unit import (
     AWAITED,
     CLOSINGS,
@@ -67,7 +68,7 @@ class Assembly:
         state.store.adopted(int(head["incarnations"]))
         state.store.specs = read_awaited(self._ordered(AWAITED))
         state.early.load(read_early(self._ordered(EARLY)))
-        state.time.restore((head["suspect"], head["clock"], 0))
+        state.time.restore(ClockState(*head["time"]))
         image, written.blocks = self._pending(head)
         state.pending.load(image)
         state.checkpoint()

@@ -53,7 +53,7 @@ class Cut:
         self._slots, self._gone = state.store.begin_cut()
         self._lives = [state.store.name(slot) for slot in self._slots]
         self._incarnations = state.store.incarnations
-        self._suspect, self._clock, _ = state.time.state()
+        self._time = state.time.state()._replace(jumps=0)  # that counter belongs to the process
         self._pending = state.pending.image()
         self._blocks = written.blocks
         self._lists = lists_of(state)
@@ -91,6 +91,7 @@ class Cut:
         self._store.changes.end()
         self._written.replace(self._made, self._removed)
         self._written.blocks, self._written.lists = self._blocks, self._lists
+        self._written.turned = self._pending.turned
 
     def abandon(self) -> None:
         """Forget the cut: what had changed is in the next one. Does nothing after `done`."""
@@ -115,8 +116,7 @@ class Cut:
         facts = {
             "partition": self._partition,
             "next": self.next,
-            "clock": self._clock,
-            "suspect": self._suspect,
+            "time": self._time,
             "incarnations": self._incarnations,
             "pending": self._pending.borders,
             "units": self._written.census(self._made, self._removed),
@@ -125,8 +125,9 @@ class Cut:
         yield seal(TASK, facts)
 
     def _pending_units(self) -> Iterator[Unit]:
-        known = {block.start for block in self._written.blocks if block.closed}
-        self._blocks = layout(self._pending, self._written.blocks)
+        written = self._written.blocks if self._pending.turned == self._written.turned else []
+        known = {block.start for block in written if block.closed}
+        self._blocks = layout(self._pending, written)
         for block in self._blocks:
             if not (block.closed and block.start in known):
                 yield from self._new(write_block(self._pending, block))

@@ -18,7 +18,7 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
     """Return the SHA-256 of everything that a task remembers."""
     found = hashlib.sha256()
     store, image, lists = state.store, state.pending.image(), lists_of(state)
-    _add(found, next_, state.time.state()[:2], store.incarnations, image.borders)
+    _add(found, next_, state.time.state()._replace(jumps=0), store.incarnations, image.borders)
     for key, slot in store.names():
         model = store.record(slot)
         _add(found, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)

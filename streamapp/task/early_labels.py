@@ -47,8 +47,7 @@ class EarlyLabels:
         self._hold_ms = hold_ms
         self._max_bytes = max_bytes
         self._held: OrderedDict[Name, HeldLabel] = OrderedDict()
-        self._undo: list[tuple[Literal["held", "released", "gone"], Name, HeldLabel]] = []
-        self._turned: list[tuple[HeldLabel, int]] = []  # undo: labels, and when they came before
+        self._undo: list[tuple[Literal["held", "changed", "gone"], Name, HeldLabel]] = []
         self._given_up_before = 0
         self.bytes = 0
         self.given_up = 0  # labels whose instance did not come
@@ -88,7 +87,7 @@ class EarlyLabels:
         """Note that the instance of a held label came."""
         held = self._held[name]
         self._held[name] = replace(held, released=True)
-        self._undo.append(("released", name, held))
+        self._undo.append(("changed", name, held))
 
     def expire(self, clock: int) -> None:
         """Give up the labels that were held for too long."""
@@ -97,15 +96,14 @@ class EarlyLabels:
 
     def turn_back(self, clock: int) -> None:
         """Count from `clock` what came later by a clock that was wrong; it is held on."""
-        for held in self._held.values():
+        for name, held in self._held.items():
             if held.born > clock:
-                self._turned.append((held, held.born))
-                held.born = clock
+                self._held[name] = replace(held, born=clock)
+                self._undo.append(("changed", name, held))
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""
         self._undo.clear()
-        self._turned.clear()
         self._given_up_before = self.given_up
 
     def rollback(self) -> None:
@@ -114,16 +112,13 @@ class EarlyLabels:
             if change == "held":
                 del self._held[name]
                 self.bytes -= held.size
-            elif change == "released":
+            elif change == "changed":
                 self._held[name] = held
             else:
                 self._held[name] = held
                 self._held.move_to_end(name, last=False)
                 self.bytes += held.size
         self._undo.clear()
-        for held, born in reversed(self._turned):
-            held.born = born
-        self._turned.clear()
         self.given_up = self._given_up_before
 
     def image(self) -> dict[Name, HeldLabel]:

@@ -110,6 +110,7 @@ class PendingImage(NamedTuple):
     names: list[Name]
     offset: int  # of rows[0] in the names
     words: Floats
+    turned: int = 0  # how often the clock was turned back, which changes `born`
 
     @property
     def borders(self) -> tuple[int, int, int, int, int]:
@@ -155,6 +156,7 @@ class Pending:
         self._tick = -1  # number of the last tick
         self._closings: Counter[tuple[int, int]] = Counter()  # to be told at the next tick
         self._n_words = 0
+        self._turned = 0  # how often the clock was turned back
         self._settled: list[int] = []  # undo: serials settled since the checkpoint
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
         self._births: list[
@@ -346,6 +348,8 @@ class Pending:
 
         What that clock let expire stays expired.
         """
+        self._turned += 1
+        self._rows = self._rows.copy()  # an image may hold them as they were
         born = self._between(self._first, self._next)["born"]
         self._births.append((self._first, born.copy()))
         np.minimum(born, clock, out=born)
@@ -389,7 +393,7 @@ class Pending:
     def image(self) -> PendingImage:
         """Return what is remembered as it is now, without copying more than the marks.
 
-        Rows and words are written once and moved only into new arrays; names are only appended.
+        Rows and words are written once and changed or moved only in new arrays; names are only appended.
         """
         rows = self._between(self._first, self._next)
         return PendingImage(
@@ -405,6 +409,7 @@ class Pending:
             self._names,
             self._first - self._base,
             self._words,
+            self._turned,
         )
 
     def image_of_closings(self) -> Closings:

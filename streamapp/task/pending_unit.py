@@ -5,8 +5,8 @@
             marks         marks          marks        (settled, struck: they change)
 
 What an entry is known by never changes, so a full block is written once and stays until the last of its
-entries is forgotten. A block begins where the one before ends; how much goes into one depends on the entries
-alone.
+entries is forgotten. Only when the clock was turned back are all blocks laid out and written anew. A block
+begins where the one before ends; how much goes into one depends on the entries alone.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ class WrittenUnits:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []  # of pending instances
+        self.turned = 0  # how often the clock had been turned back, in this process
         self.lists: dict[str, Mapping[Any, Any]] = {}  # by kind: what its units hold
         self._checksums: dict[str, dict[UnitName, int]] = {}  # by kind
         self._sum = 0

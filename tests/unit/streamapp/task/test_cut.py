@@ -325,3 +325,19 @@ def test_the_model_of_a_unit_is_the_model() -> None:
     assert isinstance(stored.model, Model)
     assert stored.model.snapshot() == partition.model("a").snapshot()
     assert (stored.open, stored.frozen, stored.warned, stored.known_classes) == (True, False, False, 0)
+
+
+def test_a_clock_that_was_turned_back_changes_what_full_blocks_hold() -> None:
+    given_ = config(ALWAYS, pending_ttl_ms=5000, event_time_max_jump_ms=1000)
+    partition = Partition(given_)
+    rows = [instance({"id": f"i{n}", "features": {"x": 1.0}}) for n in range(BLOCK_ENTRIES + 10)]
+    partition.feed(*rows)
+    partition.instances({"id": "wrong", "features": {"x": 1.0}}, {"features": {"x": 1.0}}, at=7000)
+    units = latest({}, partition.task.cut())
+    image = partition.task.pending.image()
+    born = image.rows["born"].copy()
+    partition.instances({"id": "right", "features": {"x": 1.0}}, {"features": {"x": 1.0}}, at=10)
+    assert np.array_equal(image.rows["born"], born)
+    assert not np.array_equal(partition.task.pending.image().rows["born"][: len(born)], born)
+    units = latest(units, partition.task.cut())
+    assert Task.from_units(PARTITION, given_, None, units.values()).digest() == partition.task.digest()
