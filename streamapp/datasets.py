@@ -77,11 +77,19 @@ def open_data(
     return open_dataset(paths, format=form, target=column, header=header, **options)
 
 
+def check_attributes(dataset: Dataset) -> None:
+    """Refuse a data set of which nothing can be learned."""
+    if not dataset.names:
+        message = "the data set has no attribute beside the class; name one with at least one"
+        raise UsageError(message)
+
+
 class FollowingSchema:
     """The schema of a data set whose values and classes are discovered while it is read."""
 
     def __init__(self, dataset: Dataset, max_classes: int) -> None:
         self._dataset = dataset
+        check_attributes(dataset)
         attributes = [
             Attribute(name, kind, () if is_open else values, is_open)
             for name, kind, values, is_open in zip(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamapp.datasets import Format, open_data
+from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
 from streamapp.demo.screen import Display, Summary
@@ -94,6 +94,7 @@ def run_demo(plan: DemoPlan, display: Display) -> Summary:
 def read_truth(plan: DemoPlan) -> Truth:
     """Read the data set once, for the classes of its rows and to find mistakes before anything is started."""
     dataset = open_data(plan.address, plan.form, plan.target, plan.header, plan.records)
+    check_attributes(dataset)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     left = plan.records
     for _, y in dataset.batches():

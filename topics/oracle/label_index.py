@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topics.errors import DatasetError
-from topics.readers.dataset import Dataset, FileDataset
+from topics.readers.dataset import Dataset
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int16]
 
@@ -37,7 +37,7 @@ class LabelIndex:
                 break
         if not pieces:
             message = "the data set has no rows; an oracle needs labels"
-            raise DatasetError(message, str(dataset.paths[0]) if isinstance(dataset, FileDataset) else None)
+            raise DatasetError(message)
         codes: Any = np.concatenate(pieces)
         return cls(codes, dataset.classes)
 

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from topics.errors import DatasetError
 from topics.readers.vocabulary import Vocabulary
 
 Kind = Literal["numeric", "nominal"]
@@ -156,6 +157,9 @@ class FileDataset(ABC):
             rows += len(y)
             yield x, y
         self.rows = rows
+        if not rows:
+            message = "has no rows; name a file with at least one"
+            raise DatasetError(message, str(self.paths[0]))
 
     @abstractmethod
     def _chunks(self) -> Iterator[Batch]:

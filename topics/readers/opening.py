@@ -65,6 +65,9 @@ def open_dataset(
     if b"\0" in start:
         message = "is not text; ARFF, LIBSVM and CSV files can be read"
         raise DatasetError(message, str(paths[0]))
+    if b"\r" in start and b"\n" not in start:
+        message = "its lines end with carriage returns alone; make line feeds of them (tr '\\r' '\\n')"
+        raise DatasetError(message, str(paths[0]))
     chosen = format or sniff_format(start)
     options = {
         "target": target,

@@ -52,6 +52,9 @@ class Replay:
 
     def __init__(self, dataset: Dataset, plan: ReplayPlan, kafka: Mapping[str, Any]) -> None:
         """Reach the broker and find the partitions; `kafka` holds client properties under Kafka's names."""
+        if not dataset.names:
+            message = "the data set has no attribute beside the class; instances need one at least"
+            raise DatasetError(message)
         self.plan = plan
         self._dataset = dataset
         self._stop = threading.Event()

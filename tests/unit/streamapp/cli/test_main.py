@@ -160,7 +160,23 @@ class TestMistakes:
         assert "did you mean 'kind'?" in err
 
     @pytest.mark.parametrize("command", ["prequential", "demo"])
-    @pytest.mark.parametrize(("text", "expected"), [("", "is empty"), ("a,b,class\n", "has no rows")])
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", "is empty"),
+            ("\ufeff", "is empty"),
+            ("a,b,class\n", "has no rows"),
+            ("\ufeffa,b,class\r\n\r\n", "has no rows"),
+            ("\n\n", "has no rows"),
+            ("class\nx\ny\n", "no attribute beside the class"),
+            ("a,b,class\r1,2,x\r3,4,y\r", "its lines end with carriage returns alone"),
+            (
+                "@relation r\n@attribute class {x,y}\n@data\nx\n",
+                "no attribute beside the class",
+            ),
+            ("@relation r\n@attribute a numeric\n@attribute class {x,y}\n@data\n", "has no rows"),
+        ],
+    )
     def test_files_without_a_row(
         self,
         capsys: pytest.CaptureFixture[str],
@@ -171,10 +187,10 @@ class TestMistakes:
         expected: str,
     ) -> None:
         monkeypatch.setattr("streamapp.warming.kernels_are_cold", lambda: False)
-        (tmp_path / "rows.csv").write_text(text)
+        (tmp_path / "rows.csv").write_text(text, newline="")
         status, err = mistake(capsys, command, "--data", str(tmp_path / "rows.csv"))
         assert status == 64
-        assert "rows.csv" in err
+        assert "rows.csv" in err or "the data set" in err
         assert expected in err
 
     def test_our_own_mistake_is_one_line_too_and_the_traceback_on_request(

@@ -111,7 +111,7 @@ def test_no_rows_no_oracle():
 
 def test_a_file_without_rows_is_named(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b,class\n")
-    with pytest.raises(DatasetError, match=r"rows\.csv: the data set has no rows"):
+    with pytest.raises(DatasetError, match=r"rows\.csv: has no rows"):
         LabelIndex.read(open_dataset(tmp_path / "rows.csv"))
 
 

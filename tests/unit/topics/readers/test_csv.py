@@ -289,7 +289,8 @@ def test_description(read):
 def test_no_rows_below_a_header(read, tmp_path):
     path = tmp_path / "empty.csv"
     path.write_text("a,b,k\n")
-    assert list(open_dataset(path, header=True).batches()) == []
+    with pytest.raises(DatasetError, match=r"empty\.csv: has no rows; name a file with at least one"):
+        list(open_dataset(path, header=True).batches())
 
 
 CELL = st.one_of(
