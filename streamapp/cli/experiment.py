@@ -12,9 +12,9 @@ from streamapp.errors import UsageError
 def experiment(
     name: Annotated[str, typer.Argument(help="Name of the experiment.", metavar="NAME")],
     size: Annotated[
-        Literal["quick", "medium", "full"],
-        typer.Option("--size", help="Seconds, minutes, or all that was published."),
-    ] = "medium",
+        Literal["quick", "medium", "full"] | None,
+        typer.Option("--size", help="Seconds, minutes, or all that was published.", show_default="medium"),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The same as --size quick.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.", min=1)] = 1,
     output: Annotated[
@@ -28,8 +28,9 @@ def experiment(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what has been run.")] = False,
 ) -> None:
-    """Run an experiment of the papers, offline: tables as CSV and JSON, charts as SVG.
+    """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.
 
+    SVG is the only form of charts: every browser shows it, and makes a PNG of it when asked to.
     What was interrupted goes on where it stopped: cells that have been run are kept in the folder.
     docs/experiments.md puts our figures beside the published ones.
 
@@ -56,7 +57,10 @@ def experiment(
     if name not in names():
         message = f"unknown experiment {name!r}; known: {', '.join(names())}"
         raise UsageError(message)
-    chosen = "quick" if quick else size
+    if quick and size not in (None, "quick"):
+        message = f"--quick is --size quick; it cannot be given with --size {size}"
+        raise UsageError(message)
+    chosen = "quick" if quick else size or "medium"
     with rows_progress("Running", None, shown=True) as advance:
         report = conduct(name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance)
     for table, lines in report.tables.items():

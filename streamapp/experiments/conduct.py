@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from streamapp.errors import UsageError
 from streamapp.experiments.base import Report, Row, Size, experiment
 
 Advance = Callable[[int, int], None]
@@ -42,7 +43,11 @@ def conduct(
     """
     plan = experiment(name)
     kept = folder / f"{name}-{size}" / "cells"
-    kept.mkdir(parents=True, exist_ok=True)
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"--output {folder} must be a folder that can be written: {error.strerror}"
+        raise UsageError(message) from error
     first = plan.cells(size, data)
     rows = _stage(name, first, kept, jobs, fresh, len(first), advance)
     if (more := getattr(plan, "then", None)) is not None:
@@ -101,12 +106,15 @@ def _file(kept: Path, cell: dict[str, Any]) -> Path:
 
 
 def _kept(kept: Path, cell: dict[str, Any]) -> Row | None:
-    """Return parameters and results of a cell that was run before."""
-    try:
-        found = json.loads(_file(kept, cell).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    """Return parameters and results of a cell that was run before; UsageError if its file holds no such."""
+    path = _file(kept, cell)
+    if not path.exists():
         return None
-    return {**cell, **found["results"]}
+    try:
+        return {**cell, **json.loads(path.read_text(encoding="utf-8"))["results"]}
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{path} must hold the results of a cell; delete it, or run all again with --fresh"
+        raise UsageError(message) from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -24,15 +24,15 @@ def read_idx(path: Path) -> npt.NDArray[np.uint8]:
         try:
             data = gzip.decompress(data)
         except (EOFError, gzip.BadGzipFile) as error:
-            message = f"{path} must be a whole gzip file: {error}"
-            raise DatasetError(message) from error
+            message = f"must be a whole gzip file: {error}"
+            raise DatasetError(message, str(path)) from error
     if data[:3] != MAGIC or len(data) < 4 + 4 * data[3]:
-        message = f"{path} must begin with 00 00 08, an IDX file of bytes; it begins with {data[:3].hex(' ')}"
-        raise DatasetError(message)
+        message = f"must begin with 00 00 08, an IDX file of bytes; it begins with {data[:3].hex(' ')}"
+        raise DatasetError(message, str(path))
     start = 4 + 4 * data[3]
     shape = tuple(np.frombuffer(data, ">u4", data[3], 4).tolist())
     if len(data) - start != np.prod(shape, dtype=np.int64):
         sizes = " by ".join(map(str, shape))
-        message = f"{path} must hold {sizes} bytes after its header; it holds {len(data) - start}"
-        raise DatasetError(message)
+        message = f"must hold {sizes} bytes after its header; it holds {len(data) - start}"
+        raise DatasetError(message, str(path))
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from streamapp.cli.main import main
+from streamapp.errors import UsageError
 from streamapp.experiments import base, conduct
 from streamapp.experiments.chart import Axis, Chart, Line
 
@@ -100,3 +101,51 @@ def test_several_processes_do_what_one_does(tmp_path: Path) -> None:
     one = conduct.conduct("vfs-table1", "quick", tmp_path / "one")
     two = conduct.conduct("vfs-table1", "quick", tmp_path / "two", jobs=2)
     assert one == two
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"cell": {}}', '{"results": 3}'])
+def test_a_kept_cell_that_is_none_is_named(squares: list[int], tmp_path: Path, content: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
+    (kept, *_) = (tmp_path / "squares-quick" / "cells").iterdir()
+    kept.write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=rf"{kept.name} must hold the results of a cell; delete it"):
+        conduct.conduct("squares", "quick", tmp_path)
+    conduct.conduct("squares", "quick", tmp_path, fresh=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--jobs", "0"], "--jobs"),
+        (["--jobs", "two"], "must be a valid integer"),
+        (["--jobs", "1.5"], "must be a valid integer"),
+        (["--size", "huge"], "'huge' is not one of 'quick', 'medium', 'full'"),
+        (["--quick", "--size", "full"], "--quick is --size quick; it cannot be given with --size full"),
+        (["--quick", "--quick=1"], "--quick"),
+        (["--output", "FILE"], "--output FILE must be a folder that can be written: Not a directory"),
+        (["--output", "FILE/below"], "must be a folder that can be written"),
+        (["--output", "/proc/nobody"], "must be a folder that can be written"),
+        (["--datasets", "FILE"], "--datasets FILE must be a folder with some of a9a.gz"),
+        (["--datasets", "/nowhere"], "--datasets /nowhere must be a folder with some of a9a.gz"),
+    ],
+)
+def test_mistakes_in_options_name_them(
+    options: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").write_text("", encoding="utf-8")
+    assert main(["experiment", "cdt-table1", *options]) == 64
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_data_set_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "elecNormNew.arff.gz").write_text("hello", encoding="utf-8")
+    given = ["--datasets", str(tmp_path), "--output", str(tmp_path)]
+    assert main(["experiment", "cdt-table1", "--quick", *given]) == 64
+    said = f"{tmp_path / 'elecNormNew.arff.gz'} must be the data set electricity; it has no attribute"
+    assert said in capsys.readouterr().err
