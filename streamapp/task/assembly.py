@@ -68,7 +68,7 @@ class Assembly:
         state.store.adopted(int(head["incarnations"]))
         state.store.specs = read_awaited(self._ordered(AWAITED))
         state.early.load(read_early(self._ordered(EARLY)))
-        state.time.restore(ClockState(*head["time"]))
+        state.time.restore(ClockState(**head["time"]))
         image, written.blocks = self._pending(head)
         state.pending.load(image)
         state.checkpoint()

@@ -116,7 +116,7 @@ class Cut:
         facts = {
             "partition": self._partition,
             "next": self.next,
-            "time": self._time,
+            "time": self._time._asdict(),
             "incarnations": self._incarnations,
             "pending": self._pending.borders,
             "units": self._written.census(self._made, self._removed),

@@ -1,0 +1,176 @@
+"""What it costs to write down the state of a partition with many models, and to make a task of it again.
+
+    python -m benchmarks.snapshots --json
+    python -m benchmarks.snapshots --models 10000 --attributes 30 --labels 40
+
+CPU time, so that a busy machine does not show. `bare` is copying and hashing the same bytes in one piece:
+less than that no snapshot costs. `minute` is the share of a core that one snapshot in a minute takes. The
+collector is set as in a worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Run, Task
+from streamapp.task.unit import Unit, UnitName
+from streamapp.worker import GC_THRESHOLDS
+from topics.codecs import encode_instances
+from topics.records import Features, RawRecords
+
+RUN = 2_000
+NOW = 1_700_000_000_000
+LEARNER = {"name": "h-tree", "grace_period": 20, "delta": 0.1, "tau": 0.3}
+
+
+class Clock:
+    """CPU seconds of this process."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> Clock:
+        self._start = time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.process_time() - self._start
+
+
+class Partition:
+    """A task that is fed with rows of all its models in turn."""
+
+    def __init__(self, models: int, attributes: int) -> None:
+        spec = {"learner": LEARNER, "query": "never"}
+        self.config = TaskConfig(model_spec=json.dumps(spec), pending_keep="all", pending_max_bytes=64 << 20)
+        self.task = Task(0, self.config)
+        self.models = models
+        self._names = tuple(f"x{i}" for i in range(attributes))
+        self._rng = np.random.default_rng(1)
+        self._offset = 0
+
+    def feed(self, models: np.ndarray[Any, Any], *, labelled: bool) -> None:
+        """Process one row of each of the models, in runs."""
+        for start in range(0, len(models), RUN):
+            part = models[start : start + RUN].tolist()
+            x = np.round(self._rng.random((len(part), len(self._names))) * 10, 4)
+            labels = np.where(x[:, 0] + x[:, 1] <= 9, "a", "b").tolist() if labelled else None
+            offsets = list(range(self._offset, self._offset + len(part)))
+            self._offset += len(part)
+            raw = RawRecords(
+                "instances",
+                0,
+                offsets,
+                [NOW + offset for offset in offsets],
+                [b"model-%d" % model for model in part],
+                encode_instances(Features.of(self._names, x), labels=labels),
+                [()] * len(part),
+            )
+            self.task.process(Run("instances", raw))
+
+
+def written(partition: Partition, units: dict[UnitName, Unit], between: Callable[[], None]) -> dict[str, Any]:
+    """Write down what changed; `between`: what happens after the cut."""
+    with Clock() as cutting:
+        cut = partition.task.cut()
+    models = cut.n_models
+    with Clock() as copying:
+        between()
+    made: list[Unit] = []
+    steps: list[float] = []
+    step = cut.units()
+    with Clock() as writing:
+        while True:
+            begin = time.process_time()
+            unit = next(step, None)
+            if unit is None:
+                break
+            steps.append(time.process_time() - begin)
+            made.append(unit)
+    with Clock() as ending:
+        for name in cut.removed:
+            del units[name]
+        cut.done()
+    units.update((unit.name, unit) for unit in made)
+    return {
+        "models": models,
+        "units": len(made),
+        "megabytes": round(sum(len(unit.data) for unit in made) / 1e6, 2),
+        "cut_ms": round(1e3 * cutting.seconds, 3),
+        "between_ms": round(1e3 * copying.seconds, 1),
+        "write_ms": round(1e3 * writing.seconds, 1),
+        "write_us_per_model": round(1e6 * writing.seconds / max(models, 1), 2),
+        "longest_step_ms": round(1e3 * max(steps), 2),
+        "done_ms": round(1e3 * ending.seconds, 1),
+        "minute": round((cutting.seconds + writing.seconds + ending.seconds) / 60, 5),
+    }
+
+
+def bare(units: dict[UnitName, Unit]) -> float:
+    """Return the CPU seconds of copying and hashing the bytes of all units."""
+    sources = [np.frombuffer(unit.data, dtype=np.uint8) for unit in units.values()]
+    with Clock() as clock:
+        for source in sources:
+            hashlib.blake2b(source.tobytes(), digest_size=8).digest()
+    return clock.seconds
+
+
+def run_cost(partition: Partition, everyone: np.ndarray[Any, Any]) -> float:
+    with Clock() as clock:
+        partition.feed(everyone, labelled=True)
+    return clock.seconds
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    partition = Partition(given.models, given.attributes)
+    everyone = np.arange(given.models)
+    few = everyone[:: max(given.models // 100, 1)]
+    for _ in range(given.labels):
+        partition.feed(everyone, labelled=True)
+    partition.feed(everyone, labelled=False)  # instances that wait for their label
+    units: dict[UnitName, Unit] = {}
+    found: dict[str, Any] = {"first": written(partition, units, lambda: None)}
+    model_bytes = [len(unit.data) for name, unit in units.items() if name.kind == "model"]
+    found["model_bytes"] = {"median": int(statistics.median(model_bytes)), "sum": sum(model_bytes)}
+    found["bare_us_per_model"] = round(1e6 * bare(units) / given.models, 2)
+    plain = run_cost(partition, everyone)
+    found["all_change_after_the_cut"] = written(
+        partition, units, lambda: partition.feed(everyone, labelled=True)
+    )
+    found["all_change_after_the_cut"]["same_runs_without_cut_ms"] = round(1e3 * plain, 1)
+    latest = written(partition, units, lambda: None)
+    partition.feed(few, labelled=True)
+    found["all_again"], found["few"] = latest, written(partition, units, lambda: None)
+    with Clock() as clock:
+        again = Task.from_units(0, partition.config, None, units.values())
+    found["restore_us_per_model"] = round(1e6 * clock.seconds / given.models, 2)
+    found["same"] = again.digest() == partition.task.digest()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.snapshots", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--attributes", type=int, default=30)
+    parser.add_argument("--labels", type=int, default=40, help="labels each model has learned")
+    parser.add_argument("--json", action="store_true", help="one line")
+    given = parser.parse_args()
+    print(json.dumps(measure(given), indent=None if given.json else 2))
+
+
+if __name__ == "__main__":
+    main()
