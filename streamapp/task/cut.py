@@ -50,8 +50,7 @@ class Cut:
         self.next = dict(next_)  # position behind what was processed, per input
         self._partition = partition
         self._store, self._written = state.store, written
-        self._slots, self._gone = state.store.begin_cut()
-        self._lives = [state.store.name(slot) for slot in self._slots]
+        self._slots, self._lives, self._gone = state.store.begin_cut()
         self._incarnations = state.store.incarnations
         self._time = state.time.state()._replace(jumps=0)  # that counter belongs to the process
         self._pending = state.pending.image()
@@ -97,7 +96,7 @@ class Cut:
         """Forget the cut: what had changed is in the next one. Does nothing after `done`."""
         if not self._over:
             self._over = True
-            self._store.abandon_cut(self._lives, self._gone)
+            self._store.abandon_cut(self._slots, self._lives, self._gone)
 
     @property
     def over(self) -> bool:
@@ -108,7 +107,7 @@ class Cut:
 
     def _units(self) -> Iterator[Unit]:
         self._removed += [name for name in self._gone if self._written.checksum(name) is not None]
-        for slot in self._slots:
+        for slot in self._slots.tolist():
             yield from self._new(write_model(self._store.changes.take(slot)))
         yield from self._pending_units()
         for kind in LISTS:

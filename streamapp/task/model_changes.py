@@ -10,7 +10,7 @@ for one copy of it; nothing else is ever copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,20 +65,14 @@ class ModelChanges:
                 self._copies[slot] = now._replace(ints=now.ints.copy())
                 self._held[slot] = False
 
-    def changed(self) -> list[int]:
-        """Return the slots that changed since the last finished cut, gone models included."""
-        found: list[int] = np.flatnonzero(self._changed).tolist()
-        return found
+    def changed(self) -> Ints64:
+        """Return int64[m]: the slots of the models that changed since the last finished cut."""
+        return np.flatnonzero(self._changed)
 
-    @property
-    def n_changed(self) -> int:
-        """How many slots changed."""
-        return int(np.count_nonzero(self._changed))
-
-    def begin(self, slots: Iterable[int]) -> None:
+    def begin(self, slots: Ints64) -> None:
         """Hold these models as they are now; from here on changes are counted anew."""
         self._changed[:] = False
-        self._held[list(slots)] = True
+        self._held[slots] = True
         self._holds = True
 
     def take(self, slot: int) -> ModelRecord:
@@ -95,10 +89,10 @@ class ModelChanges:
         self._copies.clear()
         self._holds = False
 
-    def mark(self, slots: Iterable[int]) -> None:
-        """Count models as changed: what a cut took of them was not kept."""
-        self._changed[list(slots)] = True
+    def mark(self, slots: Ints64) -> None:
+        """Count models as changed: they are new, or what a cut took of them was not kept."""
+        self._changed[slots] = True
 
-    def forget(self) -> None:
-        """Count all models as unchanged: they are as they were stored."""
-        self._changed[:] = False
+    def forget(self, slot: int) -> None:
+        """Count a model that is gone as unchanged; what an open cut needs of it was copied before."""
+        self._changed[slot] = False

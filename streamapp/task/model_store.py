@@ -160,7 +160,7 @@ class ModelStore:
         self._slots[key], self.keys[slot] = slot, key
         self._begin(slot, schema)
         self._created.append(slot)
-        self.changes.mark([slot])
+        self.changes.mark(np.array([slot]))
         return slot
 
     def replace(self, slot: int, model: Model) -> None:
@@ -244,18 +244,22 @@ class ModelStore:
         """Note that models are about to change; slots: int64[m], may repeat."""
         self.changes.touch(slots)
 
-    def begin_cut(self) -> tuple[list[int], dict[UnitName, None]]:
-        """Hold what changed since the last finished cut; return the slots, and the lives that ended."""
-        slots = sorted((s for s in self.changes.changed() if s in self.keys), key=self.incarnation.item)
+    def begin_cut(self) -> tuple[Ints64, Ints64, dict[UnitName, None]]:
+        """Hold what changed since the last finished cut.
+
+        Return int64[m] slots and their lives, ascending, and the lives that ended.
+        """
+        slots = self.changes.changed()
+        slots = slots[np.argsort(self.incarnation[slots])]
         self.changes.begin(slots)
         self._cut_at = self.incarnations
         gone, self._gone = self._gone, {}
-        return slots, {name: None for name in gone if not self._lives(name)}
+        return slots, self.incarnation[slots], {name: None for name in gone if not self._lives(name)}
 
-    def abandon_cut(self, lives: Iterable[UnitName], gone: dict[UnitName, None]) -> None:
-        """Count models as changed or gone again: a cut that was to keep that was abandoned."""
+    def abandon_cut(self, slots: Ints64, incarnations: Ints64, gone: dict[UnitName, None]) -> None:
+        """Count what a cut was to keep as changed or gone again; the arguments are what began it."""
         self.changes.end()
-        self.changes.mark([self._slots[name.key] for name in lives if self._lives(name)])
+        self.changes.mark(slots[self.incarnation[slots] == incarnations])
         self._gone = gone | self._gone
 
     def names(self) -> Iterator[tuple[str, int]]:
@@ -305,6 +309,7 @@ class ModelStore:
                 self._slots[before.key], self.keys[slot] = slot, before.key
                 self.quota.add(1)
             self._put(slot, Model(before.plan, before.ints))
+            self.changes.mark(np.array([slot]))
             self._describe(slot, before.plan.schema, before.facts)
         self.quota.reported = self._reported_before
         self.incarnations = self._incarnations_before
@@ -380,6 +385,8 @@ class ModelStore:
 
     def _unlist(self, slot: int) -> None:
         self._end(slot)
+        self.incarnation[slot] = 0
+        self.changes.forget(slot)
         del self._slots[self.keys.pop(slot)]
         self._fresh.discard(slot)
         self._set_warned(self.warned - {slot})
