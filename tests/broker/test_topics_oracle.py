@@ -196,7 +196,8 @@ def test_two_oracles_of_a_group_share_the_work(kafka, names):
     n = 2000
     ids = [str(i) for i in range(n)]
     keys = [f"key-{i}".encode() for i in range(20)]
-    ask(kafka, names, ids, keys=keys)
+    ahead = int(time.time() * 1000) + 8_000  # all wait until both have joined, however slow that is
+    ask(kafka, names, ids, keys=keys, timestamp=ahead)
     plan = OraclePlan(
         names=names, group_id=names.prefix + "oracle", delay=Delay(4.0, "seconds"), idle_seconds=1.5
     )
@@ -246,3 +247,51 @@ def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
     given = Counter(i for i, *_ in labels(kafka, names))
     assert set(given) == {str(n) for n in range(300)}
     assert sum(given.values()) == done["report"].answered
+
+
+def bounded(names, **plan):
+    return OraclePlan(names=names, group_id=names.prefix + "oracle", waiting_max=40, idle_seconds=0.3, **plan)
+
+
+def test_while_many_answers_wait_no_requests_are_taken(kafka, names, monkeypatch):
+    monkeypatch.setattr("topics.oracle.oracle.PROGRESS_S", 0)
+    ask(kafka, names, [str(n) for n in range(600)])
+    oracle = Oracle(counting(1000, CLASSES), bounded(names, delay=Delay(3600, "seconds")), kafka)
+    waited = []
+
+    def look(state):
+        waited.append(state.waiting)
+        if waited.count(40) == 20:
+            oracle.stop()
+
+    report = oracle.run(look)
+    assert (report.requests, report.waiting, max(waited)) == (40, 40, 40)
+    assert answer(kafka, names).answered == 600, "nothing was committed"
+
+
+def test_when_the_answers_are_due_it_goes_on_taking_requests(kafka, names, monkeypatch):
+    monkeypatch.setattr("topics.oracle.oracle.PROGRESS_S", 0)
+    ahead = int(time.time() * 1000) + 6_000  # asked in the future: all wait
+    ask(kafka, names, [str(n) for n in range(600)], timestamp=ahead)
+    waited = []
+    report = Oracle(counting(1000, CLASSES), bounded(names), kafka).run(lambda s: waited.append(s.waiting))
+    assert (report.answered, report.waiting) == (600, 0)
+    assert max(waited) <= 40
+    assert sorted(int(i) for i, *_ in labels(kafka, names)) == list(range(600))
+    assert answer(kafka, names).requests == 0, "all are committed"
+
+
+def test_in_event_time_the_earliest_of_too_many_answers_go_out(kafka, names, monkeypatch):
+    monkeypatch.setattr("topics.oracle.oracle.PROGRESS_S", 0)
+    now = int(time.time() * 1000)
+    ask(kafka, names, [str(n) for n in range(600)], timestamp=now)
+    plan = bounded(names, event_time=True, delay=Delay(900, "seconds"))
+    waited = []
+    report = Oracle(counting(1000, CLASSES), plan, kafka).run(lambda state: waited.append(state.waiting))
+    assert (report.answered, report.waiting) == (600, 0)
+    assert max(waited) == 40
+    given = labels(kafka, names)
+    assert {m.timestamp()[1] - now - 900_000 for *_, m in given} == set(range(600))
+    for partition in range(PARTITIONS):
+        sent = [int(i) for i, *_, m in given if m.partition() == partition]
+        assert sent == sorted(sent), "in the order of their timestamps"

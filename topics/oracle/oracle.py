@@ -88,7 +88,7 @@ class Oracle:
     ) -> None:
         committed = reported = time.monotonic()
         while not (self._stop.is_set() or self._over()):
-            messages = self._topic.consume(self._poll_seconds())
+            messages = self._topic.consume(self._poll_seconds(), self._room())
             if messages:
                 self._take(messages, answerer)
             self._send_due()
@@ -113,6 +113,12 @@ class Oracle:
         if not len(self._waiting) or self.plan.event_time:
             return POLL_S
         return float(np.clip(self._waiting.next_due_ms / 1000 - time.time(), 0.0, POLL_S))
+
+    def _room(self) -> int:
+        """Return how many requests may be taken: their answers wait in memory."""
+        if self.plan.event_time:  # only later requests tell that an answer is due
+            return self.plan.waiting_max
+        return self.plan.waiting_max - len(self._waiting)
 
     def _take(self, messages: list[Message], answerer: Answerer) -> None:
         """Decide about requests; what is to be answered waits until it is due."""
@@ -162,6 +168,9 @@ class Oracle:
             horizon = np.inf if self._topic.read else self._newest_ms
         most = np.inf if self.plan.limit is None else self.plan.limit - self._answered
         due = self._waiting.take(horizon, most)
+        if self.plan.event_time:
+            too_many = len(self._waiting) - self.plan.waiting_max
+            due += self._waiting.take(np.inf, min(too_many, most - len(due)))
         if not due:
             return
         labels = [self._classes[each.code] if each.code >= 0 else None for each in due]

@@ -25,6 +25,9 @@ class OraclePlan:
     streams of the past: brokers refuse timestamps more than an hour ahead of them. annotator: written into
     every label; None: nothing.
 
+    waiting_max: how many answers wait at most; they are in memory. When so many wait for the clock no more
+    requests are taken; with event_time the earliest answers then go out before their turn.
+
     limit: stop after so many answers. idle_seconds: stop when no request came for so long and no answer
     waits.
     """
@@ -40,6 +43,7 @@ class OraclePlan:
     seed: int = 1
     event_time: bool = False
     annotator: str | None = "oracle"
+    waiting_max: int = 100_000
     limit: int | None = None
     idle_seconds: float | None = None
 
@@ -57,6 +61,9 @@ class OraclePlan:
             raise ValueError(message)
         if not self.group_id:
             message = "group_id='' must be a name; answers are committed under it"
+            raise ValueError(message)
+        if self.waiting_max < 1:
+            message = f"waiting_max={self.waiting_max} must be at least 1"
             raise ValueError(message)
         if self.limit is not None and self.limit < 1:
             message = f"limit={self.limit} must be at least 1, or None for no limit"

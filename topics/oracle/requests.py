@@ -44,6 +44,7 @@ class RequestTopic:
         self._assignment = Assignment()
         self._trackers: dict[int, OffsetTracker] = {}
         self._heard = np.inf
+        self._paused = False
         # The oracle's own: an identity of the worker's would throw the worker out of its group.
         properties = {key: value for key, value in kafka.items() if key != "group.instance.id"}
         self._consumer = Consumer(
@@ -73,10 +74,14 @@ class RequestTopic:
         """Return for how long everything has been read and nothing has come."""
         return time.monotonic() - self._heard if self.read else 0.0
 
-    def consume(self, seconds: float) -> list[Message]:
-        """Return the requests that come within a time; each has to be finished before it is committed."""
+    def consume(self, seconds: float, most: int = BATCH_REQUESTS) -> list[Message]:
+        """Return the requests that come within a time; each has to be finished before it is committed.
+
+        `most`: there is room for so many; at 0 nothing is fetched, but the group is heard.
+        """
+        self._pause(most <= 0)
         requests = []
-        for message in self._consumer.consume(BATCH_REQUESTS, seconds):
+        for message in self._consumer.consume(min(max(most, 1), BATCH_REQUESTS), seconds):
             error = message.error()
             partition, offset = place(message)
             if error is None:
@@ -92,6 +97,14 @@ class RequestTopic:
         if requests:
             self._heard = time.monotonic()
         return requests
+
+    def _pause(self, paused: bool) -> None:
+        """Stop fetching, or go on; partitions that came meanwhile are stopped too."""
+        if paused:
+            self._consumer.pause(self._consumer.assignment())
+        elif self._paused:
+            self._consumer.resume(self._consumer.assignment())
+        self._paused = paused
 
     def finish(self, partition: int, offset: int) -> None:
         """Note that nothing more is to be done about a request."""

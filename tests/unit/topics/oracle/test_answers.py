@@ -128,6 +128,7 @@ def test_reading_the_labels_can_be_stopped():
         ({"delay": Delay(5)}, "delay=5 records must be a time"),
         ({"group_id": ""}, "group_id='' must be a name"),
         ({"limit": 0}, "limit=0 must be at least 1"),
+        ({"waiting_max": 0}, "waiting_max=0 must be at least 1"),
         ({"idle_seconds": 0}, "idle_seconds=0 must be greater than 0"),
     ],
 )
