@@ -37,7 +37,7 @@ check: setup ## Lint, format, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 test: check warm ## Everything that CI runs (ARGS='-k topics')
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 warm: setup ## Compile the kernels into the cache
 	@$(BIN)/grove warm

@@ -11,14 +11,24 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from topics.errors import BrokerError, CatalogueError
 
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 8.0  # of one request; a person waits at most ten seconds for "not there"
+
+# Answers of a broker that is still getting ready: leaders of new topics, the coordinator of a first group.
+NOT_YET = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
 
 # librdkafka's own errors (no broker answered) have negative codes, errors a broker sends have positive ones.
 _ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
@@ -91,22 +101,45 @@ class Cluster:
             raise self.error(failure) from None
 
     def wait_for(self, names: Iterable[str]) -> None:
-        """Return when all of `names` are visible and have leaders: creation takes effect a moment later."""
+        """Return when all of `names` are visible and their leaders act: creation takes effect a moment later.
+
+        A broker is named as leader before it has made the log. Of a producer that is not idempotent, what it
+        refuses in that moment is sent again and comes behind what was sent later.
+        """
         wanted = set(names)
         deadline = time.monotonic() + self.timeout
-        while missing := wanted - self._usable():
+        while missing := wanted - self._usable(wanted):
             if time.monotonic() > deadline:
                 message = f"topic {min(missing)!r} was created but cannot be used after {self.timeout:g} s"
                 raise BrokerError(message)
             self._client.poll(0.05)
 
-    def _usable(self) -> set[str]:
-        """Return the topics whose partitions all have a leader."""
-        return {
-            name
-            for name, topic in self.topics().items()
-            if topic.partitions and all(p.leader >= 0 for p in topic.partitions.values())
+    def _usable(self, names: Iterable[str]) -> set[str]:
+        """Return those of `names` whose partitions all have a leader that answers for them."""
+        found = self.topics()
+        led = {
+            name: [TopicPartition(name, number) for number in found[name].partitions]
+            for name in names
+            if name in found
+            and found[name].partitions
+            and all(p.leader >= 0 for p in found[name].partitions.values())
         }
+        if not led:
+            return set()
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = {tp: latest for partitions in led.values() for tp in partitions}
+        futures = self._client.list_offsets(asked, request_timeout=self.timeout)
+        return led.keys() - {tp.topic for tp, future in futures.items() if not self._is_led(future)}
+
+    def _is_led(self, future: Any) -> bool:
+        """Tell whether a leader answered for its partition; what is wrong beyond that raises."""
+        try:
+            future.result(timeout=self.timeout + 1)
+        except KafkaException as failure:
+            if failure.args[0].code() in NOT_YET:
+                return False
+            raise self.error(failure) from None
+        return True
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its configuration, defaults included, under Kafka's names."""

@@ -1,6 +1,7 @@
 """One Kafka node as a child process: format, start, wait until it serves, stop, start again."""
 
 import fcntl
+import secrets
 import shutil
 import socket
 import subprocess
@@ -18,8 +19,8 @@ from streamapp.errors import BrokerError
 from streamapp.guarded import GuardedProcess
 
 HOST = "127.0.0.1"
-LAST_PORT = 65_535
-START_SECONDS = 90
+QUIET_PORTS = range(20_000, 32_000)  # below those that systems give to connections
+START_SECONDS = 240  # twenty times what it takes: a process that ends is noticed at once
 POLL_SECONDS = 0.2
 
 
@@ -144,6 +145,7 @@ class EmbeddedBroker:
             "-XX:-UsePerfData",
             "--sun-misc-unsafe-memory-access=allow",  # how Kafka 4.1 unmaps its indexes
             "-Djava.net.preferIPv4Stack=true",
+            f"-Djava.io.tmpdir={self.directory}",  # libraries that are unpacked there outlive a kill
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
             "-cp",
             ":".join(map(str, class_path)),
@@ -206,16 +208,17 @@ def free_port() -> int:
 
 
 def free_ports(n: int) -> int:
-    """The first of `n` loopback ports in a row that nobody listens on now."""
+    """The first of `n` loopback ports in a row that nobody listens on now, nor is likely to take soon.
+
+    A neighbour of `free_port()` may become the near end of any connection before somebody listens on it.
+    """
     while True:
-        first = free_port()
+        first = secrets.choice(QUIET_PORTS)
         if all(_is_free(port) for port in range(first, first + n)):
             return first
 
 
 def _is_free(port: int) -> bool:
-    if port > LAST_PORT:
-        return False
     with socket.socket() as probe:
         try:
             probe.bind((HOST, port))

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.embedded.broker import free_port
-from tests.broker.test_workers import pids, three_free_ports
-from tests.broker.workers import Installation, WorkerProcess, wait_until
+from streamapp.embedded.broker import free_ports
+from tests.broker.test_workers import pids
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
 
 # A member that stays is waited for longer than a test waits.
-LONG = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "45000"}
+LONG = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "90000"}
+SHORTER = 80
 
 
 def grove(worker: WorkerProcess, *arguments: str) -> tuple[int, str]:
@@ -46,14 +47,14 @@ def test_a_drained_worker_commits_leaves_and_another_takes_its_partitions(
     with place.worker("w-1") as first, place.worker("w-2") as second:
         for worker in (first, second):
             worker.wait_until_ready()
-            wait_until(lambda w=worker: lives(w, 2), 60, lambda w=worker: w.log)  # type: ignore[misc]
+            wait_until(lambda w=worker: lives(w, 2), PATIENCE, lambda w=worker: w.log)  # type: ignore[misc]
         for i in range(400):
             producer.produce(place.names.instances, b'{"features":{"a":1}}', b"key-%d" % (i % 4), i % 4)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         assert grove(first, "worker", "drain") == (0, "worker w-1 has left the group\n")
-        assert first.wait(10) == 0
+        assert first.wait() == 0
         assert place.members() == {"w-2"}
-        wait_until(lambda: lives(second, 4), 30, lambda: second.log)
+        wait_until(lambda: lives(second, 4), SHORTER, lambda: second.log)
         place.wait_for_lag_0(alive=[second])
 
         assert second.terminate() == 0
@@ -73,15 +74,15 @@ def test_a_parent_grows_and_shrinks_and_is_drained(broker: Broker, tmp_path: Pat
         settings=LONG,
         module="streamapp worker --workers 2",
     )
-    port = three_free_ports()
+    port = free_ports(3)
     with place.worker("team", GROVE_WEB_PORT=str(port)) as parent:
         parent.wait_until_ready()
-        wait_until(lambda: place.members() == {"team-1", "team-2"}, 60, lambda: parent.log)
+        wait_until(lambda: place.members() == {"team-1", "team-2"}, PATIENCE, lambda: parent.log)
         before = pids(parent)
 
         assert grove(parent, "worker", "scale", "1") == (0, "parent team-parent has 1 workers\n")
         assert place.members() == {"team-1"}
-        wait_until(lambda: lives(parent.at(port + 1), 4), 30, lambda: parent.log)
+        wait_until(lambda: lives(parent.at(port + 1), 4), SHORTER, lambda: parent.log)
         assert pids(parent)["team-1"] == before["team-1"], "the others go on"
 
         with socket.socket() as taken:
@@ -94,12 +95,12 @@ def test_a_parent_grows_and_shrinks_and_is_drained(broker: Broker, tmp_path: Pat
         assert place.members() == {"team-1"}
 
         assert grove(parent, "worker", "scale", "2")[0] == 0
-        wait_until(lambda: place.members() == {"team-1", "team-2"}, 60, lambda: parent.log)
-        wait_until(lambda: lives(parent.at(port + 2), 2), 60, lambda: parent.log)
+        wait_until(lambda: place.members() == {"team-1", "team-2"}, PATIENCE, lambda: parent.log)
+        wait_until(lambda: lives(parent.at(port + 2), 2), PATIENCE, lambda: parent.log)
         assert parent.metric("grove_worker_up") == 2
 
         assert grove(parent, "worker", "drain") == (0, "parent team-parent has left the group\n")
-        assert parent.wait(10) == 0
+        assert parent.wait() == 0
         assert place.members() == set()
 
 
@@ -112,10 +113,10 @@ def test_the_signal_alone_drains_a_parent(broker: Broker, tmp_path: Path) -> Non
         settings=LONG,
         module="streamapp worker --workers 2",
     )
-    with place.worker("s", GROVE_WEB_PORT=str(three_free_ports())) as parent:
+    with place.worker("s", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
         parent.signal(signal.SIGUSR2)
-        assert parent.wait(60) == 0
+        assert parent.wait() == 0
         assert place.members() == set()
 
 
@@ -123,9 +124,9 @@ def test_a_second_parent_of_the_same_name_ends_with_78(broker: Broker, tmp_path:
     place = Installation(
         broker.bootstrap_servers, "double.", 2, tmp_path, module="streamapp worker --workers 2"
     )
-    with place.worker("team", GROVE_WEB_PORT=str(three_free_ports())) as parent:
+    with place.worker("team", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
-        status, said = grove(parent, "worker", "--workers", "2", "--web-port", str(free_port()))
+        status, said = grove(parent, "worker", "--workers", "2", "--web-port", str(free_ports(1)))
         assert status == 78
         assert f"process {parent.pid} holds" in " ".join(said.split())
         assert parent.terminate() == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.workers import Installation, wait_until
+from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -19,15 +19,15 @@ def test_a_poisoned_record_stops_its_partition_and_no_other(broker: Broker, tmp_
         worker.wait_until_ready()
         for i in range(5):
             producer.produce(place.names.instances, f"before-{i}".encode(), b"model-a", 0)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         place.wait_for_lag_0(alive=[worker])
         producer.produce(place.names.instances, b"poison", b"model-b", 0)
         producer.produce(place.names.instances, b"behind", b"model-a", 0)
-        assert producer.flush(10) == 0
-        wait_until(lambda: worker.page("/readyz")[0] == 503, 20, lambda: worker.log)
+        assert producer.flush(60) == 0
+        wait_until(lambda: worker.page("/readyz")[0] == 503, PATIENCE, lambda: worker.log)
         producer.produce(place.names.instances, b"elsewhere", b"model-c", 1)
-        assert producer.flush(10) == 0
-        wait_until(lambda: len(place.read(place.names.predictions)) == 6, 20, lambda: worker.log)
+        assert producer.flush(60) == 0
+        wait_until(lambda: len(place.read(place.names.predictions)) == 6, PATIENCE, lambda: worker.log)
         assert "[-]partition-0 failed: stopped" in worker.page("/readyz?verbose")[1]
         assert "[+]partition-1 ok: live" in worker.page("/readyz?verbose")[1]
         assert worker.page("/livez")[0] == 200
@@ -42,11 +42,11 @@ def test_a_poisoned_record_stops_its_partition_and_no_other(broker: Broker, tmp_
 def test_topics_that_are_missing_or_differ_end_the_worker_with_78(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "wrong.", 2, tmp_path, module=GROVE)
     with place.worker("w", GROVE_TOPICS_PREFIX="nobody-made-these.") as worker:
-        assert worker.wait(30) == 78
+        assert worker.wait() == 78
         assert "topic 'nobody-made-these.instances' is missing" in worker.log
     place.grow(place.names.labels, 3)
     with place.worker("w") as worker:
-        assert worker.wait(30) == 78
+        assert worker.wait() == 78
         assert f"topic '{place.names.labels}' has 3 partitions, '{place.names.instances}' has 2" in worker.log
 
 
@@ -55,7 +55,7 @@ def test_a_second_worker_of_the_same_name_ends_with_78(broker: Broker, tmp_path:
     with place.worker("w") as first:
         first.wait_until_ready()
         with place.worker("w") as second:
-            assert second.wait(30) == 78
+            assert second.wait() == 78
             assert f"process {first.pid} holds" in " ".join(second.log.split())
         assert first.terminate() == 0
 
@@ -65,14 +65,14 @@ def test_a_second_signal_ends_the_worker_at_once(broker: Broker, tmp_path: Path)
     producer = place.producer()
     with place.worker("w") as worker:
         worker.wait_until_ready()
-        producer.produce(place.names.instances, b"sleep 30", b"key", 0)
-        assert producer.flush(10) == 0
-        wait_until(lambda: "asleep" in worker.log, 10, lambda: worker.log)
+        producer.produce(place.names.instances, b"sleep 600", b"key", 0)
+        assert producer.flush(60) == 0
+        wait_until(lambda: "asleep" in worker.log, PATIENCE, lambda: worker.log)
         worker.signal()
-        wait_until(lambda: "SIGTERM: finishing the run" in worker.log, 10, lambda: worker.log)
+        wait_until(lambda: "SIGTERM: finishing the run" in worker.log, PATIENCE, lambda: worker.log)
         assert worker.page("/livez")[0] == 200, "the pages have a thread of their own"
         worker.signal()
-        assert worker.wait(10) == 1
+        assert worker.wait() == 1
 
 
 def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_committed_past_it(
@@ -85,8 +85,8 @@ def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_commi
         place.configure(place.names.predictions, {"max.message.bytes": "100"})  # it does not know of that
         for i in range(50):
             producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key-%d" % i, i % 2)
-        assert producer.flush(10) == 0
-        assert worker.wait(60) == 1
+        assert producer.flush(60) == 0
+        assert worker.wait() == 1
     assert "nothing can be committed any more" in worker.log
     assert place.names.predictions in worker.log, "which topic refused it"
     assert place.lag() == 50

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.workers import Installation, wait_until
+from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -54,7 +54,7 @@ class Load:
     def wait_for(self, more: int) -> None:
         """Return when `more` records were sent from now on."""
         goal = self.sent + more
-        wait_until(lambda: self.sent >= goal, 60, lambda: f"{self.sent} of {goal} records sent")
+        wait_until(lambda: self.sent >= goal, PATIENCE, lambda: f"{self.sent} of {goal} records sent")
 
 
 def check(place: Installation, sent: int, *, once: bool) -> None:
@@ -72,7 +72,8 @@ def check(place: Installation, sent: int, *, once: bool) -> None:
 
 
 def test_two_workers_and_one_leaves(broker: Broker, tmp_path: Path) -> None:
-    place = Installation(broker.bootstrap_servers, "leave.", 4, tmp_path)
+    session = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "6000"}
+    place = Installation(broker.bootstrap_servers, "leave.", 4, tmp_path, settings=session)
     load = Load(place, 2000)
     with place.worker("a") as first, place.worker("b") as second:
         first.wait_until_ready()
@@ -82,13 +83,15 @@ def test_two_workers_and_one_leaves(broker: Broker, tmp_path: Path) -> None:
                 lambda: all(
                     worker.page("/readyz?verbose")[1].count("partition-") == 2 for worker in (first, second)
                 ),
-                30,
+                PATIENCE,
                 lambda: first.log + second.log,
             )
             load.wait_for(1000)
             assert second.terminate() == 0
-            # a static member stays one until its session (6 s) is over; then the other takes over
-            wait_until(lambda: first.page("/readyz?verbose")[1].count(": live") == 4, 40, lambda: first.log)
+            # a static member stays one until its session is over; then the other takes over
+            wait_until(
+                lambda: first.page("/readyz?verbose")[1].count(": live") == 4, PATIENCE, lambda: first.log
+            )
             load.wait_for(1000)
         place.wait_for_lag_0(alive=[first])
         assert first.terminate() == 0
@@ -141,7 +144,7 @@ def test_a_broker_that_is_gone_for_20_seconds(private_broker: EmbeddedBroker, tm
             assert worker.page("/livez")[0] == 200, "a restart would not bring the broker back"
             private_broker.start()
             load.wait_for(500)
-        place.wait_for_lag_0(alive=[worker], seconds=90)
+        place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0
     check(place, load.sent, once=False)
 
@@ -154,10 +157,10 @@ def test_a_worker_can_be_stopped_while_the_broker_is_gone(
     with place.worker("w", GROVE_COMMIT_INTERVAL_MS="60000") as worker:
         worker.wait_until_ready()
         producer.produce(place.names.instances, b"1", b"key", 0)
-        assert producer.flush(10) == 0
-        wait_until(lambda: len(place.read(place.names.predictions)) == 1, 10, lambda: worker.log)
+        assert producer.flush(60) == 0
+        wait_until(lambda: len(place.read(place.names.predictions)) == 1, PATIENCE, lambda: worker.log)
         private_broker.stop()
-        assert worker.terminate(60) == 0
+        assert worker.terminate() == 0
     assert "not everything could be committed within 15 s" in worker.log
 
 

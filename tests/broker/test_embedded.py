@@ -22,7 +22,7 @@ def produce(servers: str, topic: str, value: bytes) -> None:
     failed = []
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error))
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     assert failed == [None]
 
 
@@ -32,7 +32,7 @@ def consume(servers: str, topic: str, n: int) -> list[bytes]:
     )
     consumer.subscribe([topic])
     try:
-        messages = consumer.consume(n, timeout=30)
+        messages = consumer.consume(n, timeout=120)
     finally:
         consumer.close()
     assert all(message.error() is None for message in messages)
@@ -41,7 +41,7 @@ def consume(servers: str, topic: str, n: int) -> list[bytes]:
 
 def create(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(120)
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stop", "crash"])
@@ -105,7 +105,7 @@ def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     parent.communicate()
     if watch is None:
         pytest.skip("needs pidfd_open to wait for a process that is not a child")
-    ended, _, _ = select.select([watch], [], [], 30)
+    ended, _, _ = select.select([watch], [], [], 120)
     os.close(watch)
     assert ended, "the broker outlived its parent"
     assert not Path(directory).exists()

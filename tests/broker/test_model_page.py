@@ -32,7 +32,7 @@ def test_the_model_of_a_key_can_be_looked_at_while_the_worker_runs(
     assert producer.flush(60) == 0
     with place.worker("w", GROVE_MODEL_SPEC=orjson.dumps(SPEC).decode()) as worker:
         worker.wait_until_ready()
-        place.wait_for_lag_0(seconds=60, alive=[worker])
+        place.wait_for_lag_0(alive=[worker])
         web = worker.web.removeprefix("http://")
         assert Model.restore(fetch_model(web, KEY)).summary().labels == 400
         assert main(["tree", KEY, "--web", web]) == 0

@@ -22,7 +22,6 @@ def run(broker, *words):
         env={**os.environ, "GROVE_KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         capture_output=True,
         text=True,
-        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -4,12 +4,14 @@ import threading
 import time
 import uuid
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 from confluent_kafka import Producer
 
 from tests.broker.kafka_log import read_topic
+from tests.broker.workers import PATIENCE, wait_until
 from tests.unit.topics.memory_dataset import counting
 from topics import admin
 from topics.codecs import Limits, decode_labels, encode_label_requests
@@ -63,7 +65,7 @@ def ask(kafka, names, ids, timestamp=0, keys=KEYS):
             partition_of(key, PARTITIONS),
             timestamp=timestamp + number * bool(timestamp),
         )
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 def labels(kafka, names):
@@ -170,7 +172,7 @@ def test_event_time_is_that_of_the_requests(kafka, names):
     ask(kafka, names, [str(n) for n in range(600)], timestamp=start, keys=KEYS[:1])
     started = time.monotonic()
     answer(kafka, names, delay=Delay(60, "seconds", True), event_time=True)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 100, "the answers are due after minutes"
     given = labels(kafka, names)
     waited = np.array([m.timestamp()[1] - (start + int(i)) for i, *_, m in given])
     assert len(given) == 600 and waited.min() >= 0
@@ -184,7 +186,7 @@ def test_what_cannot_be_answered_is_counted(kafka, names):
     producer = Producer(kafka)
     producer.produce(names.label_requests, b"not json", b"k", 0)
     producer.produce(names.label_requests, None, b"k", 0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     report = answer(kafka, names)
     assert (report.requests, report.answered, report.unknown, report.malformed) == (6, 2, 2, 2)
     assert report.first_unknown in ("1000", "x")
@@ -193,31 +195,36 @@ def test_what_cannot_be_answered_is_counted(kafka, names):
 
 def test_two_oracles_of_a_group_share_the_work(kafka, names):
     """The second one joins while answers wait: its partitions' answers leave the first one."""
-    n = 2000
+    n, hour = 2000, 3600
     ids = [str(i) for i in range(n)]
     keys = [f"key-{i}".encode() for i in range(20)]
-    ahead = int(time.time() * 1000) + 8_000  # all wait until both have joined, however slow that is
-    ask(kafka, names, ids, keys=keys, timestamp=ahead)
-    plan = OraclePlan(
-        names=names, group_id=names.prefix + "oracle", delay=Delay(4.0, "seconds"), idle_seconds=1.5
-    )
+    ask(kafka, names, ids[: n // 2], keys=keys)
+    plan = OraclePlan(names=names, group_id=names.prefix + "oracle", delay=Delay(hour, "seconds"))
     oracles = [Oracle(counting(n, CLASSES), plan, kafka) for _ in range(2)]
-    reports = {}
-    reading = threading.Event()
-    first = threading.Thread(
-        target=lambda: reports.update(first=oracles[0].run(lambda p: p.waiting == n and reading.set()))
-    )
-    second = threading.Thread(target=lambda: reports.update(second=oracles[1].run()))
-    first.start()
-    assert reading.wait(20)
-    second.start()
-    for thread in (first, second):
-        thread.join(60)
-        assert not thread.is_alive()
-    given = Counter(i for i, *_ in labels(kafka, names))
-    assert set(given) == set(ids)
-    assert reports["first"].answered > 0 and reports["second"].answered > 0
-    assert sum(given.values()) == reports["first"].answered + reports["second"].answered
+    heard = [None, None]
+    threads = [threading.Thread(target=oracles[k].run, args=(partial(heard.__setitem__, k),)) for k in (0, 1)]
+    try:
+        threads[0].start()
+        wait_until(lambda: heard[0] and heard[0].waiting == n // 2, PATIENCE, lambda: str(heard))
+        threads[1].start()
+        wait_until(
+            lambda: heard[1] and heard[1].waiting and heard[0].waiting + heard[1].waiting == n // 2,
+            PATIENCE,
+            lambda: str(heard),
+        )
+        overdue = int(time.time() * 1000) - 2 * hour * 1000
+        ask(kafka, names, ids[n // 2 :], timestamp=overdue, keys=keys)
+        wait_until(lambda: sum(h.answered for h in heard) == n // 2, PATIENCE, lambda: str(heard))
+    finally:
+        for oracle, thread in zip(oracles, threads, strict=True):
+            oracle.stop()
+            if thread.ident is not None:
+                thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in threads)
+    assert all(h.answered > 0 for h in heard)
+    assert sorted(i for i, *_ in labels(kafka, names)) == sorted(ids[n // 2 :])
+    assert answer(kafka, names).answered >= n // 2  # what is behind an unanswered one was not committed
+    assert {i for i, *_ in labels(kafka, names)} == set(ids)
 
 
 def test_missing_topics_are_said_first(kafka):
@@ -239,7 +246,7 @@ def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
         target=lambda: done.update(report=oracle.run(lambda p: p.answered > 20 and some.set()))
     )
     thread.start()
-    assert some.wait(30)
+    assert some.wait(120)
     private_broker.stop()
     private_broker.start()
     thread.join(120)

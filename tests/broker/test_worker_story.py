@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.broker.workers import Installation
+from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.partitioner import partition_of
 
@@ -32,9 +32,10 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
         producer.produce(place.names.instances, instance, key, partition, timestamp=at)
         producer.produce(place.names.labels, label, key, partition, timestamp=at + DELAY_MS)
     assert producer.flush(60) == 0
+    assert place.lag() == 2 * n
     with place.worker("w", **settings) as worker:
         worker.wait_until_ready()
-        place.wait_for_lag_0(seconds=120, alive=[worker])
+        place.wait_for_lag_0(alive=[worker])
         outcomes = {
             (topic, outcome): worker.metric_of("grove_records_total", topic=topic, outcome=outcome)
             for topic, outcome in (
@@ -58,13 +59,18 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
     assert len(right) > 0.95 * len(newest), "what was learned in between shows"
 
 
-def test_a_worker_is_at_work_five_seconds_after_its_start(broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_on_warm_kernels_is_at_work_soon_after_its_start(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "warm.", 2, tmp_path, module="streamapp worker")
     producer = place.producer()
     for start in (1, 2):  # the first may have to compile the kernels
         producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key", 0)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         with place.worker("w") as worker:
-            seconds = worker.seconds_until(lambda n=start: len(place.read(place.names.predictions)) == n)  # type: ignore[misc]
+            wait_until(
+                lambda n=start: len(place.read(place.names.predictions)) == n,  # type: ignore[misc]
+                PATIENCE,
+                lambda: worker.log,
+            )
+            computed = worker.cpu_seconds
             assert worker.terminate() == 0
-    assert seconds < 10, "the goal is 5 s; the machine of the tests may be busy with other things"
+    assert computed < 15, "the goal is 5 s; compiling takes a minute"

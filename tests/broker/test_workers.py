@@ -7,26 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.embedded.broker import free_port
-from tests.broker.workers import Installation, WorkerProcess, wait_until
+from streamapp.embedded.broker import free_ports
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
-
-
-def three_free_ports() -> int:
-    """The first of three neighbours that nobody listens on."""
-    while True:
-        first = free_port()
-        if first < 65_000 and all(is_free(first + n) for n in (1, 2)):
-            return first
-
-
-def is_free(port: int) -> bool:
-    import socket
-
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def pids(parent: WorkerProcess) -> dict[str, int]:
@@ -40,7 +25,7 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
     place = Installation(
         broker.bootstrap_servers, "many.", 4, tmp_path, module="streamapp worker --workers 2"
     )
-    port = three_free_ports()
+    port = free_ports(3)
     producer = place.producer()
     with place.worker("team", GROVE_WEB_PORT=str(port)) as parent:
         parent.wait_until_ready()
@@ -48,14 +33,14 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
         for n in (1, 2):
             wait_until(
                 lambda n=n: parent.at(port + n).page("/readyz?verbose")[1].count(": live") == 2,  # type: ignore[misc]
-                40,
+                PATIENCE,
                 lambda: parent.log,
             )
         before = pids(parent)
         assert set(before) == {"team-1", "team-2"}
 
         os.kill(before["team-1"], signal.SIGKILL)
-        wait_until(lambda: pids(parent)["team-1"] != before["team-1"], 30, lambda: parent.log)
+        wait_until(lambda: pids(parent)["team-1"] != before["team-1"], PATIENCE, lambda: parent.log)
         parent.wait_until_ready()
         assert parent.metric("grove_worker_restarts") == 1
         assert parent.metric("grove_worker_up") == 2
@@ -64,7 +49,7 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
         for i in range(400):
             value = b'{"id":"%d","features":{"a":%d},"label":"x"}' % (i, i % 3)
             producer.produce(place.names.instances, value, b"key-%d" % (i % 4), i % 4)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         place.wait_for_lag_0(alive=[parent])
         answered = [
             parent.metric_of("grove_records_total", topic="instances", outcome="answered", worker=f"team-{n}")
@@ -86,8 +71,8 @@ def test_workers_whose_settings_are_wrong_end_their_parent(broker: Broker, tmp_p
     holder = Installation(broker.bootstrap_servers, "holder.", 2, tmp_path)
     with holder.worker("held-1") as other:
         other.wait_until_ready()
-        with place.worker("held", GROVE_WEB_PORT=str(three_free_ports())) as parent:
-            assert parent.wait(60) == 78
+        with place.worker("held", GROVE_WEB_PORT=str(free_ports(3))) as parent:
+            assert parent.wait() == 78
             assert "its settings are wrong, stopping all" in parent.log
         assert other.terminate() == 0
 
@@ -96,12 +81,12 @@ def test_no_worker_outlives_a_parent_that_is_killed(broker: Broker, tmp_path: Pa
     place = Installation(
         broker.bootstrap_servers, "orphan.", 2, tmp_path, module="streamapp worker --workers 2"
     )
-    with place.worker("orphan", GROVE_WEB_PORT=str(three_free_ports())) as parent:
+    with place.worker("orphan", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
         workers = pids(parent)
         parent.kill()
         for pid in workers.values():
-            wait_until(lambda pid=pid: is_gone(pid), 30, lambda: parent.log)  # type: ignore[misc]
+            wait_until(lambda pid=pid: is_gone(pid), PATIENCE, lambda: parent.log)  # type: ignore[misc]
 
 
 def is_gone(pid: int) -> bool:

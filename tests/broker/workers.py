@@ -1,6 +1,7 @@
 """Worker processes of the broker tests, and what they read and write."""
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -27,11 +28,11 @@ from confluent_kafka.admin import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamapp.embedded.broker import free_port
+from streamapp.embedded.broker import free_ports
 from topics import admin
 from topics.definitions import TopicNames
 
-READY_SECONDS = 180  # kernels may have to be compiled first
+PATIENCE = 150  # seconds; no test is about speed, and the machine may be busy with other things
 
 
 @dataclass
@@ -49,13 +50,15 @@ class Installation:
     def __post_init__(self) -> None:
         self.prefix += f"{uuid.uuid4().hex[:8]}."  # a broker may outlive the tests
         self.names = TopicNames(self.prefix)
+        if self.module.startswith("streamapp"):
+            compile_kernels()
         admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1)
 
     def members(self) -> set[str]:
         """The static names of the group's members, living or waited for."""
         client = AdminClient({"bootstrap.servers": self.servers})
         (described,) = client.describe_consumer_groups([self.group]).values()
-        return {str(member.group_instance_id) for member in described.result(10).members}
+        return {str(member.group_instance_id) for member in described.result(PATIENCE).members}
 
     @property
     def group(self) -> str:
@@ -65,21 +68,24 @@ class Installation:
         environment = {
             "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.servers,
             "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
-            "GROVE_KAFKA_SESSION_TIMEOUT_MS": "6000",
             "GROVE_APPLICATION_ID": self.group,
             "GROVE_TOPICS_PREFIX": self.prefix,
             "GROVE_STATE_DIR": str(self.directory / "state"),
             "GROVE_LOG_FORMAT": "text",
-            "GROVE_WEB_PORT": str(free_port()),
+            "GROVE_WEB_PORT": str(free_ports(1)),
             **self.settings,
             **settings,
         }
         return WorkerProcess(self.module, environment, self.directory / f"{name}.log")
 
     def producer(self, **properties: Any) -> Producer:
-        """A producer that keeps the order: without idempotence what is sent again comes too late."""
+        """A producer that keeps the order: without idempotence what is sent again comes too late.
+
+        Its `poll` or `flush` raises when a record was not delivered.
+        """
         kept = {"linger.ms": 5, "log_level": 0, "enable.idempotence": True}
-        return Producer({"bootstrap.servers": self.servers, **kept, **properties})
+        told = {"on_delivery": delivered, "delivery.report.only.error": True}
+        return Producer({"bootstrap.servers": self.servers, **kept, **told, **properties})
 
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
@@ -93,13 +99,13 @@ class Installation:
             if p.end is not None and p.start is not None
         )
 
-    def wait_for_lag_0(self, seconds: float = 60, alive: Sequence["WorkerProcess"] = ()) -> None:
+    def wait_for_lag_0(self, seconds: float = PATIENCE, alive: Sequence["WorkerProcess"] = ()) -> None:
         def done() -> bool:
             for worker in alive:
                 assert worker.code is None, worker.log
             return self.lag() == 0
 
-        wait_until(done, seconds, lambda: f"lag {self.lag()} after {seconds} s")
+        wait_until(done, seconds, lambda: f"lag {self.lag()}\n" + "".join(worker.log for worker in alive))
 
     def configure(self, topic: str, settings: dict[str, str]) -> None:
         entries = [
@@ -109,22 +115,22 @@ class Installation:
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
         client = AdminClient({"bootstrap.servers": self.servers})
         for done in client.incremental_alter_configs([resource]).values():
-            done.result(10)
+            done.result(PATIENCE)
 
     def grow(self, topic: str, partitions: int) -> None:
         client = AdminClient({"bootstrap.servers": self.servers})
         for done in client.create_partitions([NewPartitions(topic, partitions)]).values():
-            done.result(10)
+            done.result(PATIENCE)
 
     def delete(self, *topics: str) -> None:
         client = AdminClient({"bootstrap.servers": self.servers})
-        for done in client.delete_topics(list(topics), operation_timeout=10).values():
-            done.result(20)
+        for done in client.delete_topics(list(topics), operation_timeout=PATIENCE).values():
+            done.result(PATIENCE)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         client = AdminClient({"bootstrap.servers": self.servers})
         for done in client.delete_records([TopicPartition(topic, partition, offset)]).values():
-            done.result(10)
+            done.result(PATIENCE)
 
     def read(self, topic: str) -> list[dict[str, Any]]:
         """Everything on a topic as dicts, with `partition` and `key`, in log order per partition."""
@@ -158,6 +164,12 @@ class Installation:
                     yield message
 
 
+@functools.cache
+def compile_kernels() -> None:
+    """Once, before any worker starts: else those of a test would all compile, side by side."""
+    subprocess.run([sys.executable, "-m", "streamapp", "warm"], check=True, stdout=subprocess.DEVNULL)
+
+
 class WorkerProcess:
     """One worker as a child process; ends with the block."""
 
@@ -177,7 +189,7 @@ class WorkerProcess:
     ) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait()
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -209,7 +221,7 @@ class WorkerProcess:
     def page(self, path: str) -> tuple[int, str]:
         """Status and text; status 0 while nobody listens."""
         try:
-            with urllib.request.urlopen(self.web + path, timeout=5) as response:
+            with urllib.request.urlopen(self.web + path, timeout=20) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -219,34 +231,39 @@ class WorkerProcess:
     def metric(self, name: str) -> float:
         """Sum of a metric over its labels."""
         lines = [
-            line
-            for line in self.page("/metrics")[1].splitlines()
-            if line.startswith((name + " ", name + "{"))
+            line for line in self._metrics(name).splitlines() if line.startswith((name + " ", name + "{"))
         ]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def metric_of(self, name: str, **labels: str) -> float:
         """Value of the one metric with these labels; 0 if there is none."""
-        for family in text_string_to_metric_families(self.page("/metrics")[1]):
+        for family in text_string_to_metric_families(self._metrics(name)):
             for sample in family.samples:
                 if sample.name == name and labels.items() <= sample.labels.items():
                     return float(sample.value)
         return 0.0
 
-    def seconds_until(self, done: Callable[[], bool]) -> float:
-        """How long something takes from now on."""
-        started = time.monotonic()
-        wait_until(done, READY_SECONDS, lambda: self.log)
-        return time.monotonic() - started
+    def _metrics(self, name: str) -> str:
+        """The page of metrics; a page that does not come or lacks the metric is no zero."""
+        status, text = self.page("/metrics")
+        assert status == 200, text
+        assert f"# TYPE {name.removesuffix('_count')} " in text
+        return text
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What the process, which still runs, has computed up to now."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_until_ready(self) -> None:
         def ready() -> bool:
             assert self.code is None, self.log
             return self.page("/readyz")[0] == 200
 
-        wait_until(ready, READY_SECONDS, lambda: self.log)
+        wait_until(ready, PATIENCE, lambda: self.log)
 
-    def terminate(self, seconds: float = 30) -> int:
+    def terminate(self, seconds: float = PATIENCE) -> int:
         self.signal()
         return self.wait(seconds)
 
@@ -254,14 +271,20 @@ class WorkerProcess:
         assert self._process is not None
         self._process.send_signal(number)
 
-    def wait(self, seconds: float) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
+        """Exit code, as soon as it has ended."""
         assert self._process is not None
         return self._process.wait(seconds)
 
     def kill(self) -> None:
         assert self._process is not None
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait()
+
+
+def delivered(error: KafkaError | None, message: Message) -> None:
+    """Refuse what was not: a test without its records shows nothing."""
+    assert error is None, f"{message.topic()}: {error}"
 
 
 def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str], every: float = 0.1) -> None:

@@ -259,7 +259,7 @@ def test_every_good_record_is_answered_and_every_bad_one_kept_aside(broker: Brok
     send(place, kinds)
     with place.worker("w") as worker:
         worker.wait_until_ready()
-        place.wait_for_lag_0(seconds=120, alive=[worker])
+        place.wait_for_lag_0(alive=[worker])
         assert worker.page("/readyz")[0] == 200
         assert worker.terminate() == 0
 

@@ -7,20 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from topics.cluster import TIMEOUT_S, Cluster
+from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
 from topics.definitions import TopicNames
-
-# Answers of a broker that is still getting ready: leaders of new topics, the coordinator of a first group.
-NOT_YET = (
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-)
 
 
 @dataclass(frozen=True, slots=True)
