@@ -22,6 +22,7 @@ CLIENT_SETTINGS = (
 OTHER_VARIABLES = {
     "GROVE_CONFIG": "the settings file (the flag --config)",
     "GROVE_DEBUG": "1 shows the traceback of an error",
+    "GROVE_DATASETS": "folder of real data sets (grove experiment)",
 }
 
 _SECRET = re.compile(r"password|passphrase|secret|jaas|token$|\.pem$")

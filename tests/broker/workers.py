@@ -52,7 +52,7 @@ class Installation:
         self.names = TopicNames(self.prefix)
         if self.module.startswith("streamapp"):
             compile_kernels()
-        admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1)
+        admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1, PATIENCE)
 
     def members(self) -> set[str]:
         """The static names of the group's members, living or waited for."""
@@ -90,7 +90,7 @@ class Installation:
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
         sources = (self.names.instances, self.names.labels, self.names.controls)
-        described = admin.describe({"bootstrap.servers": self.servers}, self.names, self.group)
+        described = admin.describe({"bootstrap.servers": self.servers}, self.names, self.group, PATIENCE)
         return sum(
             p.end - p.start if p.lag is None else p.lag
             for topic in described
