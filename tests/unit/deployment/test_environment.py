@@ -15,7 +15,7 @@ from streamapp.health import Health
 from streamapp.pages import add_pages
 from streamapp.settings import Settings, env_name, load_settings
 from streamapp.settings.check import check_clients, check_spec
-from streamapp.settings.sources import unknown_variables
+from streamapp.settings.loading import unknown_variables
 from tests.unit.deployment.manifests import (
     OVERLAYS,
     ROOT,
@@ -76,7 +76,7 @@ def test_a_worker_takes_its_settings_from_the_environment_as_written(where, set_
     variables = environments()[where]
     set_environment(variables)
     settings = load_settings()
-    assert unknown_variables(Settings) == []
+    assert unknown_variables() == []
     for attribute in Settings.model_fields:
         name = env_name(attribute)
         if name in variables:
@@ -152,7 +152,7 @@ def test_probes_and_health_checks_ask_for_pages_that_exist():
 
 def test_an_unknown_variable_would_be_found(set_environment):
     set_environment({"GROVE_TOPIC_PARTITIONS": "8"})
-    (sentence,) = unknown_variables(Settings)
+    (sentence,) = unknown_variables()
     assert "GROVE_TOPIC_PARTITIONS" in sentence
 
 
