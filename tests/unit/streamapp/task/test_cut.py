@@ -20,7 +20,7 @@ from streamapp.task.task import Task
 from streamapp.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, story
 from tests.property.test_task_rollback import runs_of
-from tests.topology.partition import ALWAYS, PARTITION, Partition, config, instance, label
+from tests.topology.partition import ALWAYS, NOW, PARTITION, Partition, config, instance, label
 
 LIMIT = 512 << 10
 
@@ -136,6 +136,34 @@ def test_a_cut_changes_nothing_and_a_second_one_has_to_wait() -> None:
     assert partition.task.digest() == before
 
 
+def test_a_frozen_model_changes_when_it_is_warned_of() -> None:
+    partition = partition_of("a")
+    grown = {"id": "a2", "features": {"x": 1.0}, "label": "yes"}
+    partition.instances(grown, key="a")
+    partition.control("freeze", key="a")
+    units = latest({}, partition.task.cut())
+    partition.instances({"id": "a3", "features": {"x": 1.0, "unknown": 2}}, key="a")
+    cut = partition.task.cut()
+    partition.control("freeze", key="a", frozen=False)
+    (model,) = [unit for unit in cut.units() if unit.name.kind == MODEL]
+    assert (read_model(model).warned, read_model(model).frozen) == (True, True)
+    cut.abandon()
+    units = latest(units, partition.task.cut())
+    assert Task.from_units(PARTITION, partition.task.config, None, units.values()).models.warned
+
+
+def test_a_model_that_has_seen_nothing_is_restored_as_one() -> None:
+    partition = partition_of("a")
+    partition.control("create", key="new", schema={"attributes": [{"name": "x"}]})
+    units = latest({}, partition.task.cut())
+    fresh = UnitName(MODEL, "new", 2)
+    assert read_model(units[fresh]).fresh
+    partition.instances({"id": "a2", "features": {"x": 1.0}}, key="a")
+    units = latest(units, partition.task.cut())
+    assert not read_model(units[fresh]).fresh
+    assert not read_model(units[fresh]).model.summary().records
+
+
 def test_the_same_state_gives_the_same_bytes_and_a_restored_task_has_nothing_to_write() -> None:
     records = story(8, 300)
     made = []
@@ -225,6 +253,51 @@ def test_blocks_of_forgotten_instances_are_gone() -> None:
     assert again.digest() == partition.task.digest()
     assert again.pending.find(("m", "i1100"), 0)[1] == "open"
     assert again.pending.bytes == pending.bytes
+
+
+def test_an_image_keeps_what_the_store_gives_back() -> None:
+    pending = pending_of(2000, 5)
+    pending.checkpoint()
+    image = pending.image()
+    blocks = layout(image, ())
+    before = [write_block(image, block).data for block in blocks]
+    for serial in range(1800):
+        pending.settle(serial)
+    pending.checkpoint()  # closes the gaps in the words
+    assert pending._n_words == 200 * 5
+    pending._forget(1700)
+    pending.checkpoint()  # gives back the rows
+    assert pending._base == 1700
+    pending_of(3000, 5, start=2000, pending=pending)
+    assert [write_block(image, block).data for block in blocks] == before
+    again = Pending(10**9, 1 << 30)
+    again.load(pending.image())
+    for serial in (1900, 2500, 4999):
+        assert again.find(("m", f"i{serial}"), 0) == (serial, "open")
+        row = np.array([serial])
+        assert (again.features(row, 5) == pending.features(row, 5)).all()
+
+
+def test_ids_of_a_model_that_is_gone_stay_unknown() -> None:
+    partition = partition_of("ab")
+    partition.control("delete", key="a")
+    partition.instances({"id": "a9", "features": {"x": 1.0}}, key="a")
+    units = latest({}, partition.task.cut())
+    again = Task.from_units(PARTITION, partition.task.config, None, units.values())
+    for task in (partition.task, again):
+        assert task.pending.find(("a", "a1"), task.clock or 0)[1] == "unknown"
+        assert task.pending.find(("a", "a9"), task.clock or 0)[1] == "open"
+        assert task.pending.find(("b", "b1"), task.clock or 0)[1] == "open"
+
+
+def test_an_id_that_came_again_is_that_of_the_last_time() -> None:
+    partition = partition_of("a", pending_ttl_ms=100)
+    partition.instances({"id": "a1", "features": {"x": 5.0}}, key="a", at=150)
+    assert partition.task.pending.find(("a", "a1"), NOW + 150) == (1, "open")
+    units = latest({}, partition.task.cut())
+    again = Task.from_units(PARTITION, partition.task.config, None, units.values())
+    assert again.pending.find(("a", "a1"), NOW + 150) == (1, "open")
+    assert len(again.pending) == len(partition.task.pending) == 1
 
 
 def test_every_unit_is_bounded_whatever_is_kept() -> None:
