@@ -35,7 +35,7 @@ def spec(task: Task, window: int = 1000) -> Spec:
         "leaf_model": task.leaf_model,
         "compat": task.compat,
     }
-    if task.learner == "h-tree":
+    if task.learner in ("h-tree", "efdt"):
         learner |= {
             "criterion": task.criterion,
             "grace_period": task.grace_period,
