@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from core.jit import kernel
 from core.observers.base import Observer
 from core.plugin import flag
 from core.special import LN2, log2
 from core.tree import layout
+
+_LARGE: Final = 1e150
+"""Two numbers below it have a product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +64,29 @@ def log_densities_nominal(
 ) -> None:
     """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing."""
     table = plan[layout.PLAN_NOMINAL_TABLE]
-    for j in range(plan[layout.PLAN_NOMINAL]):
-        entry = table + j * layout.NOMINAL_FIELDS
-        code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
-        if code >= 0:
+    for c in range(k):
+        row = at + c * plan[layout.PLAN_VALUES]
+        # One logarithm for as many shares as a float takes the product of.
+        above, below, sum_of_logs = 1.0, 1.0, 0.0
+        for j in range(plan[layout.PLAN_NOMINAL]):
+            entry = table + j * layout.NOMINAL_FIELDS
+            code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
             values = ints[plan[layout.PLAN_VALUES_SEEN] + j]
-            for c in range(k):
-                row = at + c * plan[layout.PLAN_VALUES] + plan[entry + layout.NOMINAL_FIRST]
-                total = 0.0
-                for v in range(values):
-                    total += floats[row + v]
-                out[c] += LN2 * (log2(floats[row + code] + 1.0) - log2(total + values))
+            if code < 0 or values == 0:
+                continue
+            first = row + plan[entry + layout.NOMINAL_FIRST]
+            total = float(values)
+            for v in range(values):
+                total += floats[first + v]
+            if total > _LARGE:
+                sum_of_logs += log2(floats[first + code] + 1.0) - log2(total)
+                continue
+            above *= floats[first + code] + 1.0
+            below *= total
+            if below > _LARGE:
+                sum_of_logs += log2(above / below)
+                above, below = 1.0, 1.0
+        out[c] += LN2 * (sum_of_logs + log2(above / below))
 
 
 @kernel

@@ -69,6 +69,26 @@ def test_laplace_shares_of_a_nominal_value():
     assert found[2] == pytest.approx([3 / 4, 1 / 4])
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e60, 1e200])
+def test_shares_of_many_nominal_values_are_multiplied_without_leaving_the_range_of_floats(weight):
+    """A hundred attributes of two values; one more whose values nobody has learned says nothing."""
+    rng = np.random.default_rng(5)
+    x, label = rng.integers(0, 2, (40, 101)).astype(float), np.arange(40) % 2
+    x[:, 100] = -1.0
+    table = table_of(schema_of(*[2] * 101), spec_of("nb", grace_period=1e300))
+    table.answer(np.zeros(40, np.int64), x, label.astype(np.int32), np.full(40, weight))
+    asked = rng.integers(0, 2, (10, 101)).astype(float)
+    logs = np.zeros((10, 2))
+    for c in range(2):
+        own = x[label == c][:, :100]
+        for i, row in enumerate(asked):
+            counts = weight * (own == row[:100]).sum(axis=0)
+            logs[i, c] = (np.log(counts + 1.0) - np.log(weight * len(own) + 2.0)).sum()
+    expected = np.exp(logs - logs.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert answer(table, asked).probability == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
 def test_moa_counts_values_up_to_the_largest_seen_with_the_class():
     schema = schema_of(3)
     found = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0]], schema, compat="moa")
