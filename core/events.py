@@ -20,6 +20,19 @@ class Event:
     model: int
 
 
+Kind = Literal["numeric", "category", "multiway"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTest:
+    """What an inner node asks."""
+
+    attribute: int
+    test: Kind
+    value: float
+    """Threshold or value code; 0 for a multiway test."""
+
+
 @dataclass(frozen=True, slots=True)
 class Split(Event):
     """A leaf became an inner node, or an inner node got another test."""
@@ -27,7 +40,7 @@ class Split(Event):
     node: int
     """Its number; parents come before children, the root is 0."""
     attribute: int
-    test: Literal["numeric", "category", "multiway"]
+    test: Kind
     value: float
     """Threshold or value code; 0 for a multiway test."""
     merits: tuple[float, float]
@@ -41,6 +54,8 @@ class Split(Event):
     action: Literal["split", "replaced", "moved"] = "split"
     """A leaf was split; a subtree made way for a new test with new leaves; a threshold moved, and what is
     below it stayed."""
+    former: NodeTest | None = None
+    """The test that was there, None at a leaf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,8 @@ class Pruned(Event):
     bound: float
     n: float
     reason: Literal["gap", "tie", "only"]
+    former: NodeTest
+    """The test that was there."""
 
 
 @dataclass(frozen=True, slots=True)

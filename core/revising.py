@@ -9,11 +9,12 @@ needs no more room than its largest state did, however often it was revised.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from core import appraisal, arena, screening, splitting
-from core.events import Event, Pruned
+from core.events import Event, NodeTest, Pruned, Split
 from core.learners.base import FORGET, Decision
 from core.model import Model
 from core.tree import layout as at
@@ -65,15 +66,23 @@ def carry_out(model: Model, t: int, node: int, decision: Decision, row: int, ind
     if decision.action == "split":
         return splitting.install(model, t, node, decision, row, index)
     tree = arena.tree_view(model.plan, model.ints, t)
+    former = test_of(tree, node)
     if decision.action == "moved":
         move_threshold(tree, node, decision)
-        return splitting.event_of(decision, node, row, index)
-    if decision.action == "pruned":
-        cut_subtree(model, tree, node)
-        model.spec.learner.resume(tree, int(tree.node_ints[node, at.NODE_SLOT]))
-        return Pruned(row, index, node, decision.merits, decision.bound, decision.n, decision.reason)
+        return replace(splitting.event_of(decision, node, row, index), former=former)
     cut_subtree(model, tree, node)
-    return splitting.install(model, t, node, decision, row, index)
+    if decision.action == "pruned":
+        model.spec.learner.resume(tree, int(tree.node_ints[node, at.NODE_SLOT]))
+        return Pruned(row, index, node, decision.merits, decision.bound, decision.n, decision.reason, former)
+    event = splitting.install(model, t, node, decision, row, index)
+    return replace(event, former=former) if isinstance(event, Split) else event
+
+
+def test_of(tree: TreeView, node: int) -> NodeTest:
+    """Return the test of an inner node."""
+    record = tree.node_ints[node]
+    kind, value = splitting.TESTS[int(record[at.NODE_KIND])], float(tree.node_floats[node, at.NODE_VALUE])
+    return NodeTest(int(record[at.NODE_ATTRIBUTE]), kind, value)
 
 
 def move_threshold(tree: TreeView, node: int, decision: Decision) -> None:

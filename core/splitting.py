@@ -10,14 +10,14 @@ import numpy as np
 from core import arena, screening
 from core.branches import divide_leaf
 from core.errors import GroveError
-from core.events import Event, GrowthStopped, Split
+from core.events import Event, GrowthStopped, Kind, Split
 from core.jit import kernel, words_at
 from core.learners.base import FORGET, Decision
 from core.model import Model
 from core.tree import layout as at
 from core.tree.layout import TreeView
 
-TESTS: Final = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
+TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
 
 
 def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | None:
@@ -101,7 +101,7 @@ def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
         model=index,
         node=node,
         attribute=decision.attribute,
-        test=TESTS[decision.test],  # type: ignore[arg-type]
+        test=TESTS[decision.test],
         value=decision.value,
         merits=decision.merits,
         bound=decision.bound,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.events import EvaluationDue, Event, Split
+from core.events import EvaluationDue, Event, NodeTest, Pruned, Split
 from core.features import Schema
 from streamapp.errors import UsageError
 
@@ -20,7 +20,8 @@ Write = Callable[[int, Event, Schema], None]
 def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
     """Return an event as a JSON object: ``event`` names its kind, attributes are named, NaN is null.
 
-    A split carries both merits, the bound they were compared with, and the weight behind them.
+    A split carries both merits, the bound they were compared with, the weight behind them, and, if an inner
+    node got another test, the one it had.
     """
     name = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(event).__name__).lstrip("-")
     body: dict[str, Any] = {"event": name, "record": record}
@@ -30,13 +31,23 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
         body |= {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
         del body["row"], body["model"]
     if isinstance(event, Split):
-        attribute = schema.attributes[event.attribute]
-        body["attribute"] = attribute.name
-        if event.test == "category":
-            body["value"] = attribute.values[int(event.value)]
-        elif event.test == "multiway":
-            body["value"] = None
+        body |= _test_of(event, schema)
+    if isinstance(event, Split | Pruned):
+        body["former"] = None if event.former is None else _test_of(event.former, schema)
     return {key: _finite(value) for key, value in body.items()}
+
+
+def _test_of(found: Split | NodeTest, schema: Schema) -> dict[str, Any]:
+    """Return a test with its attribute and its value by their names."""
+    attribute = schema.attributes[found.attribute]
+    value: Any = found.value
+    if found.test == "category":
+        value = attribute.values[int(value)]
+    return {
+        "attribute": attribute.name,
+        "test": found.test,
+        "value": None if found.test == "multiway" else value,
+    }
 
 
 @contextmanager

@@ -71,13 +71,16 @@ class Happenings:
             name = schema.attributes[event.attribute].name
             best, second = event.merits
             done = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
+            if event.former is not None:
+                done += f" (before: {schema.attributes[event.former.attribute].name!r})"
             text = (
                 f"node {event.node} {done} on {name!r} ({event.reason}) after {event.n:g} labels: "
                 f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
             )
             return Notice("debug", text, key, offset)
         if isinstance(event, Pruned):
-            text = f"node {event.node} became a leaf ({event.reason}) after {event.n:g} labels"
+            name = self._store.schema(event.model).attributes[event.former.attribute].name
+            text = f"node {event.node}, of {name!r}, became a leaf ({event.reason}) after {event.n:g} labels"
             return Notice("debug", text, key, offset)
         if isinstance(event, Drift):
             text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"

@@ -77,6 +77,20 @@ def test_paths_do_not_depend_on_the_cut():
     assert run(stream, spec_with(True))[2] == run(stream, spec_with(True), range(1, 900, 13))[2]
 
 
+@pytest.mark.parametrize("name", ["efdt", "efdt-imac"])
+def test_paths_through_tests_that_are_revised_are_those_of_the_moment(name):
+    stream = mixed(1500)
+    stream.y[750:] = stream.y[750:][::-1]
+    spec = spec_with(True, "none", name=name, revisit_period=40)
+    table, predictions, paths = run(stream, spec)
+    assert (predictions, paths) == run(stream, spec, range(1, 1500, 13))[1:]
+    assert len({str(path) for path in paths.values()}) > 3
+    revised = answer(table, stream.x, stream.y).events
+    assert any(getattr(event, "action", "split") in ("replaced", "moved") for event in revised)
+    for row, path in answer(table, stream.x, mode=ANSWER_ONLY).explanations.items():
+        assert path == table.model(0).explain(stream.x[row])
+
+
 @pytest.mark.parametrize("compat", [None, "moa"])
 def test_a_model_explains_a_record_as_it_answers_it(compat):
     stream = mixed(1500)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.events import Split
+from core.events import NodeTest, Pruned, Split
 from core.features import Attribute, Schema
 from streamapp.cli.main import main
 from streamapp.event_lines import event_of
@@ -58,7 +58,34 @@ def test_values_are_named_and_infinities_null() -> None:
         "bound": 0.1,
         "n": 200.0,
         "reason": "only",
+        "action": "split",
+        "former": None,
     }
+
+
+def test_a_revised_split_says_what_was_there() -> None:
+    schema = Schema.of([Attribute("colour", "nominal", ("red", "green")), Attribute("x")], ("a", "b"))
+    figures: Any = ((0.5, 0.2), 0.1, 900.0, "gap")
+    colour = {"attribute": "colour", "test": "category", "value": "green"}
+    replaced = Split(3, 0, 4, 1, "numeric", 0.25, *figures, "replaced", NodeTest(0, "category", 1.0))
+    found = event_of(7, replaced, schema)
+    assert (found["attribute"], found["value"], found["action"]) == ("x", 0.25, "replaced")
+    assert found["former"] == colour
+    pruned = event_of(8, Pruned(3, 0, 4, *figures, former=NodeTest(0, "multiway", 0.0)), schema)
+    assert (pruned["event"], pruned["node"]) == ("pruned", 4)
+    assert pruned["former"] == colour | {"test": "multiway", "value": None}
+
+
+def test_efdt_says_what_it_replaced(tmp_path: Path) -> None:
+    data = "gen:drift?before=(stagger?function=2)&after=(stagger?function=3)&position=2000&width=1&n=16000"
+    found = lines(tmp_path, data, '{"learner": {"name": "efdt", "revisit_period": 500}}')
+    splits = [event for event in found if event["event"] == "split"]
+    assert all(split["former"] is None for split in splits if split["action"] == "split")
+    # Green or a circle before the drift; medium or large afterwards.
+    (root,) = (split for split in splits if split["node"] == 0 and split["action"] == "replaced")
+    assert root["record"] > 2000
+    assert root["attribute"] == "size"
+    assert root["former"]["attribute"] in ("color", "shape")
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from core import arena, revising, validate
-from core.events import GrowthStopped, Split
+from core.events import GrowthStopped, NodeTest, Split
+from core.export import to_text
 from core.learners.base import Decision
 from core.model import Model
+from core.model_table import ModelTable
 from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -144,10 +146,14 @@ def test_counts_survive_pruning(which):
     below = revising.below(tree, int(number))
     leaves = np.count_nonzero(tree.node_ints[below, at.NODE_KIND] == at.LEAF)
     before, seen = table.model(0).summary(), tree.seen[tree.node_ints[number, at.NODE_SLOT]].copy()
+    record = tree.node_ints[number]
+    kind = {at.NUMERIC: "numeric", at.CATEGORY: "category"}[int(record[at.NODE_KIND])]
+    expected = NodeTest(int(record[at.NODE_ATTRIBUTE]), kind, float(tree.node_floats[number, at.NODE_VALUE]))
     event = prune(table, int(number))
     validate.check(table.model(0))
     after, tree = table.model(0).summary(), view(table)
     assert event.node == number
+    assert event.former == expected
     assert after.leaves == before.leaves - leaves + 1
     assert after.nodes == before.nodes - len(below)
     assert after.splits == after.nodes - after.leaves
@@ -185,6 +191,8 @@ def test_a_moved_threshold_keeps_the_subtree():
     assert moved
     assert moved[-1].value == pytest.approx(0.6, abs=0.1)
     assert all(event.merits[0] - event.merits[1] > 0.0 for event in moved)
+    assert all(event.former.attribute == event.attribute for event in moved)
+    assert moved[-1].former.value not in (moved[-1].value, 0.0)
     validate.check(table.model(0))
 
 
@@ -219,6 +227,24 @@ def test_caps_stop_growth_but_not_revisions(cap):
     assert tree.header[at.TREE_LEAVES] <= cap.get("max_leaves", 10**6)
     assert records * tree.shape.leaf_stride * at.WORD <= cap.get("max_bytes", 1e9)
     validate.check(model)
+
+
+@pytest.mark.parametrize("name", ["efdt", "efdt-imac"])
+def test_a_revised_tree_goes_on_from_its_snapshot_and_is_drawn_as_it_is(name):
+    x, y = drifting(12_000, 2_000)
+    table, events = grown(x[:6_000], y[:6_000], name, revisit_period=100)
+    assert splits(events, "replaced")
+    copy = ModelTable()
+    copy.add(Model.restore(table.model(0).snapshot()))
+    ours, theirs = (answer(each, x[6_000:], y[6_000:]) for each in (table, copy))
+    assert splits(ours.events, "replaced")
+    assert ours.events == theirs.events
+    assert np.array_equal(ours.prediction, theirs.prediction)
+    assert copy.model(0).snapshot() == table.model(0).snapshot()
+    text = to_text(table.model(0))
+    summary = table.model(0).summary()
+    assert sum(": a (" in line or ": b (" in line for line in text.splitlines()) == summary.leaves
+    assert len(text.splitlines()) == summary.nodes
 
 
 def test_its_root_follows_a_drift_that_of_vfdt_does_not():
