@@ -76,11 +76,17 @@ def test_the_whole_is_what_was_published(tmp_path: Path) -> None:
     }
 
 
-def test_efdt_s_variants_that_are_here_learn() -> None:
-    rows = ran("vfs-efdt", lambda cell: cell["stream"] == "SEA")
-    assert [row["system"] for row in rows] == vfs_efdt.systems()
-    assert all(row["accuracy"] > 80.0 for row in rows)
+def test_efdt_splits_earlier_than_vfdt_and_imac_saves_it_attempts() -> None:
+    few = ("SEA", "LED", "AGR")
+    rows = ran("vfs-efdt", lambda cell: cell["stream"] in few)
     assert vfs_efdt.report(rows).tables["efdt"] == rows
+    for stream in few:
+        own = {row["system"]: row for row in rows if row["stream"] == stream}
+        assert list(own) == ["VFDT", "EFDT", "EFDT-IMAC"]
+        assert own["EFDT"]["splits"] > own["VFDT"]["splits"]
+        assert own["EFDT-IMAC"]["attempts"] < own["EFDT"]["attempts"]
+        assert all(row["accuracy"] > 60.0 for row in own.values())
+    assert all(row["accuracy"] > 86.0 for row in rows if row["stream"] == "SEA")
 
 
 def test_real_sets_that_a_folder_has_are_in_the_table(tmp_path: Path) -> None:
