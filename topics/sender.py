@@ -23,13 +23,15 @@ from topics.errors import BrokerError, DeliveryError
 
 logger = logging.getLogger(__name__)
 
+BATCH_BYTES = 256 * 1024  # of several records together, before compression
+
 # What a caller says about the client goes before these.
 DEFAULTS: Mapping[str, Any] = {
     "acks": "all",
     "enable.idempotence": True,
     "compression.type": "lz4",
     "linger.ms": 5,
-    "batch.size": 256 * 1024,
+    "batch.size": BATCH_BYTES,
     "queue.buffering.max.messages": 200_000,
     "queue.buffering.max.kbytes": 256 * 1024,
     "message.max.bytes": BLOCK_BYTES,
@@ -38,6 +40,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 _REMEDIES = {
     KafkaError.INVALID_RECORD: "; its timestamp may be too far from now (message.timestamp.after.max.ms)",
+    KafkaError.INVALID_TIMESTAMP: "; it is too far from now (message.timestamp.after.max.ms, before.max.ms)",
     KafkaError.MSG_SIZE_TOO_LARGE: "; raise max.message.bytes of the topic, or send fewer rows a block",
     KafkaError.UNKNOWN_TOPIC_OR_PART: "; create the topic with 'grove topics create'",
     KafkaError._UNKNOWN_TOPIC: "; create the topic with 'grove topics create'",  # noqa: SLF001

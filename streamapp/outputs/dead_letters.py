@@ -23,6 +23,7 @@ from streamapp.outputs.limits import HeaderList, record_bytes
 from streamapp.outputs.outgoing import Outgoing
 from streamapp.task.effects import DeadLetter, Origin
 from topics.codecs.content_types import UNDECODABLE
+from topics.definitions import ROOM_BYTES
 from topics.errors import Reason
 
 ROWS: Final = "grove-dlq-rows"
@@ -41,11 +42,9 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outgo
     """Return dead letters as records of at most `limit` bytes."""
     headers = [dead_letter_headers(letter) for letter in letters]
     origins = [letter.origin for letter in letters]
-    sizes = [
-        record_bytes(origin.key, origin.value, given) for origin, given in zip(origins, headers, strict=True)
-    ]
-    for at, size in enumerate(sizes):
-        if size > limit:
+    for at, origin in enumerate(origins):
+        theirs = record_bytes(origin.key, origin.value, origin.headers)
+        if theirs + ROOM_BYTES > limit and record_bytes(origin.key, origin.value, headers[at]) > limit:
             origins[at], headers[at] = _shortened(letters[at], headers[at], limit)
     return Outgoing(
         topic,
@@ -55,7 +54,7 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outgo
         [origin.timestamp for origin in origins],
         headers,
         [letter.record for letter in letters],
-        min(limit, max(sizes, default=0)),
+        limit,
     )
 
 

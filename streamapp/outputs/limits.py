@@ -42,7 +42,7 @@ class OutputLimits:
     def of_catalogue(names: TopicNames) -> OutputLimits:
         """Return the limits of topics that are as the catalogue says."""
         return OutputLimits(
-            {name: topic.max_message_bytes or BROKER_BYTES for name, topic in names.all().items()}
+            {name: names.all()[name].max_message_bytes or BROKER_BYTES for name in _outputs(names)}
         )
 
     @staticmethod
@@ -55,7 +55,7 @@ class OutputLimits:
         if not producer.isdecimal():
             message = f"message.max.bytes={producer!r} must be a whole number of bytes; correct the setting"
             raise SettingsError(message)
-        limits = OutputLimits(Cluster(kafka).message_limits(names.all()), int(producer))
+        limits = OutputLimits(Cluster(kafka).message_limits(_outputs(names)), int(producer))
         if limits.of(names.dead_letters) < ROOM_BYTES:
             message = (
                 f"{limits.rule(names.dead_letters)} must be at least {ROOM_BYTES}, which the headers of a "
@@ -63,6 +63,11 @@ class OutputLimits:
             )
             raise SettingsError(message)
         return limits
+
+    @property
+    def batch(self) -> int:
+        """Return the bytes of a batch that every topic takes; a single record may be larger."""
+        return min(self.topics.values(), default=self.producer)
 
     def of(self, topic: str) -> int:
         """Return the bytes that a record of a topic may take."""
@@ -73,3 +78,7 @@ class OutputLimits:
         if self.producer < self.topics[topic]:
             return f"message.max.bytes={self.producer} of the worker's producer"
         return f"max.message.bytes={self.topics[topic]} of topic {topic!r}"
+
+
+def _outputs(names: TopicNames) -> list[str]:
+    return [name for name, topic in names.all().items() if topic.direction == "out"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outgoing import Outgoing
 from streamapp.settings.clients import librdkafka_properties
-from topics.sender import Sender
+from topics.sender import BATCH_BYTES, Sender
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
@@ -22,7 +22,11 @@ class Outbox:
     """Sends records."""
 
     def __init__(self, settings: Settings, limits: OutputLimits) -> None:
-        self._sender = Sender({**librdkafka_properties(settings), "message.max.bytes": limits.producer})
+        given = librdkafka_properties(settings)
+        batch = str(given.get("batch.size", BATCH_BYTES))
+        # A batch of small records that its topic does not take would be lost as a large one is.
+        most = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
+        self._sender = Sender({**given, **most, "message.max.bytes": limits.producer})
 
     def send(self, partition: int, records: Iterable[Outgoing]) -> None:
         """Hand the outputs of a run to the producer; what it has no room for is kept, in order."""

@@ -69,6 +69,21 @@ def test_outputs_and_records_that_are_too_large_end_no_worker(broker: Broker, tm
     assert (record.key(), headers["__streams.errors.offset"]) == (b"key", b"2")
 
 
+def test_batches_are_no_larger_than_the_smallest_topic_takes(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(broker.bootstrap_servers, "batches.", 2, tmp_path, module="streamapp worker")
+    place.configure(place.names.predictions, {"max.message.bytes": "2000"})
+    producer, n = place.producer(), 3000
+    for i in range(n):
+        value = orjson.dumps({"id": os.urandom(60).hex(), "features": {"x": i}})  # hardly to be compressed
+        producer.produce(place.names.instances, value, b"key", 0)
+    assert producer.flush(30) == 0
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.terminate() == 0
+    assert len(place.read(place.names.predictions)) == n
+
+
 def test_a_topic_of_dead_letters_without_room_for_their_headers_is_said_at_once(
     broker: Broker, tmp_path: Path
 ) -> None:

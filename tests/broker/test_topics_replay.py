@@ -208,6 +208,13 @@ def test_a_full_queue_is_waited_for(kafka, names):
     assert rows_of(read_topic(kafka, names.instances)) == list(range(5000))
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_timestamp_that_the_topic_refuses_is_an_error_with_its_setting(kafka, names, rows):
+    far = 10**13  # beyond message.timestamp.after.max.ms, which is an hour
+    with pytest.raises(DeliveryError, match=r"not delivered; .*message\.timestamp\.after\.max\.ms"):
+        run(counting(rows), kafka, names=names, start_ms=far)
+
+
 def test_a_record_that_the_topic_refuses_is_an_error(kafka, names):
     client = AdminClient(kafka)
     prefix = names.prefix + "small."

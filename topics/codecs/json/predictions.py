@@ -13,6 +13,7 @@ from topics.records import Ints32, Predictions
 
 DECIMALS = 4
 _STEPS = 10**DECIMALS
+KEPT_BYTES = 12  # of a text and its key, for each class
 _PROBABILITY = tuple(repr(step / _STEPS) for step in range(_STEPS + 1))
 
 Row = tuple[
@@ -27,21 +28,26 @@ class _Middles:
     """
 
     MOST = 50_000  # texts kept; with many classes and Bayes leaves hardly one comes twice
+    MOST_BYTES = 16 << 20  # of them: a text names every class
 
     def __init__(self, classes: tuple[str, ...]) -> None:
         self._classes = [_json(name) for name in classes]
         members = ",".join(f"{name.replace('%', '%%')}:%s" for name in self._classes)
         self._template = f'","label":%s,"probabilities":{{{members}}},"version":'
         self._kept: dict[bytes, str] = {}
+        size = len(self._template) + KEPT_BYTES * (len(classes) + 2)
+        self._most = min(self.MOST, self.MOST_BYTES // size)
 
     def of(self, prediction: Ints32, steps: Ints32) -> list[str]:
         """Return n texts; steps: int32[n, K], probabilities in steps of 0.0001."""
         table = np.column_stack([prediction, steps]).astype(np.int32)
         keys: list[bytes] = table.view(f"V{4 * table.shape[1]}").ravel().tolist()
         kept = self._kept
-        if len(kept) > self.MOST:
+        new = set(keys).difference(kept)
+        if len(kept) + len(new) > self._most:
             kept.clear()
-        for key in set(keys).difference(kept):
+            new = set(keys)
+        for key in new:
             kept[key] = self._text(np.frombuffer(key, dtype=np.int32).tolist())
         return [kept[key] for key in keys]
 

@@ -17,6 +17,7 @@ from topics.codecs import (
     encode_label_requests,
     encode_predictions,
 )
+from topics.codecs.json.predictions import _Middles, _middles
 from topics.errors import CodecError
 from topics.records import (
     DriftAlert,
@@ -51,6 +52,17 @@ def predictions(
         np.array(version if version is not None else range(n), dtype=np.int64),
         explanation,
     )
+
+
+def test_the_texts_that_are_kept_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Middles, "MOST_BYTES", 100_000)
+    classes = tuple(f"class number {i}" for i in range(100))  # a text of some 2,000 bytes
+    draw = np.random.default_rng(1)
+    for _ in range(20):
+        given = predictions(draw.dirichlet(np.ones(100), size=30).tolist(), classes=classes)
+        assert [orjson.loads(text)["id"] for text in encode_predictions(given)] == given.ids
+    kept = _middles(classes)._kept
+    assert 60_000 < sum(len(key) + len(text) for key, text in kept.items()) < 200_000
 
 
 def test_json_bytes() -> None:
