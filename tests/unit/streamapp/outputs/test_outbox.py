@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from streamapp.embedded.broker import free_port
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
@@ -171,6 +172,14 @@ def test_a_record_that_is_too_large_is_an_error_with_topic_and_partition(cluster
     huge = DeadLetter(Origin("t.instances", 2, 1, NOW, b"k", bytes(5000), ()), Reason.NOT_JSON, "x")
     with pytest.raises(DeliveryError, match=r"t\.dead-letters\[2\]: .*too large"):
         send(box, raw(1), Effects(dead_letters=[huge]))
+
+
+def test_close_gives_up_what_is_not_delivered() -> None:
+    box = outbox(f"127.0.0.1:{free_port()}", log_level="0")
+    send(box, raw(3), answers(3))
+    box.close()
+    with pytest.raises(DeliveryError, match="3 records were not delivered"):
+        box.flush()
 
 
 def test_flush_raises_when_a_record_was_not_delivered() -> None:
