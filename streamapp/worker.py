@@ -26,6 +26,7 @@ from streamapp.operating import DRAIN
 from streamapp.outputs.limits import OutputLimits
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
+from streamapp.settings.properties import NOT_OF_A_WORKER
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.task_manager import TaskManager
 from streamapp.transport.application import App
@@ -52,6 +53,7 @@ def run_worker(settings: Settings) -> int:
         kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
         limits = OutputLimits.of_cluster(kafka, names)
         settings = with_port(settings)
+        tell_unused(settings)
         logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
         # Kernels are loaded only now: what is wrong with settings or topics is said at once.
         from streamapp.pipeline import Pipeline
@@ -127,6 +129,12 @@ def check_topics(settings: Settings) -> int:
     for difference in differences:
         logger.warning("%s", difference.message)
     return Cluster(kafka).partition_count(names.instances)
+
+
+def tell_unused(settings: Settings) -> None:
+    """Warn of properties that have no effect on a worker."""
+    for name in sorted(NOT_OF_A_WORKER & settings.kafka.keys()):
+        logger.warning("%s has no effect on a worker: its consumer does not know it (docs/settings.md)", name)
 
 
 def with_port(settings: Settings) -> Settings:

@@ -64,7 +64,7 @@ def check_mechanism(settings: "Settings") -> None:
     """Refuse a way of authentication that the worker's consumer does not know."""
     if not str(settings.kafka.get("security.protocol", "")).upper().startswith("SASL"):
         return
-    if settings.kafka.get("sasl.mechanism", settings.kafka.get("sasl.mechanisms")) == "OAUTHBEARER":
+    if settings.kafka.get("sasl.mechanism") == "OAUTHBEARER":
         message = (
             "sasl.mechanism=OAUTHBEARER must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 for a worker in this "
             "release; choose one of them"
@@ -86,7 +86,7 @@ def _credentials(settings: "Settings") -> Any:
     return faust.SASLCredentials(
         username=properties["sasl.username"],
         password=properties["sasl.password"],
-        mechanism=properties.get("sasl.mechanism", properties.get("sasl.mechanisms")),
+        mechanism=properties["sasl.mechanism"],
         ssl_context=context,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from streamapp.errors import SettingsError
+from streamapp.settings.check import check_names
 from streamapp.settings.model import Settings
 from streamapp.settings.names import (
     KAFKA_PREFIX,
@@ -17,6 +18,7 @@ from streamapp.settings.names import (
     kafka_name,
     near,
 )
+from streamapp.settings.properties import written_as_number
 from streamapp.settings.sources import EnvironmentSource, reading
 
 
@@ -24,9 +26,11 @@ def load_settings(config: Path | None = None, **flags: Any) -> Settings:
     """Settings from flags (None: not given), environment, file, defaults; mistakes are one SettingsError."""
     try:
         with reading(config):
-            return Settings(**{name: value for name, value in flags.items() if value is not None})
+            settings = Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         raise SettingsError("; ".join(_sentence(problem) for problem in error.errors())) from None
+    check_names(settings)
+    return settings
 
 
 def to_environment(settings: Settings) -> dict[str, str]:
@@ -66,7 +70,8 @@ def _sentence(problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         return f"unknown setting {name!r}; see 'grove config show' for the known ones"
     given = "***" if is_secret(name) else problem["input"]
-    return f"{name}={given} must be {_rule(problem)}; set {env_name(attribute)}"
+    number = written_as_number(name, given) if problem["type"] == "int_parsing" else ""
+    return f"{name}={given} must be {_rule(problem)}{number}; set {env_name(attribute)}"
 
 
 def _rule(problem: Any) -> str:

@@ -45,7 +45,12 @@ CLIENTS = """## Other Kafka properties
 `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
 `auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `fetch.max.wait.ms`, `fetch.min.bytes`,
 `max.partition.fetch.bytes`, `metadata.max.age.ms` and `check.crcs`; producers, replay, oracle and
-administration understand every property of librdkafka. These must not be set:
+administration understand every property of librdkafka. A name that nobody knows ends any command with 78,
+and so does librdkafka's own name of something that Kafka calls otherwise (`fetch.wait.max.ms` must be called
+`fetch.max.wait.ms`). A worker warns of properties that its consumer does not know. Variables that Kubernetes
+sets for a service called `grove-kafka` (`GROVE_KAFKA_SERVICE_HOST`, …) are no properties.
+
+These must not be set:
 """
 
 

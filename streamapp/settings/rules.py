@@ -8,6 +8,8 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
+from streamapp.settings.properties import property_problems
+
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
@@ -136,7 +138,8 @@ def _sizes(settings: Values) -> list[str]:
 
 def _kafka(settings: Values) -> list[str]:
     given = {name: value for name, value in settings.kafka.items() if isinstance(value, str)}
-    found = [f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka]
+    found = list(property_problems(given))
+    found += [f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka]
     reset = given.get("auto.offset.reset", "earliest")
     if reset.lower() not in OFFSET_RESETS:
         found.append(
@@ -148,7 +151,7 @@ def _kafka(settings: Values) -> list[str]:
     if protocol not in PROTOCOLS:
         found.append(f"security.protocol={protocol} must be one of {', '.join(PROTOCOLS)}; correct it")
     if protocol.startswith("SASL"):
-        mechanism = given.get("sasl.mechanism", given.get("sasl.mechanisms", ""))
+        mechanism = given.get("sasl.mechanism", "")
         if mechanism not in MECHANISMS:
             found.append(
                 f"sasl.mechanism={mechanism or '(none)'} must be one of {', '.join(MECHANISMS)} with "

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,10 @@ from streamapp.settings.names import (
 
 # The file of --config, while settings are being loaded (pydantic builds the sources by itself).
 _chosen_file: ContextVar[Path | None] = ContextVar("chosen_file", default=None)
+
+
+# What Kubernetes puts into every container for a service called `grove-kafka…`.
+_SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT$|_PORT_\d+_(TCP|UDP)(_\w+)?$")
 
 
 @contextmanager
@@ -77,7 +82,7 @@ class EnvironmentSource(_Source):
             return named[variable], False
         if names_file and base in named:
             return named[base], True
-        if not variable.startswith(KAFKA_PREFIX) or base == KAFKA_PREFIX:
+        if not variable.startswith(KAFKA_PREFIX) or base == KAFKA_PREFIX or _SERVICE_LINK.search(variable):
             return None, False
         # Some client properties end in `.file` themselves: only a secret may be read from one.
         if names_file and is_secret(_property(base)):

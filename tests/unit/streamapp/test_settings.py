@@ -185,9 +185,51 @@ class TestRules:
     def test_addresses_of_every_form(self) -> None:
         load_settings(bootstrap_servers="a:1, b.c-d:65535,[::1]:9092,SASL_SSL://k:9093")
 
-    def test_unknown_client_property(self) -> None:
-        with pytest.raises(SettingsError, match="lingerr"):
-            check_clients(load_settings(kafka={"lingerr.ms": "1"}))
+    @pytest.mark.parametrize(
+        ("name", "value", "expected"),
+        [
+            ("lingerr.ms", "1", "lingerr.ms is no property of the Kafka clients (did you mean 'linger.ms'?)"),
+            ("xyzzy", "1", "xyzzy is no property of the Kafka clients; see librdkafka's list of properties"),
+            ("fetch.wait.max.ms", "5", "fetch.wait.max.ms must be called fetch.max.wait.ms"),
+            ("queue.buffering.max.ms", "5", "must be called linger.ms"),
+            ("sasl.mechanisms", "PLAIN", "must be called sasl.mechanism"),
+            (
+                "max.request.size",
+                "5",
+                "max.request.size is not known to these clients; set message.max.bytes",
+            ),
+            ("linger.ms", "5s", "linger.ms=5s must be a whole number of milliseconds; write 5000"),
+            ("reconnect.backoff.ms", "0.5s", "write 500"),
+            ("linger.ms", "soon", "linger.ms=soon must be a whole number of milliseconds; correct it"),
+            ("fetch.max.bytes", "50 MB", "fetch.max.bytes=50 MB must be a whole number; write 52428800"),
+            ("check.crcs", "yes", "check.crcs=yes must be true or false"),
+            ("group.protocol", "consumer", "group.protocol=consumer must be classic"),
+        ],
+    )
+    def test_properties_that_cannot_be_meant(self, name: str, value: str, expected: str) -> None:
+        assert expected in refused(kafka={name: value})
+
+    def test_a_property_that_no_list_has_but_librdkafka_knows_is_passed_on(self) -> None:
+        assert load_settings(kafka={"ssl.sigalgs.list": "x"}).kafka == {"ssl.sigalgs.list": "x"}
+
+    def test_settings_with_units_are_told_in_numbers(self) -> None:
+        message = refused(commit_interval_ms="5s", pending_max_bytes="64MB", web_port="6066s")
+        assert "commit.interval.ms=5s must be a whole number; write 5000; set GROVE_COMMIT_" in message
+        assert "pending.max.bytes=64MB must be a whole number; write 67108864; set" in message
+        assert "web.port=6066s must be a whole number; set GROVE_WEB_PORT" in message
+
+    def test_what_kubernetes_says_of_a_service_called_grove_kafka_sets_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in (
+            ("GROVE_KAFKA_SERVICE_HOST", "10.0.0.7"),
+            ("GROVE_KAFKA_BOOTSTRAP_SERVICE_PORT_TCP_CLIENTS", "9092"),
+            ("GROVE_KAFKA_PORT", "tcp://10.0.0.7:9092"),
+            ("GROVE_KAFKA_BOOTSTRAP_PORT_9092_TCP_ADDR", "10.0.0.7"),
+        ):
+            monkeypatch.setenv(name, value)
+        assert load_settings().kafka == {}
+        assert len(unknown_variables()) == 4
 
     def test_properties_of_the_consumer_alone(self) -> None:
         settings = load_settings(kafka={"fetch.max.wait.ms": "100", "fetch.min.bytes": "1"})
