@@ -30,11 +30,13 @@ from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from streamapp.errors import StreamappError
 from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
+from streamapp.transport.fencing import Fencing
 from streamapp.transport.serving import Serving
-from streamapp.transport.sources import LOOK_AGAIN, SourceTopicError, SourceWatch
+from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
 
 # While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
@@ -92,6 +94,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     _flowing = False  # records were fetched lately, or wait to be handed out
     sources: SourceWatch
     serving: Serving
+    fencing: Fencing
 
     async def on_start(self) -> None:
         keep_bytes()
@@ -103,13 +106,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         )
         consumer._client.cluster.add_listener(self.sources.look)
         self.serving = Serving(consumer._client)
+        self.fencing = Fencing(consumer._coordinator, self._report)
         # A partition whose records wait for their turn must not keep others of its broker from being fetched.
         fetcher._prefetch_backoff = 0.0
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         self._adapt_waits(fetcher)
 
-    def _report(self, error: SourceTopicError) -> None:
+    def _report(self, error: StreamappError) -> None:
         self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
 
     def _stopped_set(self) -> None:

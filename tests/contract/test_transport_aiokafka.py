@@ -14,6 +14,7 @@ from aiokafka.consumer.consumer import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
+from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from aiokafka.record.default_records import (
     DefaultRecordBatch,
     DefaultRecordBatchBuilder,
@@ -267,6 +268,18 @@ def test_every_fetch_goes_through_the_clients_send_and_its_answer_names_partitio
     )
     assert "invalid_metadata = True" in source(fetcher.Fetcher._get_actions_per_node)
     assert "-1 unavailable, None if unknown" in source(ClusterMetadata.leader_for_partition)
+
+
+def test_a_member_that_is_unknown_forgets_its_id_and_joins_through_the_method_we_replace() -> None:
+    assert "self.member_id = JoinGroupRequest.UNKNOWN_MEMBER_ID" in source(GroupCoordinator.reset_generation)
+    assert JoinGroupRequest.UNKNOWN_MEMBER_ID == ""
+    assert "success = await self._do_rejoin_group(subscription)" in source(
+        GroupCoordinator.ensure_active_group
+    )
+    assert "_closing" in source(GroupCoordinator.__init__)
+    assert "instance" not in source(HeartbeatRequest), (
+        "with the name in it the broker would say who is fenced"
+    )
 
 
 def test_seeking_drops_what_was_fetched_elsewhere() -> None:
