@@ -12,11 +12,12 @@ from streamapp.metrics import Metrics
 from streamapp.pages import add_pages
 from streamapp.pages.models import add_model_page
 from streamapp.settings import Settings
-from streamapp.settings.clients import faust_arguments
+from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.task_manager import TaskManager
 from streamapp.transport.application import App, Wiring
 from streamapp.transport.quiet import quieten
 from streamapp.transport.schema import DeliverySchema
+from topics.access import Access
 from topics.definitions import TopicNames
 
 # Properties of Kafka's consumer that aiokafka takes; given ones replace these.
@@ -59,6 +60,7 @@ def create_app(
         max_idle_ms=settings.max_task_idle_ms,
         max_records=settings.max_poll_records,
         fetch=_fetch(settings),
+        access=Access.of(librdkafka_properties(settings)),
     )
     # acks=False: what is processed and what may be committed is the task manager's knowledge, not Faust's.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)

@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 # collector walks them again and again (1.4 µs a record instead of 0.5).
 GC_THRESHOLDS = (100_000, 20, 20)
 EXIT_FORCED = 1
+FATAL = ("missing", "denied", "partitions")  # differences of the topics with which no worker starts
 
 
 def run_worker(settings: Settings) -> int:
@@ -123,7 +124,7 @@ def check_topics(settings: Settings) -> int:
     """Return the partition count of the topics, or say what is wrong with them."""
     kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
     differences = admin.check(kafka, names)
-    fatal = [difference.message for difference in differences if difference.what in ("missing", "partitions")]
+    fatal = [difference.message for difference in differences if difference.what in FATAL]
     if fatal:
         raise SettingsError("; ".join(fatal))
     for difference in differences:

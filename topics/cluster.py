@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
+from topics.access import Access, Kind, denied_kind
 from topics.errors import BrokerError, CatalogueError
 
 logger = logging.getLogger(__name__)
@@ -44,9 +45,12 @@ class _Complaint:
 
     def __init__(self) -> None:
         self.text = ""
+        self.of_credentials = False  # the broker answers, but does not let this client in
 
     def __call__(self, error: KafkaError) -> None:
-        self.text = error.str().split(" (after ")[0]
+        refused = error.code() == KafkaError._AUTHENTICATION  # noqa: SLF001 - librdkafka's own codes look so
+        if refused or not self.of_credentials:
+            self.text, self.of_credentials = error.str().split(" (after ")[0], refused
 
 
 class Cluster:
@@ -63,6 +67,7 @@ class Cluster:
             message = "bootstrap.servers must be set, for example bootstrap.servers=localhost:9092"
             raise BrokerError(message)
         self.timeout = timeout
+        self.access = Access.of(kafka)
         self._complaint = _Complaint()
         self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complaint})
 
@@ -87,6 +92,8 @@ class Cluster:
         """Return the number of partitions of a topic that must exist."""
         counts = self.partition_counts([name])
         if name not in counts:
+            if self.hidden([name]):
+                raise CatalogueError(self.access.denied("topic", name, "Describe"))
             message = (
                 f"topic {name!r} does not exist at {self.address}; create it with 'grove topics create' "
                 f"or set topics.prefix to the one in use"
@@ -100,6 +107,24 @@ class Cluster:
             return dict(self._client.list_topics(timeout=self.timeout).topics)
         except KafkaException as failure:
             raise self.error(failure) from None
+
+    def hidden(self, names: Iterable[str]) -> list[str]:
+        """Return those of the topics, none of which is seen, that may exist: this client may not see them."""
+        asked = list(names)
+        if not asked:
+            return []
+        futures = self._client.describe_topics(TopicCollection(asked), request_timeout=self.timeout)
+        found = []
+        for name, future in futures.items():
+            try:
+                future.result(timeout=self.timeout + 1)
+            except KafkaException as failure:
+                code = failure.args[0].code()
+                if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    found.append(name)
+                elif code != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise self.error(failure) from None
+        return found
 
     def wait_for(self, names: Iterable[str]) -> None:
         """Return when all of `names` are visible and their leaders act: creation takes effect a moment later.
@@ -143,14 +168,19 @@ class Cluster:
         return True
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return topic → its configuration, defaults included, under Kafka's names."""
+        """Return topic → its configuration, defaults included, under Kafka's names; of those it may see."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
         futures = self._client.describe_configs(resources, request_timeout=self.timeout)
         answers = {}
         for resource, future in futures.items():
-            entries = self.result(future)
+            try:
+                entries = future.result(timeout=self.timeout + 1)
+            except KafkaException as failure:
+                if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    continue
+                raise self.error(failure) from None
             answers[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
         return answers
 
@@ -165,10 +195,24 @@ class Cluster:
         except KafkaException as failure:
             raise self.error(failure) from None
 
-    def error(self, failure: KafkaException) -> BrokerError:
-        """Return the exception that says what a failed request means."""
+    def error(
+        self, failure: KafkaException, name: str = "", operation: str = "", kind: Kind | None = None
+    ) -> BrokerError:
+        """Return the exception that says what a failed request means.
+
+        name, operation: what was to be done with which topic or group, where there is one; kind: which.
+        """
         cause = failure.args[0]
+        denied = denied_kind(cause.code())
+        if denied is not None and operation and kind in (None, denied):
+            return BrokerError(self.access.denied(denied, name, operation))
         self._client.poll(0)  # serves error_cb: the reason behind a timeout is only known there
+        if cause.code() < 0 and self._complaint.of_credentials:
+            message = (
+                f"bootstrap.servers={self.address} does not let this client in ({self._complaint.text}); "
+                "correct sasl.mechanism, sasl.username and sasl.password"
+            )
+            return BrokerError(message)
         if cause.code() < 0:
             reason = f" ({self._complaint.text})" if self._complaint.text else ""
             message = (

@@ -18,6 +18,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from topics.access import Access, denied_kind
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
 
@@ -44,7 +45,6 @@ _REMEDIES = {
     KafkaError.MSG_SIZE_TOO_LARGE: "; raise max.message.bytes of the topic, or send fewer rows a block",
     KafkaError.UNKNOWN_TOPIC_OR_PART: "; create the topic with 'grove topics create'",
     KafkaError._UNKNOWN_TOPIC: "; create the topic with 'grove topics create'",  # noqa: SLF001
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "; grant Write and Describe on the topic to this client",
 }
 
 FLUSH_STEP_S = 0.5
@@ -84,7 +84,8 @@ class _Failures:
     cycle, and the client with its threads would live until the garbage collector comes by.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self.failed = 0
         self.reason = ""
         self.fatal: BrokerError | None = None
@@ -97,13 +98,15 @@ class _Failures:
         self.failed += 1
         # librdkafka says of most records only that another one of their batch was refused.
         if not self.reason or self._reason_is_another and not _blames_another(error):
-            remedy = _REMEDIES.get(error.code(), "")
-            self.reason = f"{message.topic()}[{message.partition()}]: {error.str()}{remedy}"
+            self.reason = f"{message.topic()}[{message.partition()}]: {self._told(error, message.topic())}"
             self._reason_is_another = _blames_another(error)
 
     def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
         """Return the error for a record that the client itself did not take; nothing reports it later."""
-        message = f"{topic}[{partition}]: a record of {len(value)} bytes: {failure.args[0].str()}"
+        cause = failure.args[0]
+        if cause.code() == KafkaError._FATAL and self.fatal is not None:  # noqa: SLF001 - librdkafka's own code
+            return self.given_up(str(self.fatal))  # no matter of this record: the client is out of order
+        message = f"{topic}[{partition}]: a record of {len(value)} bytes: {cause.str()}"
         return self.given_up(message)
 
     def given_up(self, message: str) -> DeliveryError:
@@ -114,9 +117,19 @@ class _Failures:
     def erred(self, error: KafkaError) -> None:
         """Note an error of the client."""
         if error.fatal():
-            self.fatal = BrokerError(f"the producer has failed for good: {error.str()}")
+            said = f"the producer has failed for good: {self._told(error, '')}"
+            self.fatal = self.fatal or BrokerError(said)
         else:
             logger.warning("producer: %s", error.str())
+
+    def _told(self, error: KafkaError, topic: str) -> str:
+        """Return what the client says, and what to do about it."""
+        denied = denied_kind(error.code())
+        if denied == "topic":
+            return self._access.denied("topic", topic, "Write,Describe")
+        if denied == "cluster":  # without a topic it may write to, a producer gets no id
+            return f"{self._access.denied('cluster', '', 'IdempotentWrite')}, or grant Write on its topics"
+        return f"{error.str()}{_REMEDIES.get(error.code(), '')}"
 
 
 class Sender:
@@ -135,7 +148,7 @@ class Sender:
         """
         self._stopped = stopped
         self._give_up_at = float("inf")
-        self._failures = _Failures()
+        self._failures = _Failures(Access.of(kafka))
         self._offered: deque[_Rest] = deque()  # in the order of offering
         self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
         properties = {
@@ -174,8 +187,8 @@ class Sender:
             except BufferError:
                 self._produce_when_there_is_room(topic, value, key, partition, timestamp)
             except KafkaException as failure:
-                raise self._failures.refused(topic, partition, value, failure) from None
-        self._producer.poll(0)
+                raise self._refused(topic, partition, value, failure) from None
+        self._poll(0)
         self.check()
 
     def send_run(
@@ -210,7 +223,7 @@ class Sender:
                 self._hand_over()
             finally:
                 self._handing_over.release()
-        self._producer.poll(0)
+        self._poll(0)
         self.check()
 
     @property
@@ -224,7 +237,7 @@ class Sender:
             return
         with self._handing_over:
             while not self._hand_over():
-                self._producer.poll(ROOM_STEP_S)
+                self._poll(ROOM_STEP_S)
                 self._check_waiting()
 
     def _hand_over(self) -> bool:
@@ -244,7 +257,7 @@ class Sender:
                 return False
             except KafkaException as failure:
                 value = rest.values[len(rest.values) - length_hint(left) - 1] or b""
-                raise self._failures.refused(rest.topic, rest.partition, value, failure) from None
+                raise self._refused(rest.topic, rest.partition, value, failure) from None
             self._offered.popleft()
         return True
 
@@ -254,14 +267,14 @@ class Sender:
         """Wait for the queue, whose size is the back-pressure of a slow broker."""
         produce = self._producer.produce
         while True:
-            self._producer.poll(ROOM_STEP_S)
+            self._poll(ROOM_STEP_S)
             self._check_waiting()
             try:
                 produce(topic, value, key, partition, None, None, timestamp)
             except BufferError:
                 continue
             except KafkaException as failure:
-                raise self._failures.refused(topic, partition, value, failure) from None
+                raise self._refused(topic, partition, value, failure) from None
             return
 
     def check(self) -> None:
@@ -276,7 +289,7 @@ class Sender:
     def flush(self) -> None:
         """Return when everything is delivered; raise if something cannot be."""
         self.drain()
-        while self._producer.flush(FLUSH_STEP_S):
+        while self._flush(FLUSH_STEP_S):
             self._check_waiting()
         self.check()
 
@@ -292,7 +305,28 @@ class Sender:
         with self._handing_over:
             self._offered.clear()
         self._producer.purge()
-        self._producer.flush(FLUSH_STEP_S)
+        self._flush(FLUSH_STEP_S)
+
+    def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
+        """Return the error for a record that the client did not take, with what ended the client if that is it."""
+        self._poll(0)
+        return self._failures.refused(topic, partition, value, failure)
+
+    def _poll(self, seconds: float) -> int:
+        """Serve the client's callbacks; what ends it for good is raised here, not told to `error_cb`."""
+        try:
+            return self._producer.poll(seconds)
+        except KafkaException as failure:
+            self._failures.erred(failure.args[0])
+            return 0
+
+    def _flush(self, seconds: float) -> int:
+        """Return how many records still wait after `seconds`."""
+        try:
+            return self._producer.flush(seconds)
+        except KafkaException as failure:
+            self._failures.erred(failure.args[0])
+            return len(self._producer)
 
     def _check_waiting(self) -> None:
         """Raise if waiting for the broker has no point any more."""

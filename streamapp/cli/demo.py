@@ -62,8 +62,10 @@ def demo(
     from streamapp.demo.screen import Display
     from streamapp.errors import StreamappError
     from streamapp.settings import load_settings
+    from streamapp.settings.check import check_names
 
     settings = load_settings()
+    check_names(settings)
     given = "bootstrap_servers" in settings.model_fields_set
     plan = DemoPlan(
         data=data,

@@ -88,8 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a warning says more than that librdkafka tries again: what it gives up raises an error."""
-    return not record.getMessage().endswith("retrying")
+    """Whether a line of librdkafka says more than that it tries again, or than the error it raises."""
+    said = record.getMessage()
+    return not (said.endswith("retrying") or said.startswith("FATAL [rdkafka"))
 
 
 def _usage(mistake: TyperException) -> int:

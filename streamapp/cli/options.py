@@ -55,6 +55,7 @@ def settings_from(
 ) -> "Settings":
     """Settings with the flags of a command line on top."""
     from streamapp.settings import Settings, load_settings
+    from streamapp.settings.check import check_names
 
     known = set(Settings.model_fields) - {"kafka"}
     given: dict[str, Any] = {"bootstrap_servers": servers, "topics_prefix": prefix, **flags}
@@ -71,7 +72,9 @@ def settings_from(
             kafka[name.removeprefix("kafka.")] = value
         else:
             raise UsageError(_unknown(name, known))
-    return load_settings(config, kafka=kafka or None, **given)
+    settings = load_settings(config, kafka=kafka or None, **given)
+    check_names(settings)
+    return settings
 
 
 def _unknown(name: str, known: set[str]) -> str:

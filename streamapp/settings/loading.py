@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from streamapp.errors import SettingsError
-from streamapp.settings.check import check_names
 from streamapp.settings.model import Settings
 from streamapp.settings.names import (
     KAFKA_PREFIX,
@@ -26,11 +25,9 @@ def load_settings(config: Path | None = None, **flags: Any) -> Settings:
     """Settings from flags (None: not given), environment, file, defaults; mistakes are one SettingsError."""
     try:
         with reading(config):
-            settings = Settings(**{name: value for name, value in flags.items() if value is not None})
+            return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         raise SettingsError("; ".join(_sentence(problem) for problem in error.errors())) from None
-    check_names(settings)
-    return settings
 
 
 def to_environment(settings: Settings) -> dict[str, str]:

@@ -10,6 +10,8 @@ from typing import Any, Protocol, cast
 import faust
 from faust.types import TP
 
+from topics.access import Access
+
 
 class Manager(Protocol):
     """Who processes what the driver delivers and decides what is committed."""
@@ -61,6 +63,7 @@ class Wiring:
     max_idle_ms: int  # max.task.idle.ms
     max_records: int  # max.poll.records
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
+    access: Access  # who this worker is to the broker
 
 
 class App(faust.App):

@@ -34,6 +34,7 @@ from streamapp.errors import StreamappError
 from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
+from streamapp.transport.denials import DENIALS, AccessDeniedError, report_denials
 from streamapp.transport.fencing import Fencing
 from streamapp.transport.serving import Serving
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
@@ -107,6 +108,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer._client.cluster.add_listener(self.sources.look)
         self.serving = Serving(consumer._client)
         self.fencing = Fencing(consumer._coordinator, self._report)
+        report_denials(consumer._coordinator, cast(App, self.app).wiring.access, self._report)
         # A partition whose records wait for their turn must not keep others of its broker from being fetched.
         fetcher._prefetch_backoff = 0.0
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
@@ -160,7 +162,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def _in_thread(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run `work` in this thread's loop. Not through Faust's queue: its two workers may both be
         waiting."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
+        try:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
+        except DENIALS as denial:
+            raise AccessDeniedError(denial, cast(App, self.app).wiring.access) from None
 
     @property
     def membership(self) -> Membership:

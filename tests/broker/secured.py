@@ -22,7 +22,7 @@ USER, PASSWORD = "grove", "secret"  # noqa: S105 - of a broker that lives for on
 
 
 class SecuredBroker:
-    """Two listeners: one for administration, whose clients may do everything, one for USER, who may nothing."""
+    """Two listeners: one whose clients may do everything, and one for USER, who may do nothing."""
 
     def __init__(self, broker: EmbeddedBroker, clients: str) -> None:
         self.bootstrap_servers = broker.bootstrap_servers
@@ -63,7 +63,8 @@ def secured_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecuredBroker]:
             "listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port},"
             f"CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENTS:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,"
+            "CLIENTS:SASL_PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.clients.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain."
             f'PlainLoginModule required user_{USER}="{PASSWORD}";',

@@ -333,6 +333,9 @@ def test_the_group_coordinator_commits_with_the_generation_it_has_at_that_moment
 def test_errors_of_the_group_reach_us_when_we_ask() -> None:
     assert "self._pending_exception = exc" in source(GroupCoordinator._push_error_to_user)
     assert "raise exc" in source(GroupCoordinator.check_errors)
+    assert "await self._push_error_to_user(exc)" in source(
+        GroupCoordinator._GroupCoordinator__coordination_routine
+    )
 
 
 def test_a_static_member_does_not_leave_the_group_when_it_stops() -> None:

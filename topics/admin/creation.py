@@ -44,17 +44,17 @@ def create(
             for name, topic in missing.items()
         ]
         futures = cluster.client.create_topics(wanted, request_timeout=timeout, operation_timeout=timeout)
-        created = [name for name, future in futures.items() if _created(cluster, future)]
+        created = [name for name, future in futures.items() if _created(cluster, name, future)]
         cluster.wait_for(missing)
     return Creation(tuple(created), tuple(name for name in names.all() if name not in created))
 
 
-def _created(cluster: Cluster, future: Any) -> bool:
+def _created(cluster: Cluster, name: str, future: Any) -> bool:
     """Return whether this request made the topic, not somebody else at the same moment."""
     try:
         future.result(timeout=cluster.timeout + 1)
     except KafkaException as failure:
         if failure.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
             return False
-        raise cluster.error(failure) from None
+        raise cluster.error(failure, name, "Create") from None
     return True

@@ -10,6 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from topics.access import denied_kind
 from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
 from topics.definitions import TopicNames
 
@@ -76,7 +77,7 @@ def describe(
                     number, leader, tuple(p.replicas), tuple(p.isrs), starts.get(at), ends.get(at), lag
                 )
             )
-        config = {key: configs[name].get(key, "") for key in topic.config}
+        config = {key: configs[name].get(key, "") for key in topic.config if name in configs}
         described.append(
             TopicDescription(name, topic.direction, topic.value, True, tuple(partitions), config)
         )
@@ -124,7 +125,16 @@ def _committed(
                 return {(tp.topic, tp.partition): tp.offset for tp in answer if tp.offset >= 0}
             except KafkaException as failure:
                 if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                    _raise_if_denied(cluster, group)
                     raise cluster.error(failure) from None
             cluster.client.poll(0.05)
     finally:
         consumer.close()
+
+
+def _raise_if_denied(cluster: Cluster, group: str) -> None:
+    """Raise if this client may not see the group: asking for its offsets only takes too long then."""
+    (answer,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
+    failure = answer.exception(timeout=cluster.timeout + 1)
+    if isinstance(failure, KafkaException) and denied_kind(failure.args[0].code()) == "group":
+        raise cluster.error(failure, group, "Describe")

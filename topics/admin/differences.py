@@ -16,7 +16,7 @@ class Difference:
     """One way in which the cluster is not as the catalogue says."""
 
     topic: str
-    what: str  # "missing", "partitions", "replication.factor", "leader", or the name of a topic setting
+    what: str  # "missing", "denied", "partitions", "replication.factor", "leader", "settings" or one of them
     found: str
     expected: str
     message: str  # the sentence for a person, with the remedy
@@ -39,7 +39,12 @@ def check(
     found = {name: metadata[name] for name in names.all() if name in metadata}
     configs = cluster.configs(found)
     differences = []
+    hidden = cluster.hidden(name for name in names.all() if name not in found)
     for name, topic in names.all().items():
+        if name in hidden:
+            message = cluster.access.denied("topic", name, "Describe")
+            differences.append(Difference(name, "denied", "not to be seen", "a topic", message))
+            continue
         if name not in found:
             message = f"topic {name!r} is missing; create it with 'grove topics create'"
             differences.append(Difference(name, "missing", "no such topic", "a topic", message))
@@ -47,7 +52,11 @@ def check(
         differences += _partition_differences(name, found[name])
         if replication is not None:
             differences += _replication_differences(name, found[name], replication)
-        differences += _config_differences(name, topic.config, configs[name])
+        if name in configs:
+            differences += _config_differences(name, topic.config, configs[name])
+        else:
+            message = cluster.access.denied("topic", name, "DescribeConfigs")
+            differences.append(Difference(name, "settings", "not to be seen", "to be compared", message))
     counts = {name: len(topic.partitions) for name, topic in found.items()}
     return differences + _count_differences(names, counts, partitions)
 

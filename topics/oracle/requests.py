@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from topics.access import Access, denied_kind
 from topics.errors import BrokerError
 from topics.oracle.assignment import Assignment
 from topics.oracle.offsets import OffsetTracker
@@ -18,8 +19,6 @@ logger = logging.getLogger(__name__)
 
 BATCH_REQUESTS = 1000
 SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a session timeout to rejoin
-
-_HOPELESS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
 class RequestTopic:
@@ -38,7 +37,8 @@ class RequestTopic:
         forget: Callable[[set[int]], None],
     ) -> None:
         """Join the group."""
-        self._topic = topic
+        self._topic, self._group = topic, group_id
+        self._access = Access.of(kafka)
         self._settle = settle
         self._forget = forget
         self._assignment = Assignment()
@@ -83,6 +83,9 @@ class RequestTopic:
         requests = []
         for message in self._consumer.consume(min(max(most, 1), BATCH_REQUESTS), seconds):
             error = message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's
+                self._raise_or_log(error)
+                continue
             partition, offset = place(message)
             if error is None:
                 # A rebalance within `consume` may have taken the partition away.
@@ -90,10 +93,8 @@ class RequestTopic:
                     self._assignment.came(partition)
                     self._trackers.setdefault(partition, OffsetTracker()).begin(offset)
                     requests.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
-                self._assignment.ended(partition)
             else:
-                _raise_or_log(error)
+                self._assignment.ended(partition)
         if requests:
             self._heard = time.monotonic()
         return requests
@@ -131,6 +132,17 @@ class RequestTopic:
         """Leave the group."""
         self._consumer.close()
 
+    def _raise_or_log(self, error: KafkaError) -> None:
+        """Raise what no waiting will cure; a broker that is away comes back."""
+        denied = denied_kind(error.code())
+        if denied is not None:
+            name = self._group if denied == "group" else self._topic
+            raise BrokerError(self._access.denied(denied, name, "Read"))
+        if error.fatal():
+            message = f"label requests cannot be consumed: {error.str()}"
+            raise BrokerError(message)
+        _log_error(error)
+
     def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         numbers = sorted(each.partition for each in partitions)
         self._assignment.add(numbers)
@@ -161,11 +173,3 @@ def place(message: Message) -> tuple[int, int]:
 
 def _log_error(error: KafkaError) -> None:
     logger.warning("consumer: %s", error.str())
-
-
-def _raise_or_log(error: KafkaError) -> None:
-    """Raise what no waiting will cure; a broker that is away comes back."""
-    if error.fatal() or error.code() in _HOPELESS:
-        message = f"label requests cannot be consumed: {error.str()}"
-        raise BrokerError(message)
-    _log_error(error)
