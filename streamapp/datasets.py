@@ -59,15 +59,21 @@ def open_data(
     target: str | None = None,
     header: bool | None = None,
     rows: int | None = None,
+    *,
+    bounded_by: str = "",
     **options: Any,
 ) -> Dataset:
-    """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator."""
+    """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator.
+
+    bounded_by: the option that `rows` comes from, for the message that it is missing.
+    """
     if address.startswith(SCHEME):
         generator, n = parse_address(address)
         count = rows if n is None else min(n, rows or n)
         if count is None:
             joint = "&" if "?" in address else "?"
-            message = f"--data {address} never ends; write {address}{joint}n=1000000 or give --records"
+            or_give = f" or give {bounded_by}" if bounded_by else ""
+            message = f"--data {address} never ends; write {address}{joint}n=1000000{or_give}"
             raise UsageError(message)
         return GeneratedDataset(generator, count)
     from topics.readers import open_dataset

@@ -48,6 +48,14 @@ def read_spec(given: str) -> Spec:
         raise UsageError(message) from None
 
 
+def check_save(path: Path) -> None:
+    """Refuse a file that a model cannot be written to, before the model is learned."""
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a directory" if path.is_dir() else f"there is no directory {path.parent}"
+        message = f"--save {path}: {what}; choose another file"
+        raise UsageError(message)
+
+
 def save_model(model: Model, path: Path) -> None:
     """Write a model's snapshot to a file."""
     try:

@@ -127,8 +127,12 @@ def check_topics(settings: Settings) -> int:
     fatal = [difference.message for difference in differences if difference.what in FATAL]
     if fatal:
         raise SettingsError("; ".join(fatal))
+    unseen = [difference for difference in differences if difference.what == "settings"]
     for difference in differences:
-        logger.warning("%s", difference.message)
+        if difference not in unseen[1:]:
+            logger.warning("%s", difference.message)
+    if len(unseen) > 1:
+        logger.warning("the settings of %d more topics cannot be compared either", len(unseen) - 1)
     return Cluster(kafka).partition_count(names.instances)
 
 

@@ -308,7 +308,7 @@ class Sender:
         self._flush(FLUSH_STEP_S)
 
     def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
-        """Return the error for a record that the client did not take, with what ended the client if that is it."""
+        """Return the error for a record that the client did not take, or for what ended the client."""
         self._poll(0)
         return self._failures.refused(topic, partition, value, failure)
 

@@ -51,4 +51,6 @@ def say_inferred(dataset: "Dataset", target: str | None, header: bool | None) ->
     from topics.readers.inference import inference
 
     if isinstance(dataset, FileDataset):
-        typer.echo(f"grove: {inference(dataset, target is not None, header is not None)}", err=True)
+        said = inference(dataset, target is not None, header is not None)
+        if said is not None:
+            typer.echo(f"grove: {said}", err=True)

@@ -74,10 +74,12 @@ def prequential(
     from streamapp.cli.progress import rows_progress, say_compiling
     from streamapp.datasets import open_data
     from streamapp.event_lines import event_lines
-    from streamapp.prequential import Prequential, read_spec, save_model
+    from streamapp.prequential import Prequential, check_save, read_spec, save_model
 
     parsed = read_spec(spec)
-    dataset = open_data(data, form, target, header, records)
+    if save is not None:
+        check_save(save)
+    dataset = open_data(data, form, target, header, records, bounded_by="--records")
     if not as_json:
         say_inferred(dataset, target, header)
     run = Prequential(parsed, dataset, records, data)

@@ -156,7 +156,7 @@ def replay(
         seed=seed,
     )
     rows = None if records is None else from_row + records
-    dataset = open_data(data, form, target, header, rows)
+    dataset = open_data(data, form, target, header, rows, bounded_by="--records")
     report = _run(Replay(dataset, plan, librdkafka_properties(settings)), shown=not as_json)
     if as_json:
         typer.echo(json.dumps(report))
@@ -178,6 +178,8 @@ def _plan(label_delay: str, **values: Any) -> "ReplayPlan":
         return ReplayPlan(label_delay=Delay.parse(label_delay), **values)
     except ValueError as error:
         text = str(error)
+        for ours, option in (("delay=", "label_delay="), ("keys=", "key=")):
+            text = text.replace(ours, option, 1) if text.startswith(ours) else text
         raise UsageError(f"--{text.replace('_', '-', 1)}" if "=" in text.split(" ")[0] else text) from None
 
 

@@ -93,7 +93,9 @@ def run_demo(plan: DemoPlan, display: Display) -> Summary:
 
 def read_truth(plan: DemoPlan) -> Truth:
     """Read the data set once, for the classes of its rows and to find mistakes before anything is started."""
-    dataset = open_data(plan.address, plan.form, plan.target, plan.header, plan.records)
+    dataset = open_data(
+        plan.address, plan.form, plan.target, plan.header, plan.records, bounded_by="--records"
+    )
     check_attributes(dataset)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     left = plan.records

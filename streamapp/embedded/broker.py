@@ -61,8 +61,14 @@ class EmbeddedBroker:
         """Start the process and return when the broker answers requests."""
         if self.running:
             return
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+        except OSError as error:
+            message = (
+                f"{self.directory} must be a directory that can be written: {error.strerror}; choose another"
+            )
+            raise BrokerError(message) from None
         try:
             self._start()
         except BaseException:

@@ -75,13 +75,14 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
         code, said = run(settings, "replay", *DATA)
         assert (code, len(said.splitlines())) == (1, 1), said
         assert f"{grant} IdempotentWrite --cluster, or grant Write on its topics" in said
+        broker.allow(TOPIC, names.labels, May.WRITE)
         code, said = run(settings, "oracle", *DATA)
         assert (code, f"group '{group}-oracle' must allow Read" in said) == (1, True), said
         refused_by_worker(place, broker, f"group '{group}' must allow Read to user 'grove'")
         broker.allow(GROUP, group + "*", May.READ)
         code, said = run(settings, "oracle", *DATA)
         assert (code, f"{grant} Read --topic {names.label_requests}" in said) == (1, True), said
-        refused_by_worker(place, broker, f"{grant} Read --topic {names.instances}")
+        refused_by_worker(place, broker, f"{grant} Read --topic {place.prefix}")
 
 
 def refused_by_worker(place: Installation, broker: SecuredBroker, expected: str) -> None:

@@ -9,12 +9,13 @@ FIRST_ROWS = 1000
 SHOWN_CLASSES = 6
 
 
-def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str:
+def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str | None:
     """Return format, header, target, features and classes; what nobody gave, with how to say otherwise.
 
-    Reads the first rows for their classes; raises what is wrong with them (DatasetError).
+    Reads the first rows for their classes; raises what is wrong with them (DatasetError). None: no rows.
     """
-    next(iter(dataset.batches(FIRST_ROWS)), None)
+    if next(iter(dataset.batches(FIRST_ROWS)), None) is None:
+        return None
     parts = [f"{', '.join(str(path) for path in dataset.paths)}: {dataset.format.upper()}"]
     if isinstance(dataset, CsvDataset):
         otherwise = "" if header_given else f" (else --{'no-' if dataset.header else ''}header)"

@@ -68,7 +68,7 @@ class ReplayPlan:
         if not self.keys or "" in self.keys or len(set(self.keys)) < len(self.keys):
             _refuse("keys", self.keys, "at least one model key, none empty, all different")
         if self.rate is not None and not 0 < self.rate < float("inf"):
-            _refuse("rate", self.rate, "greater than 0 rows per second, or None for as fast as possible")
+            _refuse("rate", self.rate, "greater than 0 rows per second; leave it out for as fast as possible")
         if not 0 <= self.label_loss <= 1:
             _refuse("label_loss", self.label_loss, "a share from 0 to 1")
         for name, least in (("block_rows", 1), ("from_row", 0)):

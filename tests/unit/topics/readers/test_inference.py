@@ -17,6 +17,7 @@ def said(
     path = tmp_path / "rows"
     path.write_text(text)
     line = inference(open_dataset(path, **options), target_given, header_given)  # type: ignore[arg-type]
+    assert line is not None
     return line.removeprefix(f"{path}: ")
 
 
@@ -66,3 +67,8 @@ def test_what_is_wrong_with_the_first_rows_is_raised(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i}\n" for i in range(2000))
     with pytest.raises(DatasetError, match="f2"):
         said(tmp_path, rows + "1,2,3\n")
+
+
+def test_nothing_is_said_of_a_file_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("a,class\n")
+    assert inference(open_dataset(tmp_path / "rows"), False, False) is None
