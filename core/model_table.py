@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +39,25 @@ class Answers:
     events: list[Event]
     explanations: dict[int, tuple[Branch, ...]] = field(default_factory=dict)
     """Of rows whose models explain: the branches that led to the prediction."""
+
+
+class _Rows(NamedTuple):
+    """The columns of a run, each contiguous and of the dtype that the kernel was compiled for."""
+
+    model: npt.NDArray[np.int64]
+    x: npt.NDArray[np.float64]
+    label: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.float64]
+    classes: int
+    """The largest number of classes of its models."""
+
+
+def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
+    """Return an array that compiled code can take: itself, or a copy."""
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+        return array
+    return np.require(array, dtype, ["C", "W"])
 
 
 class ModelTable:
@@ -114,15 +132,16 @@ class ModelTable:
         read and never changed.
         """
         n = len(model)
+        rows = self._examine(model, x, label, weight)
         answers = Answers(
-            prediction=np.full(n, -1, dtype=np.int32),
-            probability=np.zeros((n, self._widest(model))),
-            asked=np.zeros(n, dtype=np.bool_),
-            drawn=np.zeros(n, dtype=np.int8),
-            version=np.zeros(n, dtype=np.int64),
-            events=[],
+            np.full(n, -1, dtype=np.int32),
+            np.zeros((n, rows.classes)),
+            np.zeros(n, dtype=np.bool_),
+            np.zeros(n, dtype=np.int8),
+            np.zeros(n, dtype=np.int64),
+            [],
         )
-        self._run(model, x, label, weight, answers, mode)
+        self._run(rows, answers, mode)
         return answers
 
     def learn(
@@ -145,54 +164,58 @@ class ModelTable:
         if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
             msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
             raise SchemaError(msg)
+        rows = self._examine(model, x, label, weight)
         answers = Answers(
             prediction=np.ascontiguousarray(predicted, dtype=np.int32),
-            probability=np.zeros((len(model), self._widest(model))),
+            probability=np.zeros((len(model), rows.classes)),
             asked=np.ascontiguousarray(requested, dtype=np.bool_),
             drawn=np.zeros(len(model), np.int8) if drawn is None else np.ascontiguousarray(drawn, np.int8),
             version=np.zeros(len(model), dtype=np.int64),
             events=[],
         )
-        self._run(model, x, label, weight, answers, run.LEARN_ONLY)
+        self._run(rows, answers, run.LEARN_ONLY)
         return answers.events
 
-    def _widest(self, model: npt.NDArray[np.int64]) -> int:
-        """Return the largest number of classes of the models of a run."""
-        return int(self._classes[model].max()) if len(model) else 0
-
-    def _run(
+    def _examine(
         self,
         model: npt.NDArray[np.int64],
         x: npt.NDArray[np.float64],
         label: npt.NDArray[np.int32],
         weight: npt.NDArray[np.float64],
-        answers: Answers,
-        mode: int,
-    ) -> None:
-        """Drive the kernel from decision to decision."""
+    ) -> _Rows:
+        """Return the columns of a run as the kernel takes them; refuse rows that it must not see."""
         n = len(model)
         if x.ndim != 2 or not len(x) == len(label) == len(weight) == n:
             msg = f"x, label and weight must have one row for each of {n} rows of model"
             raise SchemaError(msg)
-        if n and not (weight.min() > 0.0 and weight.max() < math.inf):
-            row = int(np.flatnonzero(~((weight > 0.0) & (weight < math.inf)))[0])
+        models, weights = _ready(model, np.int64), _ready(weight, np.float64)
+        sizes = np.zeros(run.SIZES_WORDS, dtype=np.int64)
+        row = run.examine(models, weights, self._addresses, self._columns, self._classes, sizes)
+        if row < n:
+            self.model(int(models[row]))
             msg = f"weight={weight[row]} of row {row} must be above 0 and finite; leave the row out instead"
             raise SchemaError(msg)
-        if n and self._columns[model].max() > x.shape[1]:
-            msg = f"x must have at least {self._columns[model].max()} columns, not {x.shape[1]}"
+        columns, classes = sizes.tolist()
+        if columns > x.shape[1]:
+            msg = f"x must have at least {columns} columns, not {x.shape[1]}"
             raise SchemaError(msg)
+        return _Rows(models, _ready(x, np.float64), _ready(label, np.int32), weights, classes)
+
+    def _run(self, rows: _Rows, answers: Answers, mode: int) -> None:
+        """Drive the kernel from decision to decision."""
+        models, x, label, weight, classes = rows
         arguments = (
-            np.require(model, np.int64, ["C", "W"]),
-            np.require(x, np.float64, ["C", "W"]),
-            np.require(label, np.int32, ["C", "W"]),
-            np.require(weight, np.float64, ["C", "W"]),
+            models,
+            x,
+            label,
+            weight,
             answers.prediction,
             answers.probability,
             answers.asked,
             answers.drawn,
             answers.version,
             mode,
-            np.empty((3, max(x.shape[1], answers.probability.shape[1], 1))),
+            np.empty((3, max(x.shape[1], classes, 1))),
         )
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while reason := run.run(self._addresses, self._plans, *arguments, cursor):

@@ -15,6 +15,7 @@ next call goes on exactly there: where a run is cut changes nothing.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -68,6 +69,11 @@ CURSOR_TREE: Final = 2  # of a due leaf or missing branch: first word of its tre
 CURSOR_NODE: Final = 3  # first word of its node record
 CURSOR_ENDS: Final = 4  # where the next rows' ways end; forgotten with every return
 CURSOR_WORDS: Final = CURSOR_ENDS + WIDTH
+
+# Sizes of a run
+SIZES_COLUMNS: Final = 0
+SIZES_CLASSES: Final = 1
+SIZES_WORDS: Final = 2
 
 AHEAD: Final = 2 * WIDTH  # rows
 LINES: Final = 16  # of 64 bytes
@@ -205,6 +211,27 @@ def notice(plan: Any, ints: Any, label: int, x: Any) -> None:
             value = x[plan[entry + at.NOMINAL_COLUMN]]
             if ints[seen + j] <= value < plan[entry + at.NOMINAL_ROOM]:
                 ints[seen + j] = int(value) + 1
+
+
+@kernel("int64(int64[::1], float64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
+def examine(model: Any, weight: Any, addresses: Any, columns: Any, classes: Any, sizes: Any) -> int:
+    """Return the first row whose model is not in the table or whose weight is not above 0 and finite, or n.
+
+    addresses, columns, classes: int64[table], address 0: no model; sizes: int64[SIZES_WORDS] gets the largest
+    of the rows' models.
+    """
+    last: Any = np.int64(-1)
+    for row in range(len(model)):
+        index = model[row]
+        if index != last:
+            if not 0 <= index < len(addresses) or addresses[index] == 0:
+                return row
+            sizes[SIZES_COLUMNS] = max(sizes[SIZES_COLUMNS], columns[index])
+            sizes[SIZES_CLASSES] = max(sizes[SIZES_CLASSES], classes[index])
+            last = index
+        if not 0.0 < weight[row] < math.inf:
+            return row
+    return len(model)
 
 
 @kernel(_SIGNATURE)
