@@ -7,6 +7,7 @@ it had been there from the beginning, so that it does not matter when it came.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,8 +71,7 @@ def clear_tree(plan: Plan, tree: TreeView) -> None:
     tree.header[at.TREE_FREE] = -1
     tree.node_ints[:, at.NODE_PARENT] = -1
     tree.node_ints[:, at.NODE_SLOT] = -1
-    plan.spec.learner.numeric_observer.clear(tree.numeric)
-    plan.spec.learner.nominal_observer.clear(tree.nominal)
+    tree.leaf_ints[:] = empty_leaf(plan)
 
 
 def plant(plan: Plan, ints: Ints, t: int) -> None:
@@ -85,13 +85,17 @@ def plant(plan: Plan, ints: Ints, t: int) -> None:
     plan.spec.learner.begin(tree, 0, 0)
 
 
+@functools.lru_cache(maxsize=256)
 def empty_leaf(plan: Plan) -> Ints:
-    """Return an unused leaf record."""
+    """Return an unused leaf record, not to be written to."""
     shape = plan.shape(1, 1)
     ints = np.zeros(shape.words, dtype=np.int64)
     tree = TreeView(ints, ints.view(np.float64), 0, shape)
-    clear_tree(plan, tree)
-    return tree.leaf_ints[0]
+    plan.spec.learner.numeric_observer.clear(tree.numeric)
+    plan.spec.learner.nominal_observer.clear(tree.nominal)
+    record = tree.leaf_ints[0].copy()
+    record.flags.writeable = False
+    return record
 
 
 def live_nodes(plan: Plan, ints: Ints, t: int) -> int:
@@ -156,6 +160,9 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
 
     A strategy or budget that is another one now begins anew.
     """
+    if old_plan is plan:
+        new[at.MODEL_HEADER : plan.ints[at.PLAN_TREES]] = old[at.MODEL_HEADER : plan.ints[at.PLAN_TREES]]
+        return
     write_states(plan, new.view(np.float64))
     for word, before, now in (
         (at.PLAN_DETECTOR, old_plan.spec.drift, plan.spec.drift),
@@ -183,6 +190,10 @@ def _copy_tree(old_plan: Plan, source: TreeView, plan: Plan, target: TreeView) -
     for word in (at.TREE_ATTEMPTS, at.TREE_LABELS, at.TREE_STOPPED, at.TREE_PATHS):
         target.header[word] = source.header[word]
     nodes, slots = int(source.header[at.TREE_NODES]), int(source.header[at.TREE_SLOTS])
+    if old_plan is plan:  # a tree that needs room: its records are as long as before
+        target.node_ints[:nodes] = source.node_ints[:nodes]
+        target.leaf_ints[:slots] = source.leaf_ints[:slots]
+        return
     k = source.shape.classes
     target.node_ints[:nodes, : at.NODE_FIELDS + k] = source.node_ints[:nodes]
     target.leaf_ints[:slots, : at.LEAF_FIELDS + k] = source.leaf_ints[:slots, : at.LEAF_FIELDS + k]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
+from typing import Final
 
 import numpy as np
 
@@ -25,17 +26,30 @@ _sharing = threading.Lock()
 MIN_ROOM = 4
 """Room for values that an open attribute begins with; it doubles."""
 
+MAX_SHAPES: Final = 64
+"""Shapes of trees that a plan remembers."""
+
 
 class Plan:
     """The shared part of the models of a spec and a schema; ``Plan.of`` gives equal two the same object."""
 
-    __slots__ = ("__weakref__", "address", "floats", "ints", "schema", "spec", "values_index")
+    __slots__ = (
+        "__weakref__",
+        "_shapes",
+        "address",
+        "floats",
+        "ints",
+        "schema",
+        "spec",
+        "values_index",
+    )
 
     def __init__(self, spec: Spec, schema: Schema) -> None:
         """Lay out the plan of a spec and a schema."""
         spec.learner.check_schema(schema)
         self.spec = spec
         self.schema = schema
+        self._shapes: dict[tuple[int, int], TreeShape] = {}
         numeric = [i for i, a in enumerate(schema.attributes) if a.kind == "numeric"]
         nominal = [i for i, a in enumerate(schema.attributes) if a.kind == "nominal"]
         rooms = [_room(len(schema.attributes[i].values), schema.attributes[i].open) for i in nominal]
@@ -156,6 +170,15 @@ class Plan:
 
     def shape(self, nodes: int, slots: int) -> TreeShape:
         """Return the shape of a tree with room for so many nodes and leaf records."""
+        # Trees double their room, so that few shapes serve all models; each is asked for at every split.
+        shape = self._shapes.get((nodes, slots))
+        if shape is None:
+            if len(self._shapes) >= MAX_SHAPES:
+                self._shapes.clear()
+            shape = self._shapes[nodes, slots] = self._make_shape(nodes, slots)
+        return shape
+
+    def _make_shape(self, nodes: int, slots: int) -> TreeShape:
         classes, learner = self.schema.n_classes, self.spec.learner
         counts = (classes, int(self.ints[at.PLAN_NUMERIC]), int(self.ints[at.PLAN_VALUES]))
         return TreeShape(

@@ -100,7 +100,7 @@ def fits(model: Model, t: int, node: int, decision: Decision) -> bool:
     leaves = int(tree.header[at.TREE_LEAVES]) - np.count_nonzero(kinds == at.LEAF)
     inner = int(tree.header[at.TREE_SPLITS]) - np.count_nonzero((kinds != at.LEAF) & (kinds != at.ABSENT))
     present = splitting.divided(model, t, node, decision)[1]
-    return not splitting.exceeds_cap(model, int(leaves + present.sum()), int(inner))
+    return not splitting.exceeds_cap(model, int(leaves) + present, int(inner))
 
 
 def below(tree: TreeView, node: int) -> at.Ints:

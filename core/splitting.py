@@ -15,6 +15,7 @@ from core.jit import kernel, words_at
 from core.learners.base import FORGET, Decision
 from core.model import Model
 from core.tree import layout as at
+from core.tree.children import connect
 from core.tree.layout import TreeView
 
 TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
@@ -37,60 +38,42 @@ def attempt(model: Model, t: int, node: int, row: int, index: int) -> Event | No
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
     decision = learner.decide(model, t, node, leaf)
-    screening.reschedule(model.plan.address, model.address, t, node)
     if decision is None:
+        screening.reschedule(model.plan.address, model.address, t, node)
         return None
     number = (node - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
     if decision.test == FORGET:
         forget(model, t, number)
         return None
-    return install(model, t, number, decision, row, index)
+    event = install(model, t, number, decision, row, index)
+    if model.ints is ints and ints[t + at.TREE_STOPPED]:  # the leaf stays one
+        screening.reschedule(model.plan.address, model.address, t, node)
+    return event
 
 
 def install(model: Model, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
     """Turn leaf number ``node`` into an inner node with the decided test; return the main tree's event."""
     is_main = t == model.main
     masses, present = divided(model, t, node, decision)
-    branches = len(present)
-    leaves = int(model.ints[t + at.TREE_LEAVES]) - 1 + int(present.sum())
-    if exceeds_cap(model, leaves, int(model.ints[t + at.TREE_SPLITS]) + 1):
+    leaves, splits = model.ints.item(t + at.TREE_LEAVES), model.ints.item(t + at.TREE_SPLITS)
+    if exceeds_cap(model, leaves - 1 + present, splits + 1):
         model.ints[t + at.TREE_STOPPED] = 1
         return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_main else None
-    t = make_room(model, t, branches, int(present.sum()) - 1)
+    t = make_room(model, t, len(masses), present - 1)
     tree = arena.tree_view(model.plan, model.ints, t)
-    inner, inner_value = tree.node_ints[node], tree.node_floats[node]
-    first = int(tree.header[at.TREE_NODES])
     if tree.shape.revision:
         keep_slot(model, tree, node, decision)
     else:
-        free_slot(model, tree, int(inner[at.NODE_SLOT]))
-        inner[at.NODE_SLOT] = -1
-    inner[at.NODE_KIND] = decision.test
-    inner[at.NODE_ATTRIBUTE] = decision.attribute
-    inner_value[at.NODE_VALUE] = decision.value
-    inner[at.NODE_CHILD] = first
-    inner[at.NODE_CHILDREN] = branches
-    tree.header[at.TREE_NODES] += branches
-    tree.header[at.TREE_LEAVES] = leaves
-    tree.header[at.TREE_SPLITS] += 1
-    starts_empty = model.spec.learner.compat == "imac"  # in its authors' code no node inherits anything
-    if starts_empty:
-        tree.masses[node] = 0.0
-    depth = int(inner[at.NODE_DEPTH]) + 1
-    tree.header[at.TREE_DEPTH] = max(int(tree.header[at.TREE_DEPTH]), depth)
-    for branch in range(branches):
-        child = first + branch
-        tree.node_ints[child, at.NODE_PARENT] = node
-        tree.node_ints[child, at.NODE_DEPTH] = depth
-        if not present[branch]:
-            tree.node_ints[child, at.NODE_KIND] = at.ABSENT
-            at.end_here(tree, child)
-            continue
-        if not starts_empty:
-            touched = np.flatnonzero(masses[branch] >= 0.0)
-            tree.masses[child, : masses.shape[1]] = np.maximum(masses[branch], 0.0)
-            tree.node_ints[child, at.NODE_REACH] = touched[-1] + 1 if len(touched) else 0
-        take_slot(model, tree, child)
+        free_slot(model, tree, tree.node_ints.item(node, at.NODE_SLOT))
+        tree.node_ints[node, at.NODE_SLOT] = -1
+    learner, test = model.spec.learner, (decision.attribute, decision.test, decision.value)
+    inherits = learner.compat != "imac"  # in its authors' code no node inherits anything
+    connect(model.plan.address, model.address, t, node, *test, masses, inherits)
+    first = tree.node_ints.item(node, at.NODE_CHILD)
+    for child in range(first, first + len(masses)):
+        slot = tree.node_ints.item(child, at.NODE_SLOT)
+        if slot >= 0:
+            learner.begin(tree, child, slot)
     return event_of(decision, node, row, index) if is_main else None
 
 
@@ -111,15 +94,13 @@ def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
     )
 
 
-def divided(model: Model, t: int, node: int, decision: Decision) -> tuple[Any, Any]:
-    """Return the class masses of the branches of a test (float64[branch, class]), and which of them exist."""
-    branches = branch_count(model, decision)
-    masses = branch_masses(model, t, node, decision, branches)
-    present = np.ones(branches, dtype=bool)
+def divided(model: Model, t: int, node: int, decision: Decision) -> tuple[Any, int]:
+    """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
+    masses = branch_masses(model, t, node, decision, branch_count(model, decision))
     if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA]:
         # MOA makes branches up to the largest value seen, later ones as they come.
-        present = (masses >= 0.0).any(axis=1)
-    return masses, present
+        return masses, int((masses >= 0.0).any(axis=1).sum())
+    return masses, len(masses)
 
 
 def branch_count(model: Model, decision: Decision) -> int:
@@ -160,6 +141,9 @@ def exceeds_cap(model: Model, leaves: int, inner: int) -> bool:
     classes and values, not from the room it has.
     """
     learner, plan, ints = model.spec.learner, model.plan, model.ints
+    most = (leaves + inner) * plan.shape(1, 1).leaf_stride * at.WORD
+    if leaves <= learner.max_leaves and most <= learner.max_bytes:
+        return False  # not even with the room it has
     seen = int(plan.ints[at.PLAN_VALUES_SEEN])
     values = int(ints[seen : seen + len(plan.values_index)].sum())
     counts = (int(ints[at.MODEL_CLASSES]), int(plan.ints[at.PLAN_NUMERIC]), values)
@@ -175,12 +159,12 @@ def exceeds_cap(model: Model, leaves: int, inner: int) -> bool:
 def make_room(model: Model, t: int, nodes: int, slots: int) -> int:
     """Make sure that a tree can take so many more nodes and leaf records; return its first word then."""
     ints = model.ints
-    taken = int(ints[t + at.TREE_LEAVES])
+    taken = ints.item(t + at.TREE_LEAVES)
     if model.plan.ints[at.PLAN_REVISION]:  # inner nodes keep their leaf records
-        taken, slots = taken + int(ints[t + at.TREE_SPLITS]), slots + 1
-    needed = int(ints[t + at.TREE_NODES]) + nodes, taken + slots
+        taken, slots = taken + ints.item(t + at.TREE_SPLITS), slots + 1
+    needed = ints.item(t + at.TREE_NODES) + nodes, taken + slots
     have = arena.room(ints, t)
-    if all(n <= h for n, h in zip(needed, have, strict=True)):
+    if needed[0] <= have[0] and needed[1] <= have[1]:
         return t
     rooms = [max(n, 2 * h) if n > h else h for n, h in zip(needed, have, strict=True)]
     blocks = arena.blocks(ints)
@@ -238,9 +222,7 @@ def free_slot(model: Model, tree: TreeView, slot: int) -> None:
 
 def clear_slot(model: Model, tree: TreeView, slot: int) -> None:
     """Write the state of an unused record."""
-    tree.leaf_ints[slot] = 0
-    model.spec.learner.numeric_observer.clear(tree.numeric[slot : slot + 1])
-    model.spec.learner.nominal_observer.clear(tree.nominal[slot : slot + 1])
+    tree.leaf_ints[slot] = arena.empty_leaf(model.plan)
 
 
 def forget(model: Model, t: int, node: int) -> None:

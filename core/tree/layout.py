@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -182,7 +183,7 @@ NOMINAL_ROOM: Final = 2  # values there is room for
 NOMINAL_FIELDS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TreeShape:
     """Sizes of a tree block.
 
@@ -199,42 +200,42 @@ class TreeShape:
     schedule: tuple[tuple[int, ...], ...] = ()
     revision: int = 0
 
-    @property
+    @cached_property
     def node_stride(self) -> int:
         """Words of a node record."""
         return NODE_FIELDS + self.classes
 
-    @property
+    @cached_property
     def numeric_at(self) -> int:
         """First word of the numeric statistics in a leaf record."""
         return LEAF_FIELDS + self.classes
 
-    @property
+    @cached_property
     def nominal_at(self) -> int:
         """First word of the nominal statistics in a leaf record."""
         return self.numeric_at + math.prod(self.numeric)
 
-    @property
+    @cached_property
     def schedule_at(self) -> int:
         """First word of the schedule's state in a leaf record."""
         return self.nominal_at + math.prod(self.nominal)
 
-    @property
+    @cached_property
     def revision_at(self) -> int:
         """First word of the revision section in a leaf record."""
         return self.schedule_at + sum(map(math.prod, self.schedule))
 
-    @property
+    @cached_property
     def leaf_stride(self) -> int:
         """Words of a leaf record."""
         return self.revision_at + self.revision
 
-    @property
+    @cached_property
     def leaves_at(self) -> int:
         """First word of the leaf records in the block."""
         return TREE_HEADER + self.nodes * self.node_stride
 
-    @property
+    @cached_property
     def words(self) -> int:
         """Words of the block."""
         return self.leaves_at + self.slots * self.leaf_stride
