@@ -16,6 +16,7 @@ import numpy as np
 from core.criteria import base as criteria
 from core.jit import kernel
 from core.observers import base as observers
+from core.ranking import complement, untested
 from core.tree import layout as at
 
 _ERROR: Final = 1e-5
@@ -24,18 +25,58 @@ _ERROR: Final = 1e-5
 _SHARE_ERROR: Final = 1e-6
 """Of a branch's share of the weight."""
 
+# Where the tests stand (float64[STANDING_WORDS])
+_BEST: Final = 0  # the best merit there may be, "do not split" with merit 0 among them,
+_FIRST: Final = 1  # and the two best of those that there are for sure
+_SECOND: Final = 2
+_SUGGESTIONS: Final = 3
+_STANDING_WORDS: Final = 4
+
 candidates_numeric = observers.numeric_dispatcher()[2]
+masses_nominal = observers.nominal_dispatcher()[1]
 propose_roughly = observers.rough_dispatcher()
 impurity_roughly = criteria.rough_dispatcher()
 
 
 @kernel
-def gap_at_most(plan: Any, knobs: Any, floats: Any, leaf: int, k: int) -> float:
+def gap_at_most(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, leaf: int) -> float:
     """Return what the gap between best and second best merit cannot exceed, infinity if that is unknown.
 
-    For leaves of numeric attributes, whose observer and criterion can be rough (PLAN_GLANCE). "Do not split"
-    is one of the tests, with merit 0.
+    For leaves whose numeric observer and criterion can be rough (PLAN_GLANCE). "Do not split" is one of the
+    tests, with merit 0.
     """
+    standing = np.zeros(_STANDING_WORDS)
+    standing[_SECOND] = -math.inf
+    k = ints[at.MODEL_CLASSES]
+    if plan[at.PLAN_NUMERIC] > 0:
+        glance_numeric(plan, knobs, floats, leaf, k, standing)
+    if plan[at.PLAN_NOMINAL] > 0:
+        glance_nominal(plan, knobs, ints, floats, t, node, leaf, k, standing)
+    if standing[_SUGGESTIONS] == 0.0:
+        return math.inf
+    return standing[_BEST] - standing[_SECOND] + 2.0 * _ERROR * (10 + k)
+
+
+@kernel
+def note(standing: Any, possibly: float, surely: float) -> None:
+    """Take in the best merits of an attribute: of all its tests, and of those that are suggested for sure.
+
+    A merit that is no number makes the gap unknown.
+    """
+    if math.isnan(possibly):
+        possibly = math.inf
+    standing[_BEST] = max(standing[_BEST], possibly)
+    if surely > -math.inf:
+        standing[_SUGGESTIONS] += 1.0
+    if surely > standing[_FIRST]:
+        standing[_FIRST], standing[_SECOND] = surely, standing[_FIRST]
+    else:
+        standing[_SECOND] = max(standing[_SECOND], surely)
+
+
+@kernel
+def glance_numeric(plan: Any, knobs: Any, floats: Any, leaf: int, k: int, standing: Any) -> None:
+    """Take in the thresholds of all numeric attributes."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
     share = knobs[plan[at.PLAN_CRITERION + 1]]
     candidates = candidates_numeric(kind, plan, knobs)
@@ -53,11 +94,9 @@ def gap_at_most(plan: Any, knobs: Any, floats: Any, leaf: int, k: int) -> float:
         for a in range(d):
             totals[c, a] = left[c, a * candidates] + right[c, a * candidates]
     impurity_roughly(criterion, totals, k, d, mixed_before, weight_before)
-    best, first, second = 0.0, 0.0, -math.inf
-    suggestions = 0
     for a in range(d):
         base = mixed_before[a] / weight_before[a]
-        surely = -math.inf
+        possibly, surely = -math.inf, -math.inf
         for i in range(a * candidates, (a + 1) * candidates):
             if math.isnan(thresholds[i]):
                 continue
@@ -65,15 +104,64 @@ def gap_at_most(plan: Any, knobs: Any, floats: Any, leaf: int, k: int) -> float:
             gain = base - (mixed[i] + mixed_right[i]) / total
             smaller = min(weight[i], weight_right[i]) / total
             if math.isnan(gain):
-                return math.inf
+                gain = math.inf
             if share <= 0.0 or smaller > share - _SHARE_ERROR:
-                best = max(best, gain)
+                possibly = max(possibly, gain)
             if share <= 0.0 or smaller > share + _SHARE_ERROR:
                 surely = max(surely, gain)
-        if surely > -math.inf:
-            suggestions += 1
-        if surely > first:
-            first, second = surely, first
-        else:
-            second = max(second, surely)
-    return best - second + 2.0 * _ERROR * (10 + k) if suggestions > 0 else math.inf
+        note(standing, possibly, surely)
+
+
+@kernel
+def glance_nominal(
+    plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, leaf: int, k: int, standing: Any
+) -> None:
+    """Take in the tests of all nominal attributes; their weights, and so what is suggested, are exact."""
+    criterion, table = plan[at.PLAN_CRITERION], plan[at.PLAN_NOMINAL_TABLE]
+    share = knobs[plan[at.PLAN_CRITERION + 1]]
+    multiway = knobs[plan[at.PLAN_NOMINAL_OBSERVER + 1]] == 0.0
+    d, n, seen = plan[at.PLAN_NOMINAL], plan[at.PLAN_VALUES], plan[at.PLAN_VALUES_SEEN]
+    equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
+    statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
+    masses_nominal(plan[at.PLAN_NOMINAL_OBSERVER], plan, floats, statistics, k, 0, n, equal)
+    complement(plan, k, 0, d, equal, other, totals)
+    mixed, weight = np.empty(n), np.empty(n)
+    mixed_other, weight_other = np.zeros(n), np.zeros(n)
+    mixed_before, weight_before = np.empty(d), np.empty(d)
+    impurity_roughly(criterion, equal, k, n, mixed, weight)
+    impurity_roughly(criterion, totals, k, d, mixed_before, weight_before)
+    halves = multiway  # attributes of two values have no test but the multiway one
+    for j in range(d):
+        halves = halves and ints[seen + j] == 2
+    if not halves:
+        impurity_roughly(criterion, other, k, n, mixed_other, weight_other)
+    usable = untested(plan, ints, t, node)
+    for j in range(d):
+        entry = table + j * at.NOMINAL_FIELDS
+        if not usable[plan[entry + at.NOMINAL_COLUMN]] or weight_before[j] <= 0.0:
+            continue
+        base = mixed_before[j] / weight_before[j]
+        first = plan[entry + at.NOMINAL_FIRST]
+        end = first + ints[seen + j]
+        merit = -math.inf
+        if multiway and end > first:
+            merit = rough_multiway(share, first, end, base, mixed, weight)
+        if not multiway or end - first != 2:
+            for v in range(first, end):
+                total = weight[v] + weight_other[v]
+                if share <= 0.0 or min(weight[v], weight_other[v]) / total > share:
+                    merit = max(merit, base - (mixed[v] + mixed_other[v]) / total)
+        note(standing, merit, merit)
+
+
+@kernel
+def rough_multiway(share: float, first: int, end: int, base: float, mixed: Any, weight: Any) -> float:
+    """Return the merit of one branch per value, minus infinity if it is no suggestion."""
+    total, remaining, large = 0.0, 0.0, 0
+    for v in range(first, end):
+        total += weight[v]
+        remaining += mixed[v]
+    for v in range(first, end):
+        if weight[v] / total > share:
+            large += 1
+    return base - remaining / total if share <= 0.0 or large >= 2 else -math.inf

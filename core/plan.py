@@ -97,7 +97,7 @@ class Plan:
         ints[at.PLAN_SCHEDULE_AT] = self.shape(1, 1).schedule_at
         floats[at.PLAN_GAP], floats[at.PLAN_TIE] = spec.learner.limits
         ints[at.PLAN_INCREMENTAL] = spec.learner.criterion.is_incremental
-        ints[at.PLAN_GLANCE] = not nominal and spec.learner.can_be_rough
+        ints[at.PLAN_GLANCE] = spec.learner.can_be_rough
         shape = self.shape(1, 1)
         ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
         floats[at.PLAN_REVISIT] = spec.learner.revisit_weight

@@ -243,16 +243,9 @@ def suggest_nominal(
     origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
     last = table + (end - 1) * at.NOMINAL_FIELDS
     n, d = plan[last + at.NOMINAL_FIRST] + plan[last + at.NOMINAL_ROOM] - origin, end - start
-    equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.zeros((k, d))
+    equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
     masses_nominal(kind, plan, floats, statistics, k, origin, origin + n, equal)
-    for c in range(k):
-        for j in range(d):
-            entry = table + (start + j) * at.NOMINAL_FIELDS
-            first, room = plan[entry + at.NOMINAL_FIRST] - origin, plan[entry + at.NOMINAL_ROOM]
-            for v in range(first, first + room):
-                totals[c, j] += equal[c, v]
-            for v in range(first, first + room):
-                other[c, v] = totals[c, j] - equal[c, v]
+    complement(plan, k, start, end, equal, other, totals)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_other, weight_other = np.empty(n), np.empty(n)
     mixed_before, weight_before = np.empty(d), np.empty(d)
@@ -292,6 +285,26 @@ def suggest_nominal(
 
 
 suggest_nominal_here: Any = outlined(suggest_nominal)
+
+
+@kernel
+def complement(plan: Any, k: int, start: int, end: int, equal: Any, other: Any, totals: Any) -> None:
+    """Write class masses of the nominal attributes start … end-1, and what each value leaves of them.
+
+    equal: the masses of their values; other: float64[class, value]; totals: float64[class, attribute].
+    """
+    table = plan[at.PLAN_NOMINAL_TABLE]
+    origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
+    for c in range(k):
+        for j in range(end - start):
+            entry = table + (start + j) * at.NOMINAL_FIELDS
+            first, room = plan[entry + at.NOMINAL_FIRST] - origin, plan[entry + at.NOMINAL_ROOM]
+            total = 0.0
+            for v in range(first, first + room):
+                total += equal[c, v]
+            for v in range(first, first + room):
+                other[c, v] = total - equal[c, v]
+            totals[c, j] = total
 
 
 @kernel

@@ -36,7 +36,7 @@ def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
         return conclude_path_here(plan_address, address, t, node)
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
-    if plan[at.PLAN_SCHEDULE_RANKED] != 0 or not fails_at_a_glance(plan, knobs, ints, floats, node, leaf):
+    if plan[at.PLAN_SCHEDULE_RANKED] != 0 or not fails_at_a_glance(plan, knobs, ints, floats, t, node, leaf):
         ranking.survey_here(plan, knobs, ints, floats, t, leaf, *survey)
         if verdict.judge(plan, knobs, ints, floats, node, leaf, survey[3]) != verdict.OPEN:
             return False
@@ -47,7 +47,7 @@ def conclude(plan_address: int, address: int, t: int, node: int) -> bool:
 
 
 @kernel
-def fails_at_a_glance(plan: Any, knobs: Any, ints: Any, floats: Any, node: int, leaf: int) -> bool:
+def fails_at_a_glance(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int, leaf: int) -> bool:
     """Return whether a rough ranking shows already that the bound leaves the leaf open.
 
     No verdict becomes weaker with a larger lead, and no tie depends on it.
@@ -60,7 +60,7 @@ def fails_at_a_glance(plan: Any, knobs: Any, ints: Any, floats: Any, node: int, 
     epsilon = epsilon_of(kind, knobs, first, case)
     if verdict_of(kind, knobs, first, -math.inf, epsilon, tau) != bounds.OPEN:
         return False
-    gap = gap_at_most(plan, knobs, floats, leaf, ints[at.MODEL_CLASSES])
+    gap = gap_at_most(plan, knobs, ints, floats, t, node, leaf)
     return gap < math.inf and verdict_of(kind, knobs, first, gap, epsilon, tau) == bounds.OPEN
 
 

@@ -14,19 +14,24 @@ from core.plan import Plan
 from core.ranking import BEST_MERIT, RANKING_WORDS, SECOND_MERIT, SUGGESTIONS, rank
 from core.spec import Spec
 from core.tree import layout as at
+from core.tree.routing import node_at
 from tests.unit.core.builders import schema_of
 
 
-@kernel("float64(int64, int64, int64)")
-def gap_of(plan_address, address, leaf):
+@kernel("float64(int64, int64, int64, int64)")
+def gap_of(plan_address, address, t, leaf):
     plan, knobs = words_at(plan_address)
     ints, floats = words_at(address)
-    return gap_at_most(plan, knobs, floats, leaf, ints[at.MODEL_CLASSES])
+    return gap_at_most(plan, knobs, ints, floats, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]), leaf)
 
 
-def leaf_of(x, label, classes, weight=None, **learner):
-    """Return a model of one leaf that has learned the rows, and its leaf record."""
-    schema = schema_of(*[None] * x.shape[1], classes=tuple("abcdefgh"[:classes]))
+def leaf_of(x, label, classes, weight=None, values=(), **learner):
+    """Return a model of one leaf that has learned the rows, and its leaf record.
+
+    values: the number of values of each nominal attribute, which are the last ones.
+    """
+    numeric = [None] * (x.shape[1] - len(values))
+    schema = schema_of(*numeric, *values, classes=tuple("abcdefgh"[:classes]))
     plan = Plan(Spec.parse({"learner": {"name": "h-tree", "grace_period": 10**9, **learner}}), schema)
     table = ModelTable()
     table.add(Model(plan, arena.new_model(plan)))
@@ -69,13 +74,43 @@ def test_the_gap_is_never_more(kind, share):
         assert model.plan.ints[at.PLAN_GLANCE] == 1
         out = np.empty(RANKING_WORDS)
         rank(model.plan.address, model.address, model.main, leaf, out)
-        most = gap_of(model.plan.address, model.address, leaf)
+        most = gap_of(model.plan.address, model.address, model.main, leaf)
         if out[SUGGESTIONS] < 2:
             assert most == math.inf
             continue
         gap = out[BEST_MERIT] - out[SECOND_MERIT]
         assert gap <= most
         if share == 0.0:
+            assert most <= gap + 1e-3
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.2])
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "rare", "missing", "halves", "one value"])
+def test_the_gap_of_nominal_attributes_is_never_more(kind, binary, share):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x, label, classes = records("rare" if kind == "rare" else "plain", seed)
+        numeric = seed % 3
+        values = [2] * 5 if kind == "halves" else rng.integers(2, 7, 4).tolist()
+        codes = (rng.integers(0, 100, (len(x), len(values))) + 7 * label[:, None]) % np.array(values)
+        codes = codes.astype(float) if kind != "one value" else np.zeros((len(x), len(values)))
+        if kind == "missing":
+            codes[rng.random(codes.shape) < 0.3] = math.nan
+            codes[:, 0] = -1.0
+        learner = {"min_branch_frac": share, "binary_splits": binary}
+        rows = np.hstack((x[:, :numeric], codes))
+        model, leaf = leaf_of(rows, label, classes, values=values, **learner)
+        assert model.plan.ints[at.PLAN_GLANCE] == 1
+        out = np.empty(RANKING_WORDS)
+        rank(model.plan.address, model.address, model.main, leaf, out)
+        most = gap_of(model.plan.address, model.address, model.main, leaf)
+        if out[SUGGESTIONS] < 2:
+            assert most == math.inf
+            continue
+        gap = out[BEST_MERIT] - out[SECOND_MERIT]
+        assert gap <= most
+        if share == 0.0 or numeric == 0:
             assert most <= gap + 1e-3
 
 
@@ -91,7 +126,8 @@ def test_the_short_functions_keep_their_word():
 def test_only_what_can_be_rough_is_glanced_at():
     for schema, learner, expected in (
         (schema_of(None), {}, 1),
-        (schema_of(None, 3), {}, 0),
+        (schema_of(None, 3), {}, 1),
+        (schema_of(2, 3), {}, 1),
         (schema_of(None), {"criterion": "gini"}, 0),
         (schema_of(None), {"compat": "moa"}, 0),
     ):
