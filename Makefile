@@ -36,8 +36,9 @@ check: setup ## Lint, format, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# Two processes, because the tests with a broker wait as much as they compute.
 test: check warm ## Everything that CI runs (ARGS='-k topics')
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 warm: setup ## Compile the kernels into the cache
 	@$(BIN)/grove warm

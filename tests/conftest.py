@@ -25,14 +25,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several processes (`-n 2`) one runs all broker tests: they share a broker, and wait a lot."""
-    for item in items:
-        if item.get_closest_marker("broker"):
-            item.add_marker(pytest.mark.xdist_group("broker"))
-
-
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """The broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if set, else an embedded one or one in a container."""
@@ -42,14 +34,14 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     elif request.config.getoption("--broker") == "container":
         yield from _container()
     else:
-        with EmbeddedBroker() as embedded:
+        with EmbeddedBroker(brief=True) as embedded:
             yield Broker(embedded.bootstrap_servers)
 
 
 @pytest.fixture
 def private_broker() -> Iterator[EmbeddedBroker]:
     """A running embedded broker of this test alone: `stop()` and `start()` keep data and port."""
-    with EmbeddedBroker() as embedded:
+    with EmbeddedBroker(brief=True) as embedded:
         yield embedded
 
 

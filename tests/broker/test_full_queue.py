@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from streamapp.embedded.broker import EmbeddedBroker
-from tests.broker.workers import Installation, WorkerProcess, wait_until
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -21,12 +21,12 @@ def load(place: Installation) -> None:
     for i in range(N):
         value = orjson.dumps({"id": f"i{i}", "features": {"x": i % 10}})
         producer.produce(place.names.instances, value, b"key", 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def wait_until_full(worker: WorkerProcess, broker: EmbeddedBroker, place: Installation) -> None:
     """Return when the queue is full, the broker away, and the event loop has said so."""
-    wait_until(lambda: any(place.raw(place.names.predictions)), 180, lambda: worker.log)
+    wait_until(lambda: any(place.raw(place.names.predictions)), PATIENCE, lambda: worker.log)
     broker.stop()
     before = len(worker.log)
 
@@ -34,7 +34,7 @@ def wait_until_full(worker: WorkerProcess, broker: EmbeddedBroker, place: Instal
         worker.signal(signal.SIGUSR1)  # answered by the event loop, with the tracebacks of all threads
         return WAITING in worker.log[before:]
 
-    wait_until(said, 30, lambda: worker.log[before:])
+    wait_until(said, PATIENCE, lambda: worker.log[before:])
 
 
 def test_while_the_queue_is_full_the_loop_turns_and_nothing_is_lost(
@@ -48,7 +48,7 @@ def test_while_the_queue_is_full_the_loop_turns_and_nothing_is_lost(
         wait_until_full(worker, private_broker, place)
         assert worker.page("/livez")[0] == 200
         private_broker.start()
-        place.wait_for_lag_0(alive=[worker], seconds=120)
+        place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0
     ids = [each["id"] for each in place.read(place.names.predictions)]
     assert list(dict.fromkeys(ids)) == [f"i{i}" for i in range(N)], (

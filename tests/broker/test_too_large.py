@@ -50,7 +50,7 @@ def test_outputs_and_records_that_are_too_large_end_no_worker(broker: Broker, tm
     produce("large" * 1000)
     producer.produce(place.names.instances, bytes(30_000_000), b"key", 0)  # next to nothing when compressed
     produce("behind")
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
@@ -90,5 +90,5 @@ def test_a_topic_of_dead_letters_without_room_for_their_headers_is_said_at_once(
     place = Installation(broker.bootstrap_servers, "narrow.", 2, tmp_path, module="streamapp worker")
     place.configure(place.names.dead_letters, {"max.message.bytes": "1000"})
     with place.worker("w") as worker:
-        assert worker.wait(60) == 78
+        assert worker.wait() == 78
         assert f"max.message.bytes=1000 of topic '{place.names.dead_letters}' must be at least" in worker.log
