@@ -26,7 +26,7 @@ from streamapp.task.model_store import NO_MODEL
 from streamapp.task.model_unit import MODEL, read_model
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending import PendingImage
-from streamapp.task.pending_unit import MARKS, PENDING, join, read_block, read_marks
+from streamapp.task.pending_unit import MARKS, PENDING, Marks, join, read_block, read_marks
 from streamapp.task.unit import Unit, UnitName, damaged, unseal
 from streamapp.task.written import WrittenUnits
 
@@ -70,6 +70,7 @@ class Assembly:
         state.early.load(read_early(self._ordered(EARLY)))
         state.time.restore(ClockState(**head["time"]))
         image, written.blocks = self._pending(head)
+        written.marks = Marks.of(image)
         state.pending.load(image)
         state.checkpoint()
         written.lists = lists_of(state)

@@ -27,7 +27,7 @@ from streamapp.task.list_unit import (
 )
 from streamapp.task.model_unit import write_model
 from streamapp.task.partition_state import PartitionState
-from streamapp.task.pending_unit import MARKS, PENDING, layout, write_block, write_marks
+from streamapp.task.pending_unit import MARKS, PENDING, Marks, layout, write_block, write_marks
 from streamapp.task.unit import Unit, UnitName, seal
 from streamapp.task.written import WrittenUnits
 
@@ -90,6 +90,7 @@ class Cut:
         self._store.changes.end()
         self._written.replace(self._made, self._removed)
         self._written.blocks, self._written.lists = self._blocks, self._lists
+        self._written.marks = Marks.of(self._pending)
         self._written.turned = self._pending.turned
 
     def abandon(self) -> None:
@@ -127,10 +128,13 @@ class Cut:
         written = self._written.blocks if self._pending.turned == self._written.turned else []
         known = {block.start for block in written if block.closed}
         self._blocks = layout(self._pending, written)
+        marks = Marks.of(self._pending)
         for block in self._blocks:
-            if not (block.closed and block.start in known):
+            old = block.closed and block.start in known
+            if not old:
                 yield from self._new(write_block(self._pending, block))
-            yield from self._new(write_marks(self._pending, block))
+            if not old or not marks.same(self._written.marks, block):
+                yield from self._new(write_marks(self._pending, block))
         starts = {str(block.start) for block in self._blocks}
         for kind in (PENDING, MARKS):
             self._removed += [name for name in self._written.of_kind(kind) if name.key not in starts]

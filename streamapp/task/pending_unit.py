@@ -55,6 +55,29 @@ class Block(NamedTuple):
         return UnitName(MARKS, str(self.start))
 
 
+class Marks(NamedTuple):
+    """What had become of the instances at a cut, from serial `first` on."""
+
+    first: int = 0
+    settled: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+    struck: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+
+    @staticmethod
+    def of(image: PendingImage) -> Marks:
+        """Return the marks of an image."""
+        return Marks(image.first, image.settled, image.struck)
+
+    def same(self, other: Marks, block: Block) -> bool:
+        """Return whether a block that both know has the same marks in both."""
+        if block.start < max(self.first, other.first):
+            return False
+        mine, theirs = (slice(block.start - each.first, block.stop - each.first) for each in (self, other))
+        return bool(
+            (self.settled[mine] == other.settled[theirs]).all()
+            and (self.struck[mine] == other.struck[theirs]).all()
+        )
+
+
 class Entries(NamedTuple):
     """The entries of a block: m rows."""
 

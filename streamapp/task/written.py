@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from streamapp.task.pending_unit import Block
+from streamapp.task.pending_unit import Block, Marks
 from streamapp.task.unit import UnitName
 
 
@@ -14,6 +14,7 @@ class WrittenUnits:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []  # of pending instances
+        self.marks = Marks()  # of those instances
         self.turned = 0  # how often the clock had been turned back, in this process
         self.lists: dict[str, Mapping[Any, Any]] = {}  # by kind: what its units hold
         self._checksums: dict[str, dict[UnitName, int]] = {}  # by kind
