@@ -1,0 +1,88 @@
+"""One of two brokers is away: what it leads is not served, and that is no sign of a dead worker."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamapp.embedded import EmbeddedBroker
+from streamapp.embedded import broker as embedded
+from tests.broker.workers import Installation, wait_until
+
+pytestmark = pytest.mark.broker
+
+
+@contextmanager
+def two_brokers(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Installation, EmbeddedBroker]]:
+    """Topics and groups on a node that is broker and controller; and a second node that is broker alone."""
+    plain, cluster = embedded.server_properties, uuid.uuid4()
+    controllers: list[int] = []
+
+    def properties(data: Path, port: int, controller: int) -> str:
+        if not controllers:
+            controllers.append(controller)
+        if controller == controllers[0]:
+            return plain(data, port, controller)
+        more = {
+            "process.roles": "broker",
+            "node.id": "2",
+            "controller.quorum.voters": f"1@127.0.0.1:{controllers[0]}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        }
+        return plain(data, port, controller) + "".join(f"{name}={value}\n" for name, value in more.items())
+
+    monkeypatch.setattr(embedded, "server_properties", properties)
+    monkeypatch.setattr(embedded.uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
+    with EmbeddedBroker() as first:
+        join_a_group(first)
+        place = Installation(first.bootstrap_servers, "away.", 1, directory)
+        with EmbeddedBroker() as second:
+            yield place, second
+
+
+def join_a_group(broker: EmbeddedBroker) -> None:
+    """Let the topic of the groups' offsets be made while there is no other broker."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "first", "log_level": 0})
+    client = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    consumer.subscribe(["none"])
+    wait_until(
+        lambda: consumer.poll(0.1) is None and "__consumer_offsets" in client.list_topics().topics, 60, str
+    )
+    consumer.close()
+
+
+def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with two_brokers(tmp_path, monkeypatch) as (place, second):
+        client = AdminClient({"bootstrap.servers": place.servers, "log_level": 0})
+        wait_until(lambda: len(client.list_topics(timeout=5).brokers) == 2, 60, str)
+        place.delete(place.names.labels)
+        wait_until(lambda: place.names.labels not in client.list_topics().topics, 30, str)
+        (made,) = client.create_topics([NewTopic(place.names.labels, 1, replica_assignment=[[2]])]).values()
+        made.result(30)
+        producer = place.producer()
+        with place.worker("w") as worker:
+            worker.wait_until_ready()
+            second.stop(kill=True)
+            wait_until(lambda: "does not serve" in worker.page("/livez?verbose")[1], 60, lambda: worker.log)
+            status, text = worker.page("/livez?verbose")
+            assert status == 200
+            assert f"the broker does not serve {place.names.labels}-0" in text
+            producer.produce(place.names.instances, b"served", b"key", 0)
+            assert producer.flush(20) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 1, 60, lambda: worker.log)
+            second.start()
+            producer.produce(place.names.labels, b"back", b"key", 0)
+            assert producer.flush(60) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 2, 60, lambda: worker.log)
+            wait_until(lambda: "does not serve" not in worker.page("/livez?verbose")[1], 20, str)
+            assert worker.terminate() == 0
+        assert "their records wait, the others go on" in worker.log
+        assert "the broker serves all partitions again" in worker.log
