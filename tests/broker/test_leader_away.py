@@ -70,6 +70,9 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
         producer = place.producer()
         with place.worker("w") as worker:
             worker.wait_until_ready()
+            producer.produce(place.names.labels, b"before", b"key", 0)
+            assert producer.flush(20) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 1, 60, lambda: worker.log)
             second.stop(kill=True)
             wait_until(lambda: "does not serve" in worker.page("/livez?verbose")[1], 60, lambda: worker.log)
             status, text = worker.page("/livez?verbose")
@@ -77,11 +80,11 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
             assert f"the broker does not serve {place.names.labels}-0" in text
             producer.produce(place.names.instances, b"served", b"key", 0)
             assert producer.flush(20) == 0
-            wait_until(lambda: len(place.read(place.names.predictions)) == 1, 60, lambda: worker.log)
+            wait_until(lambda: len(place.read(place.names.predictions)) == 2, 60, lambda: worker.log)
             second.start()
             producer.produce(place.names.labels, b"back", b"key", 0)
             assert producer.flush(60) == 0
-            wait_until(lambda: len(place.read(place.names.predictions)) == 2, 60, lambda: worker.log)
+            wait_until(lambda: len(place.read(place.names.predictions)) == 3, 60, lambda: worker.log)
             wait_until(lambda: "does not serve" not in worker.page("/livez?verbose")[1], 20, str)
             assert worker.terminate() == 0
         assert "their records wait, the others go on" in worker.log
