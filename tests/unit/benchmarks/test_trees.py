@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import trees
 from benchmarks.datasets import FOLDER_VARIABLE, load
-from core.errors import GroveError
 from core.spec import presets
+from topics.errors import DatasetError
 
 
 def idx(array):
@@ -32,7 +32,7 @@ def test_a_file_that_is_no_idx_file_is_refused(tmp_path, monkeypatch):
     for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
         (tmp_path / name).write_bytes(gzip.compress(b"\x1f\x8bmore"))
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with pytest.raises(GroveError, match="must begin with 00 00 08"):
+    with pytest.raises(DatasetError, match="must begin with 00 00 08"):
         load("mnist")
 
 
