@@ -231,12 +231,12 @@ def test_caps_stop_growth_but_not_revisions(cap):
 
 @pytest.mark.parametrize("name", ["efdt", "efdt-imac"])
 def test_a_revised_tree_goes_on_from_its_snapshot_and_is_drawn_as_it_is(name):
-    x, y = drifting(12_000, 2_000)
-    table, events = grown(x[:6_000], y[:6_000], name, revisit_period=100)
+    x, y = drifting(24_000, 3_000)
+    table, events = grown(x[:12_000], y[:12_000], name, revisit_period=50)
     assert splits(events, "replaced")
     copy = ModelTable()
     copy.add(Model.restore(table.model(0).snapshot()))
-    ours, theirs = (answer(each, x[6_000:], y[6_000:]) for each in (table, copy))
+    ours, theirs = (answer(each, x[12_000:], y[12_000:]) for each in (table, copy))
     assert splits(ours.events, "replaced")
     assert ours.events == theirs.events
     assert np.array_equal(ours.prediction, theirs.prediction)
