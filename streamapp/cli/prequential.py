@@ -72,7 +72,7 @@ def prequential(
     import json
 
     from streamapp.cli.progress import rows_progress, say_compiling
-    from streamapp.datasets import open_data
+    from streamapp.datasets import check_attributes, open_data
     from streamapp.event_lines import event_lines
     from streamapp.prequential import Prequential, check_save, read_spec, save_model
 
@@ -80,6 +80,7 @@ def prequential(
     if save is not None:
         check_save(save)
     dataset = open_data(data, form, target, header, records, bounded_by="--records")
+    check_attributes(dataset)
     if not as_json:
         say_inferred(dataset, target, header)
     run = Prequential(parsed, dataset, records, data)

@@ -75,5 +75,5 @@ def secured_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecuredBroker]:
         return plain(data, own, controller) + "".join(f"{name}={value}\n" for name, value in more.items())
 
     monkeypatch.setattr(embedded, "server_properties", secured)
-    with EmbeddedBroker() as broker:
+    with EmbeddedBroker(brief=True) as broker:
         yield SecuredBroker(broker, f"127.0.0.1:{port}")

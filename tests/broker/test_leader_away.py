@@ -39,10 +39,10 @@ def two_brokers(
 
     monkeypatch.setattr(embedded, "server_properties", properties)
     monkeypatch.setattr(embedded.uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
-    with EmbeddedBroker() as first:
+    with EmbeddedBroker(brief=True) as first:
         join_a_group(first)
         place = Installation(first.bootstrap_servers, "away.", 1, directory)
-        with EmbeddedBroker() as second:
+        with EmbeddedBroker(brief=True) as second:
             yield place, second
 
 
