@@ -164,8 +164,8 @@ def _count(ints: Any, rows: int, classes: int, label: int, prediction: int, step
     """Add to the counts of labels, predictions and hits."""
     ints[rows + at.EVALUATION_ACTUAL * classes + label] += step
     ints[rows + at.EVALUATION_PREDICTED * classes + prediction] += step
-    if label == prediction:
-        ints[rows + at.EVALUATION_HIT * classes + label] += step
+    # Whether it was right is what no branch predictor knows: so 0 is added, too.
+    ints[rows + at.EVALUATION_HIT * classes + label] += step if label == prediction else 0
 
 
 def repack(old_plan: Plan, old: Ints, new_plan: Plan, new: Ints) -> None:

@@ -18,6 +18,7 @@ from core.errors import SchemaError
 from core.features import Schema
 from core.plugin import Parameters
 from core.spec import Spec
+from core.tree import foresight
 from core.tree import layout as at
 from core.tree.layout import TreeShape
 
@@ -101,6 +102,12 @@ class Plan:
         shape = self.shape(1, 1)
         ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
         floats[at.PLAN_REVISIT] = spec.learner.revisit_weight
+        halves = not numeric and bool(nominal) and all(room == 2 for room in rooms)
+        ints[at.PLAN_HALVES] = halves
+        if not nominal:
+            ints[at.PLAN_FORESIGHT] = foresight.THRESHOLDS
+        elif halves and spec.learner.only_multiway and spec.learner.compat is None:
+            ints[at.PLAN_FORESIGHT] = foresight.HALVES
         ints[at.PLAN_SCHEDULE_RANKED] = spec.learner.schedule.ranked
         ints[at.PLAN_WINDOW] = spec.evaluation.window
         ints[at.PLAN_CODE_BITS] = at.code_bits(schema.n_classes)

@@ -277,10 +277,12 @@ def run(
         record, y, w = row_of(x, row), int(label[row]), weight[row]
         xs = gather(plan, record, columns)
         node, memo = nothing, nothing
-        if row >= foreseen and plan[at.PLAN_NOMINAL] == 0 and is_stretch(models, row, n):
+        if row >= foreseen and plan[at.PLAN_FORESIGHT] != 0 and is_stretch(models, row, n):
             t = ints[at.MODEL_MAIN]
             if ints[t + at.TREE_NODES] > 1:
-                foresee(ints, floats, t, part(cells, row * x.shape[1], WIDTH * x.shape[1]), x.shape[1], ends)
+                d = x.shape[1]
+                rows = part(cells, row * d, WIDTH * d)
+                foresee(plan[at.PLAN_FORESIGHT], ints, floats, t, rows, d, ends)
                 foreseen = row + WIDTH
         if row < foreseen:
             node = ends[WIDTH - (foreseen - row)]

@@ -174,6 +174,11 @@ class Learner(Parameters):
         """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
         raise NotImplementedError
 
+    @property
+    def only_multiway(self) -> bool:
+        """Whether a nominal attribute of two values is never split in another way than by value."""
+        return not getattr(self.nominal_observer, "binary_splits", True)
+
     # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from core.jit import kernel
+from core.jit import kernel, part
 from core.observers.base import Observer
 from core.plugin import flag
 from core.special import LN2, log2
@@ -39,8 +39,17 @@ def code_of(value: float, room: int) -> int:
 def update_nominal(
     plan: Any, knobs: Any, ints: Any, floats: Any, at: int, label: int, x: Any, weight: float
 ) -> None:
-    """Take in one record; x: float64[column]."""
+    """Take in one record; x: float64[column].
+
+    Where all attributes have two values (codes 0 and 1) weight or 0 is added to each: that runs in vectors.
+    """
     row = at + label * plan[layout.PLAN_VALUES]
+    if plan[layout.PLAN_HALVES] != 0:
+        counts = part(floats, row, plan[layout.PLAN_VALUES])
+        for j in range(plan[layout.PLAN_NOMINAL]):
+            counts[2 * j] += weight if x[j] == 0.0 else 0.0
+            counts[2 * j + 1] += weight if x[j] == 1.0 else 0.0
+        return
     table = plan[layout.PLAN_NOMINAL_TABLE]
     for j in range(plan[layout.PLAN_NOMINAL]):
         entry = table + j * layout.NOMINAL_FIELDS

@@ -3,8 +3,9 @@
 A way down a tree is a chain: each node names the next one, and each test is a coin toss to the branch
 predictor. Eight records go down together, one level at a time and without a branch, so that the processor
 works on one while it waits for another. Nothing is written: what is found holds until the tree changes its
-shape, and records that meet a value which a test cannot place are left to ``arrive``. Only trees of numeric
-tests go this way: to make all three kinds of tests and let one count costs what the tosses did.
+shape, and records that meet a value which a test cannot place are left to ``arrive``. Only trees whose tests
+are all of one kind go this way: numeric ones, or multiway ones of two values, which are tests for being above
+0. To make all three kinds of tests and let one count costs what the tosses did.
 
 That needs no test for being at a leaf: a leaf's record reads "at most infinity: child 0", and its first child
 is itself (layout.end_here).
@@ -21,15 +22,24 @@ WIDTH: Final = 8
 """Records that go together."""
 
 
+# Of what kind the tests are (PLAN_FORESIGHT)
+NONE: Final = 0
+THRESHOLDS: Final = 1
+HALVES: Final = 2
+
+
 @kernel
-def foresee(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> None:
-    """Write the node records where WIDTH records end, all attributes being numeric, or -1 for all of them.
+def foresee(kind: int, ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> None:
+    """Write the node records where WIDTH records end, or -1 for all of them; kind: THRESHOLDS or HALVES.
 
     xs: float64[WIDTH·d], one record after another; ends: int64[WIDTH].
     """
     for i in range(WIDTH):
         ends[i] = t + at.TREE_HEADER
-    if descend(ints, floats, t, xs, d, ends) != 0:
+    missed = (
+        descend(ints, floats, t, xs, d, ends) if kind == THRESHOLDS else halve(ints, floats, t, xs, d, ends)
+    )
+    if missed != 0:
         for i in range(WIDTH):
             ends[i] = -1
 
@@ -52,4 +62,28 @@ def descend(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
             ends[i] = below
             moved |= below ^ node
             missed |= 1 if value != value else 0
+    return missed
+
+
+@kernel
+def halve(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
+    """Go down to the leaves; return not 0 if a value that a test asks for is neither 0 nor 1.
+
+    The test of a multiway node of two values reads "at most 0", that of a leaf "at most infinity".
+    """
+    stay_apart()
+    stride = ints[t + at.TREE_NODE_STRIDE]
+    first = t + at.TREE_HEADER
+    missed = 0
+    moved = 1
+    while moved != 0:
+        moved = 0
+        for i in range(WIDTH):
+            node = ends[i]
+            value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
+            child = 1 if value > floats[node + at.NODE_VALUE] else 0
+            below = first + (ints[node + at.NODE_CHILD] + child) * stride
+            ends[i] = below
+            moved |= below ^ node
+            missed |= 1 if value * (value - 1.0) != 0.0 else 0
     return missed

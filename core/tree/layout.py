@@ -174,7 +174,9 @@ PLAN_SHARED: Final = 54  # in the model: what the numeric observers of all leave
 PLAN_REVISION: Final = 55  # a node's revision section, relative to its leaf record; 0: splits are final
 PLAN_REVISIT: Final = 56  # weight between two evaluations of an inner node (float64)
 PLAN_LAST_OF_TWO: Final = 57  # of two classes with equal weight the majority is the second
-PLAN_HEADER: Final = 58
+PLAN_HALVES: Final = 58  # all attributes are nominal, with room for two values each
+PLAN_FORESIGHT: Final = 59  # how records go down a tree together (core/tree/foresight.py)
+PLAN_HEADER: Final = 60
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

@@ -6,7 +6,7 @@ import pytest
 from core import arena, validate
 from core.model_table import ANSWER_ONLY
 from core.tree import layout as at
-from core.tree.foresight import WIDTH, foresee
+from core.tree.foresight import THRESHOLDS, WIDTH, foresee
 from core.tree.routing import count_paths
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -55,12 +55,12 @@ def test_records_with_a_missing_value_are_left_to_others(missing):
     x = np.random.default_rng(9).random((WIDTH, 3))
     words = [model.ints.copy(), model.floats.copy()]
     ends = np.zeros(WIDTH, dtype=np.int64)
-    foresee(*words, model.main, x.reshape(-1), 3, ends)
+    foresee(THRESHOLDS, *words, model.main, x.reshape(-1), 3, ends)
     stride = model.ints[model.main + at.TREE_NODE_STRIDE]
     numbers = (ends - model.main - at.TREE_HEADER) // stride
     assert numbers.tolist() == [by_hand(view(table), row) for row in x]
     x[missing] = math.nan
-    foresee(*words, model.main, x.reshape(-1), 3, ends)
+    foresee(THRESHOLDS, *words, model.main, x.reshape(-1), 3, ends)
     assert (ends == -1).all()
     together = answer(table, x, mode=ANSWER_ONLY)
     alone = [answer(table, row, mode=ANSWER_ONLY).probability[0].tolist() for row in x]
