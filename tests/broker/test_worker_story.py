@@ -51,7 +51,7 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
         ("labels", "learned"): n,
         ("labels", "late"): 0,
         ("labels", "early"): 0,
-    }
+    }, worker.log
     predictions = place.read(place.names.predictions)
     assert {p["id"] for p in predictions} == {f"i{i}" for i in range(n)}
     newest = [p for p in predictions if int(p["id"][1:]) > n - 1000]
