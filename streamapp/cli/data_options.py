@@ -52,5 +52,4 @@ def say_inferred(dataset: "Dataset", target: str | None, header: bool | None) ->
 
     if isinstance(dataset, FileDataset):
         said = inference(dataset, target is not None, header is not None)
-        if said is not None:
-            typer.echo(f"grove: {said}", err=True)
+        typer.echo(f"grove: {said}", err=True)

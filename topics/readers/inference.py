@@ -9,13 +9,12 @@ FIRST_ROWS = 1000
 SHOWN_CLASSES = 6
 
 
-def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str | None:
+def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str:
     """Return format, header, target, features and classes; what nobody gave, with how to say otherwise.
 
-    Reads the first rows for their classes; raises what is wrong with them (DatasetError). None: no rows.
+    Reads the first rows for their classes; raises what is wrong with them (DatasetError).
     """
-    if next(iter(dataset.batches(FIRST_ROWS)), None) is None:
-        return None
+    next(dataset.batches(FIRST_ROWS))  # a data set knows the classes of the rows that it has read
     parts = [f"{', '.join(str(path) for path in dataset.paths)}: {dataset.format.upper()}"]
     if isinstance(dataset, CsvDataset):
         otherwise = "" if header_given else f" (else --{'no-' if dataset.header else ''}header)"

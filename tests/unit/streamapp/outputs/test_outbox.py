@@ -185,7 +185,7 @@ def test_close_gives_up_what_is_not_delivered() -> None:
 def test_flush_raises_when_a_record_was_not_delivered() -> None:
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("t.predictions", timeout=10).brokers.values()))
-    box = outbox(f"{broker.host}:{broker.port}", **{"message.timeout.ms": "4000", "log_level": "0"})
+    box = outbox(f"{broker.host}:{broker.port}", **{"delivery.timeout.ms": "4000", "log_level": "0"})
     send(box, raw(1), answers(1))
     box.flush()
     del owner  # the broker is gone

@@ -17,7 +17,6 @@ def said(
     path = tmp_path / "rows"
     path.write_text(text)
     line = inference(open_dataset(path, **options), target_given, header_given)  # type: ignore[arg-type]
-    assert line is not None
     return line.removeprefix(f"{path}: ")
 
 
@@ -69,6 +68,7 @@ def test_what_is_wrong_with_the_first_rows_is_raised(tmp_path: Path) -> None:
         said(tmp_path, rows + "1,2,3\n")
 
 
-def test_nothing_is_said_of_a_file_without_rows(tmp_path: Path) -> None:
+def test_a_file_without_rows_is_its_reader_s_mistake(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("a,class\n")
-    assert inference(open_dataset(tmp_path / "rows"), False, False) is None
+    with pytest.raises(DatasetError, match="has no rows"):
+        inference(open_dataset(tmp_path / "rows"), False, False)
