@@ -129,7 +129,7 @@ class TaskManager:
                 partition = self.partitions.get(delivery.partition)
                 current = delivery.epoch == self.source.epoch and not self._failed
                 if current and partition is not None:
-                    if delivery.run is not None and partition.live:
+                    if delivery.run is not None and partition.stopped is None:
                         await self._process(delivery.partition, partition, delivery.run)
                     await self._room()
                     self._commit_if_due()
@@ -137,6 +137,9 @@ class TaskManager:
             delivery.finish()
 
     async def _process(self, number: int, partition: Partition, run: Run) -> None:
+        if not partition.live:  # skipped, it would be called processed all the same
+            await self._end(RuntimeError(f"partition {number} is not live, and a run of it was handed out"))
+            return
         try:
             effects = self._processor.compute(partition.task, run)
         except Exception as error:  # a bug of ours: what it left of the state is not to be trusted

@@ -147,12 +147,21 @@ class Consumer(driver.Consumer):
         """Do nothing: Faust calls this before it empties its queues. Sources are sought when they go live."""
 
     def go_live(self) -> None:
-        """Start to bring the assigned partitions to life, one by one; called when the rebalance is over."""
-        self._stop_going_live()
-        self._going_live = asyncio.ensure_future(self._go_live(self.epoch))
+        """Start to bring the assigned partitions to life, one by one; called when the rebalance is over.
 
-    async def _go_live(self, epoch: int) -> None:
+        Faust calls it late, when the next rebalance has begun already, and then again when that is over: what
+        went live in between is put aside first, else its runs would be handed out while nothing is live.
+        """
+        again = bool(self._orders)
+        self.abandon()
+        if self.membership is None:
+            return  # the next rebalance has begun
+        self._going_live = asyncio.ensure_future(self._go_live(self.epoch, again))
+
+    async def _go_live(self, epoch: int, again: bool) -> None:
         try:
+            if again:
+                await self.manager.commit("going live again")
             await self._bring_to_life(epoch)
         except asyncio.CancelledError:
             raise

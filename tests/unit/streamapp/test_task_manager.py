@@ -188,6 +188,18 @@ def test_a_tick_is_due_for_a_partition_with_uncommitted_work() -> None:
     run(story)
 
 
+def test_a_run_of_a_partition_that_is_not_live_ends_the_worker() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.manager.assigned((0,))  # again, and not live yet
+        await w.deliver(0, 1)
+        assert "partition 0 is not live" in str(w.group.crashed)
+        await w.manager.commit("too late")
+        assert w.group.offsets == {}, "the driver calls it processed, which it is not"
+
+    run(story)
+
+
 def test_what_a_stopped_partition_did_before_is_committed_too() -> None:
     async def story(w: Worker) -> None:
         await w.assign()

@@ -53,3 +53,32 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     asyncio.run(story())
     assert delivered == [0]
     assert moved == []
+
+
+def test_going_live_twice_in_one_assignment_hands_out_nothing_in_between() -> None:
+    """Faust resumes for a rebalance although the next one has begun, and again when that is over."""
+    seen: list[str] = []
+
+    async def story() -> None:
+        consumer: Any = Consumer.__new__(Consumer)
+        consumer.epoch, consumer.membership = 3, object()
+        consumer._delivery = consumer._going_live = None
+        consumer._orders = {0: TimeOrder(0, [("topic", 0)], skew_ms=0, max_idle_ms=-1, max_records=2)}
+
+        async def commit(why: str) -> None:
+            assert not consumer._orders, "what is committed is what was processed, and nothing is added"
+            seen.append(f"commit {why}")
+
+        async def bring_to_life(epoch: int) -> None:
+            seen.append(f"live in epoch {epoch}")
+
+        consumer.manager, consumer._bring_to_life = SimpleNamespace(commit=commit), bring_to_life
+        consumer.go_live()
+        assert consumer.epoch == 4, "what was handed out before is void"
+        await consumer._going_live
+        consumer.membership = None  # revoked: the next rebalance goes live
+        consumer.go_live()
+        assert consumer._going_live is None
+
+    asyncio.run(story())
+    assert seen == ["commit going live again", "live in epoch 4"]
