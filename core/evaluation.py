@@ -112,7 +112,8 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     share = hits / n
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = NORMAL_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
+    return min(low, share), max(high, share)  # rounding must not leave the share itself outside
 
 
 def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[float, float, float]:

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.jit import kernel
-from core.queries.base import AT_RANDOM, Query
+from core.queries.base import AT_RANDOM, YES, Query
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
     """Every record is worth its label: ``{"name": "always"}``. The budget alone decides.
 
-    The budget does not look at records, so that those asked for may stand for all.
+    With a budget for all of them they stand for all records. Below that the budget picks them by their places
+    (each tenth at a limit of 0.1), which a stream with a period would not be fair to: then they do not.
     """
 
 
@@ -31,4 +32,4 @@ def decide(
     t: int,
 ) -> int:
     """Say yes."""
-    return AT_RANDOM
+    return AT_RANDOM if limit >= 1.0 else YES

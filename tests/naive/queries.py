@@ -92,7 +92,7 @@ class WindowBudget:
 
 class Always:
     def decide(self, t, place, limit):
-        return "random"
+        return "random" if limit >= 1 else "yes"
 
 
 class Never:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from core.evaluation import wilson
 from core.features import Attribute, Schema
 from tests.naive.evaluation import Evaluation as NaiveEvaluation
 from tests.unit.core.builders import spec_of, table_of
@@ -71,3 +72,10 @@ def test_the_window_survives_new_classes():
         feed(table, pairs[-1])
         expected = judge(np.concatenate(pairs), 50, classes)
         assert table.model(0).evaluation() == expected
+
+
+@pytest.mark.parametrize("n", [1, 7, 2000, 123_457])
+def test_an_interval_holds_its_own_share(n):
+    for hits in (0, 1, n // 3, n):
+        low, high = wilson(hits, n)
+        assert 0.0 <= low <= hits / n <= high <= 1.0

@@ -292,8 +292,14 @@ def test_a_coin_decides_who_decides(query, branch):
 
 def test_who_draws_at_random_says_so():
     """The evaluation may rest on these alone."""
-    for query, expected in (("always", {1}), ("random", {1}), ("conf_tree", {0}), ("split", {0, 1})):
-        table = table_of(ONE, spec_of(query=query, budget={"limit": 0.5}))
+    for query, limit, expected in (
+        ("always", 1.0, {1}),
+        ("always", 0.5, {0}),  # picked by their places
+        ("random", 0.5, {1}),
+        ("conf_tree", 0.5, {0}),
+        ("split", 0.5, {0, 1}),
+    ):
+        table = table_of(ONE, spec_of(query=query, budget={"limit": limit}))
         answers = answer(table, np.zeros((500, 1)))
         assert set(answers.drawn[answers.asked].tolist()) == expected
         assert not answers.drawn[~answers.asked].any()
