@@ -286,7 +286,9 @@ class Schema:
                 open_attributes=bool(body.get("open_attributes", False)),
                 classes_open=bool(body.get("classes_open", not classes)),
                 declared_classes=int(body.get("declared_classes", len(classes))),
-                declared_values=tuple(body.get("declared_values", [len(a.values) for a in attributes])),
+                declared_values=tuple(
+                    map(int, body.get("declared_values", [len(a.values) for a in attributes]))
+                ),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             msg = f"schema must be an object with 'attributes' (name, kind, values) and 'classes': {error!r}"

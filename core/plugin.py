@@ -10,7 +10,7 @@ A refused value names itself and the rule: ``delta=1.5 must be below 1.0``.
 from __future__ import annotations
 
 import dataclasses
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -94,10 +94,10 @@ def _typed(name: str, value: Any, wanted: type) -> Any:
     number_given = isinstance(value, int | float) and not isinstance(value, bool)
     if wanted is bool and isinstance(value, bool):
         return value
-    if wanted is float and number_given and math.isfinite(value):
-        return float(value)
-    if wanted is int and number_given and float(value).is_integer():
+    if wanted is int and number_given and (isinstance(value, int) or value.is_integer()):
         return int(value)
+    if wanted is float and number_given and abs(value) <= sys.float_info.max:  # neither inf, nan nor 10**400
+        return float(value)
     words = {bool: "true or false", float: "a finite number", int: "a whole number"}
     msg = f"{name}={value!r} must be {words[wanted]}"
     raise ParameterError(msg)

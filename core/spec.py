@@ -32,6 +32,8 @@ from core.queries.base import Query
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"}
 FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift"}
 MAX_SEED = (1 << 63) - 1
+MAX_DEPTH = 32
+"""Levels of objects and arrays in a spec: many more than one needs, many fewer than the stack holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Spec:
         if given is None:
             return _build(json.dumps({}))
         if isinstance(given, dict):
-            return _build(_canonical(given))
+            return _build(_shallow(given))
         text = given.decode() if isinstance(given, bytes) else given
         if not text.lstrip().startswith("{"):
             return _build(_canonical({"learner": text.strip()}))
@@ -82,7 +84,9 @@ class Spec:
         except ValueError as error:
             msg = f"spec={text[:80]!r} must be a JSON object or the name of a learner: {error}"
             raise SpecError(msg) from error
-        return _build(_canonical(body))
+        except RecursionError:
+            raise SpecError(too_deep("spec")) from None
+        return _build(_shallow(body))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec with every parameter written out."""
@@ -107,6 +111,30 @@ class Spec:
 def presets() -> tuple[str, ...]:
     """Return the names that are specs by themselves."""
     return tuple(name.replace("_", "-") for name in registry.names("learners"))
+
+
+def is_deep(given: Any) -> bool:
+    """Return whether JSON is nested deeper than ``MAX_DEPTH`` levels (found without recursion)."""
+    level = [given]
+    for _ in range(MAX_DEPTH + 1):
+        nested = [each for each in level if isinstance(each, dict | list)]
+        level = [part for each in nested for part in (each.values() if isinstance(each, dict) else each)]
+        if not nested:
+            return False
+    return True
+
+
+def too_deep(name: str) -> str:
+    """Return what is said of JSON that ``is_deep``."""
+    return (
+        f"{name}=… must be nested at most {MAX_DEPTH} levels deep; leave out the objects and arrays inside it"
+    )
+
+
+def _shallow(body: dict[str, Any]) -> str:
+    if is_deep(body):
+        raise SpecError(too_deep("spec"))
+    return _canonical(body)
 
 
 def _canonical(body: dict[str, Any]) -> str:

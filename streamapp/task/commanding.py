@@ -12,15 +12,15 @@ possible.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, Final
 
 from core.errors import GroveError
 from core.features import Schema
 from core.model import Model
-from core.spec import Spec
+from core.spec import Spec, is_deep, too_deep
 from streamapp.task import counters
+from streamapp.task.control_schema import control_schema
 from streamapp.task.creation import no_room
 from streamapp.task.effects import DeadLetter, Effects, Notice, Origin
 from streamapp.task.model_store import NO_MODEL
@@ -35,6 +35,8 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "reset": ("spec", "schema"),
     "delete": (),
 }
+MAX_DETAIL: Final = 1000
+"""Characters of a detail: what it shows of a command may be as long as the record."""
 
 
 class RefusedCommandError(Exception):
@@ -70,7 +72,7 @@ class ControlsRun:
                 text = self._command(control)
             except (RefusedCommandError, GroveError) as error:
                 reason = error.reason if isinstance(error, RefusedCommandError) else Reason.BAD_CONTROL
-                detail = f"{control.command}: {error}"
+                detail = _sayable(f"{control.command}: {error}")
                 origin = Origin.of(self.raw, control.record)
                 letters[control.record] = DeadLetter(origin, reason, detail, record=control.record)
             else:
@@ -90,6 +92,9 @@ class ControlsRun:
         if unknown:
             message = f"member {unknown[0]!r} is unknown; known: {', '.join(members) or 'none'}"
             raise RefusedCommandError(message)
+        for name, value in control.body.items():
+            if is_deep(value):
+                raise RefusedCommandError(too_deep(name))
         self.state.pending.expire(self.clocks[control.record])
         return self._carry_out[control.command](control)
 
@@ -195,7 +200,10 @@ class ControlsRun:
 
 
 def _schema(control: Control, spec: Spec) -> Schema:
-    given = control.body["schema"]
-    if isinstance(given, dict):
-        given = {"max_classes": spec.max_classes} | given
-    return Schema.from_json(json.dumps(given))
+    return control_schema(control.body["schema"], spec.max_classes)
+
+
+def _sayable(detail: str) -> str:
+    """Return a detail that can be sent: not endless, and UTF-8 whatever a spec in a string escaped."""
+    detail = detail if len(detail) <= MAX_DETAIL else f"{detail[:MAX_DETAIL]}…"
+    return detail.encode("utf-8", "backslashreplace").decode()

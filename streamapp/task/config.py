@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.errors import SpecError
-from core.spec import Spec
+from core.spec import Spec, too_deep
 from topics.codecs import Limits
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def _body(given: Any) -> dict[str, Any]:
         except ValueError as error:
             message = f"spec={given[:80]!r} must be a JSON object or the name of a preset: {error}"
             raise SpecError(message) from error
+        except RecursionError:
+            raise SpecError(too_deep("spec")) from None
     if isinstance(given, str):
         return {"learner": given.strip()}
     if isinstance(given, dict):

@@ -151,7 +151,7 @@ def test_commands_of_one_run_are_carried_out_in_their_order() -> None:
         ({"command": "create", "spec": {"query": {"name": "oracle"}}}, "known: always, conf_tree"),
         ({"command": "create", "spec": {"learner": {"grace_periode": 1}}}, "known: "),
         ({"command": "create", "spec": [1]}, "spec=[1] must be an object or the name of a preset"),
-        ({"command": "create", "schema": {"classes": ["a"]}}, "schema must be an object with 'attributes'"),
+        ({"command": "create", "schema": {"classes": ["a"]}}, "attributes=null must be an array; write"),
         (
             {"command": "create", "schema": {"attributes": [{"name": "x", "kind": "text"}]}},
             "'numeric' or 'nominal'",
@@ -170,6 +170,112 @@ def test_a_command_that_cannot_be_carried_out_says_what_is_possible(body: dict[s
     assert says in message
     assert partition.counts == {"controls.dead-letter": 1}
     assert partition.task.models.specs == {}
+
+
+def with_attribute(**members: Any) -> dict[str, Any]:
+    return {"attributes": [{"name": "a"} | members]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (None, "schema=null must be an object with 'attributes'; leave it out"),
+        ([1], "schema=[1] must be an object"),
+        (SCHEMA | {"declared_values": ["q"]}, 'declared_values=["q"] is no member of a schema; known: attri'),
+        (SCHEMA | {"declared_values": [[1]]}, "declared_values=[[1]] is no member of a schema; known: attri"),
+        (SCHEMA | {"clases": ["a"]}, 'clases=["a"] is no member of a schema; known: attributes, classes'),
+        (SCHEMA | {"classes": "xy"}, 'classes="xy" must be an array of class names; leave it out'),
+        (SCHEMA | {"classes": None}, "classes=null must be an array of class names"),
+        (SCHEMA | {"classes": ["a", ""]}, 'classes="" must be strings that are not empty, whole numbers'),
+        (SCHEMA | {"classes": [0.5]}, "classes=0.5 must be strings that are not empty, whole numbers"),
+        (SCHEMA | {"classes": [None]}, "classes=null must be strings that are not empty"),
+        (SCHEMA | {"classes": [1, "1"]}, "must differ from each other"),
+        (SCHEMA | {"classes_open": "no"}, 'classes_open="no" must be true or false'),
+        (SCHEMA | {"open_attributes": 1}, "open_attributes=1 must be true or false"),
+        (SCHEMA | {"max_classes": True}, "max_classes=True must be a whole number"),
+        (SCHEMA | {"max_classes": 0}, "max_classes=0 must be at least 1"),
+        ({"attributes": ["a"]}, 'attributes="a" must be made of objects; write {"name": "x"}'),
+        ({"attributes": []}, "must hold at least one attribute"),
+        (with_attribute(name=["a"]), 'name=["a"] must be a string that is not empty; write'),
+        (with_attribute(name=None), "name=null must be a string that is not empty"),
+        (with_attribute(name=""), 'name="" must be a string that is not empty'),
+        (with_attribute(type="nominal"), 'type="nominal" is no member of an attribute; known: name, kind'),
+        (with_attribute(kind=["nominal"]), "kind=[\"nominal\"] must be 'numeric' or 'nominal'"),
+        (with_attribute(kind="nominal", values="xy"), 'values="xy" must be an array of strings'),
+        (with_attribute(kind="nominal", values=[1]), "values=1 must be strings; quote the values"),
+        (with_attribute(kind="nominal", open="no"), 'open="no" must be true or false'),
+        (with_attribute(open=True), "open=true must be false for the numeric attribute 'a'"),
+    ],
+)
+def test_a_schema_is_taken_as_it_stands_or_refused(schema: Any, says: str) -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", schema=schema)
+    ((reason, message),) = refused(partition)
+    assert reason == "bad-control"
+    assert message.startswith("create: ")
+    assert says in message
+    assert partition.counts == {"controls.dead-letter": 1}
+    assert len(partition.task.models) == 0
+
+
+def test_classes_are_named_as_labels_are() -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", schema={"attributes": [{"name": "x"}], "classes": [True, False, 1, 2.0, "b"]})
+    assert partition.model().schema.classes == ("true", "false", "1", "2", "b")
+    partition.instances({"features": [1], "label": True}, {"features": [1], "label": 1.0})
+    assert partition.dead_letters == []
+    assert partition.model().schema.classes == ("true", "false", "1", "2", "b")
+
+
+DEEP = b"[" * 1000 + b"]" * 1000
+DEEP_OBJECT = b'{"a":' * 1000 + b"1" + b"}" * 1000
+
+
+@pytest.mark.parametrize("deep", [DEEP, DEEP_OBJECT])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"command":"create","spec":%s}',
+        b'{"command":"create","schema":%s}',
+        b'{"command":"create","spec":{"learner":%s}}',
+        b'{"command":"create","schema":{"attributes":[{"name":%s}]}}',
+        b'{"command":"configure","spec":%s}',
+        b'{"command":"freeze","frozen":%s}',
+        b'{"command":"reset","spec":%s}',
+        b'{"command":%s}',
+        b'{"command":"create","schemata":%s}',
+    ],
+)
+def test_deep_nesting_is_a_dead_letter_and_changes_nothing(body: bytes, deep: bytes) -> None:
+    partition = Partition(config(NEVER))
+    partition.instances({"features": [1], "label": "a"})
+    before = partition.model().snapshot()
+    partition.feed(Record("controls", b"m", body % deep))
+    ((reason, message),) = refused(partition)
+    assert reason in ("bad-control", "wrong-type")
+    assert "must be " in message or "is unknown; known: " in message
+    assert len(message) < 300
+    assert partition.model().snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ('{"learner":' + "[" * 100_000 + "]" * 100_000 + "}", "nested at most 32 levels"),
+        ('{"learner":' + "[" * 50 + "]" * 50 + "}", "nested at most 32 levels"),
+        ('{"\\ud800": 1}', "\\ud800=1 is no part of a spec"),
+        ('{"seed": 1' + "0" * 400 + "}", "seed=1"),
+        ('{"budget": {"limit": 1' + "0" * 400 + "}}", "must be a finite number"),
+        ("x" * 5000, "unknown learner"),
+    ],
+)
+def test_a_spec_in_a_string_that_cannot_be_read_is_a_dead_letter(spec: str, says: str) -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", spec=spec)
+    ((reason, message),) = refused(partition)
+    assert reason == "bad-control"
+    assert len(message) <= 1001
+    assert says in message
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None])

@@ -100,6 +100,14 @@ def test_an_open_attribute_takes_in_only_so_many_values():
             lambda: Schema.from_json('{"attributes": [{"name": "x"}], "declared_values": [1]}'),
             "declared_values",
         ),
+        (
+            lambda: Schema.from_json('{"attributes": [{"name": "x"}], "declared_values": ["q"]}'),
+            "'attributes'",
+        ),
+        (
+            lambda: Schema.from_json('{"attributes": [{"name": "x"}], "declared_values": [[1]]}'),
+            "'attributes'",
+        ),
     ],
 )
 def test_refusals(make, message):

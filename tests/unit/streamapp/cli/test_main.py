@@ -111,6 +111,16 @@ class TestMistakes:
             ("prequential", 64, "Missing option '--data'"),
             ("prequential --data x.csv", 64, "x.csv: no such file"),
             ("prequential --data gen:see", 64, "unknown generator 'see'; known: agrawal"),
+            (
+                'prequential --data gen:sea?n=9 --spec {"learner":' + "[" * 20_000 + "]" * 20_000 + "}",
+                64,
+                "spec=… must be nested at most 32 levels deep; leave out",
+            ),
+            (
+                'prequential --data gen:sea?n=9 --spec {"query":' + "[" * 500 + "]" * 500 + "}",
+                64,
+                "spec=… must be nested at most 32 levels deep; leave out",
+            ),
             ("prequential --data gen:sea", 64, "never ends; write gen:sea?n=1000000 or give --records"),
             (
                 "prequential --data gen:sea?n=9 --save /nowhere/m",

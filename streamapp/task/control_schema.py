@@ -1,0 +1,109 @@
+"""The schema in a control: taken as it stands or refused, never bent into shape.
+
+    {"attributes": [{"name": "amount"}, {"name": "country", "kind": "nominal", "values": ["FR"]}],
+     "classes": ["legitimate", "fraud"], "max_classes": 8, "open_attributes": false, "classes_open": false}
+
+Classes are named as labels are (docs/records.md): `1` is the class `1`, `true` the class `true`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+from core.errors import SchemaError
+from core.features import Attribute, Schema
+from core.plugin import check
+from topics.codecs.cells import class_name
+
+MEMBERS: Final = ("attributes", "classes", "max_classes", "open_attributes", "classes_open")
+OF_ATTRIBUTE: Final = ("name", "kind", "values", "open")
+MAX_SHOWN: Final = 80
+"""Characters of a refused value that are shown."""
+
+
+def control_schema(given: Any, max_classes: int) -> Schema:
+    """Return the schema that a control asks for; `max_classes`: unless it says otherwise.
+
+    Raises SchemaError or ParameterError, which name the member and what it must be.
+    """
+    if not isinstance(given, dict):
+        _refuse(
+            "schema", given, "an object with 'attributes'; leave it out to let the first instance give it"
+        )
+    _known("a schema", given, MEMBERS)
+    attributes = given.get("attributes")
+    if not isinstance(attributes, list):
+        _refuse("attributes", attributes, 'an array; write [{"name": "x"}, …], one object for each feature')
+    return Schema.of(
+        [_attribute(each) for each in attributes],
+        _classes(given.get("classes", [])),
+        max_classes=check(
+            "max_classes", given.get("max_classes", max_classes), {"type": int, "rules": {"at least": 1}}
+        ),
+        open_attributes=_switch("open_attributes", given, default=False),
+        classes_open=_switch("classes_open", given, default=not given.get("classes")),
+    )
+
+
+def _attribute(given: Any) -> Attribute:
+    if not isinstance(given, dict):
+        _refuse("attributes", given, 'made of objects; write {"name": "x"}')
+    _known("an attribute", given, OF_ATTRIBUTE)
+    name, kind = given.get("name"), given.get("kind", "numeric")
+    if not isinstance(name, str) or not name:
+        _refuse("name", name, "a string that is not empty; write the feature's name as its instances do")
+    if kind not in ("numeric", "nominal"):
+        _refuse("kind", kind, f"'numeric' or 'nominal'; choose one for attribute {name!r}")
+    values = given.get("values", [])
+    if not isinstance(values, list):
+        _refuse("values", values, f"an array of strings; list the values of attribute {name!r}")
+    for value in values:
+        if not isinstance(value, str):
+            _refuse("values", value, f"strings; quote the values of the nominal attribute {name!r}")
+    is_open = _switch("open", given, default=False)
+    if is_open and kind == "numeric":
+        _refuse(
+            "open",
+            True,
+            f"false for the numeric attribute {name!r}; make its kind 'nominal', or leave it out",
+        )
+    return Attribute(name, kind, tuple(values), is_open)
+
+
+def _classes(given: Any) -> list[str]:
+    if not isinstance(given, list):
+        _refuse("classes", given, "an array of class names; leave it out to learn them from the labels")
+    names: list[str] = []
+    for each in given:
+        name = class_name(each)
+        if name is None:
+            _refuse(
+                "classes", each, "strings that are not empty, whole numbers, true or false; name the class"
+            )
+        names.append(name)
+    return names
+
+
+def _switch(name: str, given: dict[str, Any], *, default: bool) -> bool:
+    value = given.get(name, default)
+    if not isinstance(value, bool):
+        _refuse(name, value, "true or false; write it without quotes, or leave it out")
+    return value
+
+
+def _known(owner: str, given: dict[str, Any], members: tuple[str, ...]) -> None:
+    for name, value in given.items():
+        if name not in members:
+            message = f"{name}={_shown(value)} is no member of {owner}; known: {', '.join(members)}"
+            raise SchemaError(message)
+
+
+def _refuse(name: str, value: Any, rule: str) -> NoReturn:
+    message = f"{name}={_shown(value)} must be {rule}"
+    raise SchemaError(message)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
