@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from core.errors import TooManyClassesError
 from core.features import Attribute, Schema
 from core.streams.base import SCHEME, parse_address
 from streamapp.errors import UsageError
@@ -60,14 +61,30 @@ def open_data(
     header: bool | None = None,
     rows: int | None = None,
     *,
+    delimiter: str | None = None,
+    ignore: Sequence[str] = (),
+    nominal: Sequence[str] = (),
     bounded_by: str = "",
     **options: Any,
 ) -> Dataset:
     """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator.
 
+    target, ignore, nominal: columns by name, or by index if no column has that name.
     bounded_by: the option that `rows` comes from, for the message that it is missing.
+    Raises UsageError for an option of files with a generator, which says itself what its columns are.
     """
     if address.startswith(SCHEME):
+        said = {
+            "--format": form is not None,
+            "--target": target is not None,
+            "--header/--no-header": header is not None,
+            "--delimiter": delimiter is not None,
+            "--ignore": bool(ignore),
+            "--nominal": bool(nominal),
+        }
+        if useless := [option for option, is_given in said.items() if is_given]:
+            message = f"{', '.join(useless)} must be left out with --data {address}: they are for files"
+            raise UsageError(message)
         generator, n = parse_address(address)
         count = rows if n is None else min(n, rows or n)
         if count is None:
@@ -79,8 +96,16 @@ def open_data(
     from topics.readers import open_dataset
 
     paths = [Path(part) for part in address.split(",")] if not Path(address).exists() else [Path(address)]
-    column = int(target) if target is not None and target.lstrip("-").isdigit() else target
-    return open_dataset(paths, format=form, target=column, header=header, **options)
+    return open_dataset(
+        paths,
+        format=form,
+        target=target,
+        header=header,
+        delimiter=delimiter,
+        ignore=list(ignore),
+        nominal=list(nominal),
+        **options,
+    )
 
 
 def check_attributes(dataset: Dataset) -> None:
@@ -125,6 +150,13 @@ class FollowingSchema:
                 cells = x[:, column]
                 cells[cells >= known] = np.nan
         for label in self._dataset.classes[schema.n_classes :]:
-            schema = schema.with_class(label)
+            try:
+                schema = schema.with_class(label)
+            except TooManyClassesError:
+                message = (
+                    f"max_classes={schema.max_classes} must be at least the classes of the data "
+                    f"set; {label!r} is number {schema.n_classes + 1}: raise it, or choose another --target"
+                )
+                raise UsageError(message) from None
         self.current = schema
         return schema

@@ -66,7 +66,7 @@ class Metrics:
 
     def _records(self) -> None:
         self.records = self._counter(
-            "grove_records", "Rows of records by outcome, see docs/records.md (process).", "topic", "outcome"
+            "grove_records", "Rows of records by outcome, see docs/outcomes.md (process).", "topic", "outcome"
         )
         self.counted = {
             name: self._counter(metric, f"{meaning[0].upper()}{meaning[1:]} (process).")

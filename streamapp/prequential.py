@@ -36,15 +36,15 @@ def batch_rows(attributes: int) -> int:
 Happened = Callable[[int, Event, Schema], None]
 
 
-def read_spec(given: str) -> Spec:
-    """The spec of a preset's name, of JSON text, or of `@FILE`."""
+def read_spec(given: str, option: str = "--spec ") -> Spec:
+    """The spec of a preset's name, of JSON text, or of `@FILE`; `option`: what stands before it."""
     if not given.startswith("@"):
         return Spec.parse(given)
     try:
         return Spec.parse(Path(given[1:]).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        message = f"--spec {given}: cannot read the file ({reason}); correct the name after @"
+        message = f"{option}{given}: cannot read the file ({reason}); correct the name after @"
         raise UsageError(message) from None
 
 

@@ -26,6 +26,7 @@ from streamapp.operating import DRAIN
 from streamapp.outputs.limits import OutputLimits
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
+from streamapp.settings.loading import unknown_variables
 from streamapp.settings.properties import NOT_OF_A_WORKER
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.task_manager import TaskManager
@@ -49,6 +50,7 @@ def run_worker(settings: Settings) -> int:
     """Run one worker until a signal ends it; return the exit code. Raises StreamappError before it starts."""
     instance = settings.group_instance_id or default_instance(0)
     configure_logs(settings.log_level, settings.log_format, worker=instance)
+    tell_unknown()
     with StateDirectory(settings.state_dir, instance):
         partitions = check_topics(settings)
         kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
@@ -140,6 +142,12 @@ def tell_unused(settings: Settings) -> None:
     """Warn of properties that have no effect on a worker."""
     for name in sorted(NOT_OF_A_WORKER & settings.kafka.keys()):
         logger.warning("%s has no effect on a worker: its consumer does not know it (docs/settings.md)", name)
+
+
+def tell_unknown() -> None:
+    """Warn of variables that look like settings and are none."""
+    for sentence in unknown_variables():
+        logger.warning("%s; it has no effect", sentence)
 
 
 def with_port(settings: Settings) -> Settings:

@@ -28,7 +28,7 @@ from streamapp.pages.parent import ParentPages
 from streamapp.settings import Settings, to_environment
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.warming import warm_kernels
-from streamapp.worker import check_topics, with_port
+from streamapp.worker import check_topics, tell_unknown, with_port
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +37,33 @@ EXIT_FAILED: Final = 1
 HOPELESS: Final = (64, 78)  # exit codes after which a new start would end the same way
 FIRST_PAUSE: Final = 0.5  # seconds before a dead worker is started anew; doubled each time
 LONGEST_PAUSE: Final = 30.0
+LAST_PORT: Final = 65_535
 SETTLED: Final = 60.0  # a worker that lived so long has earned the first pause again
 
 
 def run_workers(settings: Settings, n: int) -> int:
     """Run `n` workers until a signal ends them; return the exit code."""
     any_port = settings.web_port == 0
+    if not any_port:
+        check_ports(settings, n)
     configure_logs(settings.log_level, settings.log_format, worker="parent")
+    tell_unknown()
     with StateDirectory(settings.state_dir, parent_name(settings)) as directory:
         fulfil(directory.path)  # what a parent before us was asked for
         check_topics(settings)
         settings = with_port(settings)
         logger.info("kernels are ready after %.1f s", warm_kernels())
         return Parent(settings, n, any_port, directory.path).run()
+
+
+def check_ports(settings: Settings, n: int) -> None:
+    """Refuse a number of workers for which there are no ports after that of the parent."""
+    if settings.web_port + n > LAST_PORT:
+        message = (
+            f"web.port={settings.web_port} must be at most {LAST_PORT - n} with {n} workers, which would "
+            f"have the ports {settings.web_port + 1} to {settings.web_port + n}; choose a lower one"
+        )
+        raise SettingsError(message)
 
 
 def worker_settings(settings: Settings, number: int, *, any_port: bool = False) -> Settings:
@@ -132,6 +146,8 @@ class Parent:
         """
         if self._stopping.is_set():
             return
+        if not self.any_port:
+            check_ports(self.settings, n)
         numbers = range(len(self.children) + 1, n + 1)
         new = [Child(worker_settings(self.settings, number, any_port=self.any_port)) for number in numbers]
         leaving = {child.name for child, _ in self._running.values() if child.ending.is_set()}

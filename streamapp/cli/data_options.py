@@ -43,6 +43,33 @@ Header = Annotated[
         rich_help_panel=PANEL,
     ),
 ]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        help="Between the cells of a CSV file: a character or tab; default: by its content.",
+        metavar="CHARACTER",
+        rich_help_panel=PANEL,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        help="Column to leave out (ARFF, CSV), by name or index; may be repeated.",
+        metavar="COLUMN",
+        rich_help_panel=PANEL,
+    ),
+]
+Nominal = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--nominal",
+        help="Column of a CSV file whose numbers are names; may be repeated.",
+        metavar="COLUMN",
+        rich_help_panel=PANEL,
+    ),
+]
 
 
 def say_inferred(dataset: "Dataset", target: str | None, header: bool | None) -> None:

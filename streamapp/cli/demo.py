@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.data_options import Format, Header, Target
+from streamapp.cli.data_options import Delimiter, Format, Header, Ignore, Nominal, Target
 from streamapp.cli.options import Json
 
 
@@ -21,6 +21,9 @@ def demo(
     form: Format = None,
     target: Target = None,
     header: Header = None,
+    delimiter: Delimiter = None,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
     records: Annotated[int | None, typer.Option("--records", "-n", help="Only so many rows.", min=1)] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", help="Worker processes.", min=1, max=8)] = 1,
     rate: Annotated[
@@ -72,6 +75,9 @@ def demo(
         form=form,
         target=target,
         header=header,
+        delimiter=delimiter,
+        ignore=tuple(ignore or ()),
+        nominal=tuple(nominal or ()),
         records=records,
         workers=workers,
         rate=rate or DEFAULT_RATE,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streamapp.cli.data_options import Data, Format, Header, Target
+from streamapp.cli.data_options import Data, Delimiter, Format, Header, Ignore, Nominal, Target
 from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
 from streamapp.errors import UsageError
 
@@ -19,6 +19,9 @@ def oracle(
     form: Format = None,
     target: Target = None,
     header: Header = None,
+    delimiter: Delimiter = None,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
     delay: Annotated[
         str,
         typer.Option(
@@ -111,7 +114,9 @@ def oracle(
         limit=limit,
         idle_seconds=idle_seconds,
     )
-    dataset = open_data(data, form, target, header)
+    dataset = open_data(
+        data, form, target, header, delimiter=delimiter, ignore=ignore or (), nominal=nominal or ()
+    )
     report = _run(Oracle(dataset, plan, librdkafka_properties(settings)), shown=not as_json)
     if as_json:
         typer.echo(json.dumps(report))

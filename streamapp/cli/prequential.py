@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.data_options import Data, Format, Header, Target, say_inferred
+from streamapp.cli.data_options import Data, Delimiter, Format, Header, Ignore, Nominal, Target, say_inferred
 from streamapp.cli.options import Json
 
 FIGURES = (
@@ -34,6 +34,9 @@ def prequential(
     form: Format = None,
     target: Target = None,
     header: Header = None,
+    delimiter: Delimiter = None,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
     spec: Annotated[
         str, typer.Option("--spec", "-m", help="Model: a preset's name, JSON, or @FILE.", metavar="SPEC")
     ] = "h-tree",
@@ -79,7 +82,17 @@ def prequential(
     parsed = read_spec(spec)
     if save is not None:
         check_save(save)
-    dataset = open_data(data, form, target, header, records, bounded_by="--records")
+    dataset = open_data(
+        data,
+        form,
+        target,
+        header,
+        records,
+        delimiter=delimiter,
+        ignore=ignore or (),
+        nominal=nominal or (),
+        bounded_by="--records",
+    )
     check_attributes(dataset)
     if not as_json:
         say_inferred(dataset, target, header)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from streamapp.cli.data_options import Data, Format, Header, Target
+from streamapp.cli.data_options import Data, Delimiter, Format, Header, Ignore, Nominal, Target
 from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
 from streamapp.errors import UsageError
 
@@ -19,6 +19,9 @@ def replay(
     form: Format = None,
     target: Target = None,
     header: Header = None,
+    delimiter: Delimiter = None,
+    ignore: Ignore = None,
+    nominal: Nominal = None,
     labels: Annotated[
         Literal["with", "apart", "none"],
         typer.Option(
@@ -156,7 +159,17 @@ def replay(
         seed=seed,
     )
     rows = None if records is None else from_row + records
-    dataset = open_data(data, form, target, header, rows, bounded_by="--records")
+    dataset = open_data(
+        data,
+        form,
+        target,
+        header,
+        rows,
+        delimiter=delimiter,
+        ignore=ignore or (),
+        nominal=nominal or (),
+        bounded_by="--records",
+    )
     report = _run(Replay(dataset, plan, librdkafka_properties(settings)), shown=not as_json)
     if as_json:
         typer.echo(json.dumps(report))

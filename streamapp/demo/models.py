@@ -59,5 +59,5 @@ def _read(argument: str) -> DemoModel:
     if not (name and equals and text):
         message = f"--model {argument}: must be NAME=SPEC, the spec a preset's name, JSON or @FILE"
         raise UsageError(message)
-    spec = read_spec(text)
+    spec = read_spec(text, f"--model {name}=")
     return DemoModel(name, f"{spec.budget.limit:.3g} by {spec.query.name}", spec.to_dict())

@@ -57,6 +57,9 @@ class DemoPlan:
     form: Format | None = None
     target: str | None = None
     header: bool | None = None
+    delimiter: str | None = None
+    ignore: tuple[str, ...] = ()
+    nominal: tuple[str, ...] = ()
     records: int | None = None
     workers: int = 1
     rate: float = DEFAULT_RATE
@@ -73,6 +76,21 @@ class DemoPlan:
             message = "the demo's own data set is not installed here; name one with --data FILE"
             raise StreamappError(message)
         return ",".join(map(str, files))
+
+    def data_options(self) -> list[str]:
+        """The options that name the data set to replay and oracle."""
+        options = ["--data", self.address]
+        if self.form:
+            options += ["--format", self.form]
+        if self.target is not None:
+            options.append(f"--target={self.target}")
+        if self.header is not None:
+            options.append("--header" if self.header else "--no-header")
+        if self.delimiter is not None:
+            options += ["--delimiter", self.delimiter]
+        options += [f"--ignore={column}" for column in self.ignore]
+        options += [f"--nominal={column}" for column in self.nominal]
+        return options
 
 
 def run_demo(plan: DemoPlan, display: Display) -> Summary:
@@ -94,7 +112,15 @@ def run_demo(plan: DemoPlan, display: Display) -> Summary:
 def read_truth(plan: DemoPlan) -> Truth:
     """Read the data set once, for the classes of its rows and to find mistakes before anything is started."""
     dataset = open_data(
-        plan.address, plan.form, plan.target, plan.header, plan.records, bounded_by="--records"
+        plan.address,
+        plan.form,
+        plan.target,
+        plan.header,
+        plan.records,
+        delimiter=plan.delimiter,
+        ignore=plan.ignore,
+        nominal=plan.nominal,
+        bounded_by="--records",
     )
     check_attributes(dataset)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
@@ -148,11 +174,11 @@ class _Demo:
         self._send_controls()
         self._display.say("starting worker and oracle")
         self._start("worker", "worker", "--workers", str(self._plan.workers))
-        self._start("oracle", "oracle", *self._data_options())
+        self._start("oracle", "oracle", *self._plan.data_options())
         self._wait_until_ready()
         with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models) as watch:
             began = time.monotonic()
-            self._start("replay", "replay", *self._data_options(), *self._replay_options())
+            self._start("replay", "replay", *self._plan.data_options(), *self._replay_options())
             with self._display.live(watch, self._total):
                 self._follow(watch)
             ended = watch.last_answer or time.monotonic()
@@ -182,16 +208,6 @@ class _Demo:
             self._directory / f"{name}.log",
             environment=_environment(self._settings),
         )
-
-    def _data_options(self) -> list[str]:
-        options = ["--data", self._plan.address]
-        if self._plan.form:
-            options += ["--format", self._plan.form]
-        if self._plan.target is not None:
-            options += ["--target", self._plan.target]
-        if self._plan.header is not None:
-            options.append("--header" if self._plan.header else "--no-header")
-        return options
 
     def _replay_options(self) -> list[str]:
         keys = [option for model in self._plan.models for option in ("--key", model.key)]

@@ -102,7 +102,7 @@ class Settings(BaseSettings):
 
     output_headers: Literal["minimal", "full"] = Field(
         "minimal",
-        description="Headers of the answers: only what the input had, or all of them (docs/records.md).",
+        description="Headers of the answers: only what the input had, or all of them (docs/outcomes.md).",
     )
     output_format: Literal["json", "packed"] | None = Field(
         None, description="Format of the answers to single records; default: that of the record answered."

@@ -120,7 +120,7 @@ def _column(path: str, attribute: ArffAttribute, is_class: bool, is_ignored: boo
     if attribute.refused and not is_ignored:
         message = (
             f"attribute {attribute.name!r} is of kind {attribute.refused}, which cannot be learned from; "
-            f"leave it out with ignore={attribute.name!r}"
+            f"leave it out with ignore={attribute.name!r} (--ignore)"
         )
         raise DatasetError(message, path, attribute.line)
     if attribute.refused:  # left out: any text will do

@@ -159,7 +159,7 @@ def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> s
         if not NUMBER.fullmatch(text):
             return (
                 f"{column.name}={shown} must be a number (or ? for missing); "
-                f"if the column holds words, declare it nominal"
+                f"if the column holds words, declare it nominal (--nominal, CSV only)"
             )
         if not np.isfinite(float(text)):
             return f"{column.name}={shown} must be a finite number"
@@ -174,7 +174,7 @@ def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> s
         return (
             f"{column.name}={shown} is distinct value number {column.vocabulary.limit + 1}; "
             f"nominal columns and classes have at most {column.vocabulary.limit}: leave the column out with "
-            f"ignore={column.name!r}, or choose another target"
+            f"ignore={column.name!r} (--ignore), or choose another target (--target)"
         )
     return None
 

@@ -56,8 +56,7 @@ def open_dataset(
         raise DatasetError(message)
     for path in paths:
         if not path.is_file():
-            message = "is a folder; name the file" if path.is_dir() else "no such file"
-            raise DatasetError(message, str(path))
+            raise DatasetError(_no_file(path), str(path))
     if format is not None and format not in FORMATS:
         message = f"format={format!r} must be one of {', '.join(FORMATS)}"
         raise DatasetError(message)
@@ -81,8 +80,16 @@ def open_dataset(
     }
     given = {name: value for name, value in options.items() if value is not None}
     if useless := sorted(given.keys() - _TAKES[chosen]):
-        known = ", ".join(sorted(_TAKES[chosen]))
-        message = f"{useless[0]} has no meaning for {chosen} files; known there: {known}"
+        message = f"{useless[0]} has no meaning for {chosen} files; leave it out"
         raise DatasetError(message, str(paths[0]))
     dataset: FileDataset = _READERS[chosen](paths, labelled=labelled, **given)
     return dataset
+
+
+def _no_file(path: Path) -> str:
+    """Return what a path is that is no regular file."""
+    if path.is_dir():
+        return "is a folder; name the file"
+    if path.exists():
+        return "is a pipe or device; a data set is read more than once: write it to a file and name that"
+    return "no such file"

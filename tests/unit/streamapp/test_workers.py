@@ -1,6 +1,8 @@
 """Names and ports of several workers, and how often a commit is due."""
 
 import socket
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,8 @@ from streamapp.commits import MAX_STRETCHED_INTERVAL, Commits
 from streamapp.errors import SettingsError
 from streamapp.runs import Run
 from streamapp.settings import Settings
-from streamapp.worker import with_port
-from streamapp.workers import worker_settings
+from streamapp.worker import run_worker, with_port
+from streamapp.workers import run_workers, worker_settings
 
 
 def test_every_worker_has_its_name_and_port(tmp_path: Path) -> None:
@@ -32,6 +34,32 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"web.port={port} must be free at web.host=127.0.0.1"):
             with_port(Settings(web_port=port))
+
+
+def test_workers_beyond_the_last_port_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="web.port=65535 must be at most 65533 with 2 workers"):
+        run_workers(Settings(web_port=65_535, state_dir=tmp_path), 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("start", [run_worker, partial(run_workers, n=2)], ids=["one", "parent"])
+def test_a_misspelled_variable_is_told_at_the_start(
+    start: Callable[[Settings], int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def no_topics(_: Settings) -> int:
+        message = "no topics"
+        raise SettingsError(message)
+
+    monkeypatch.setenv("GROVE_TOPIC_PREFIX", "a.")
+    for module in ("worker", "workers"):
+        monkeypatch.setattr(f"streamapp.{module}.configure_logs", lambda *_, **__: None)
+        monkeypatch.setattr(f"streamapp.{module}.check_topics", no_topics)
+    with caplog.at_level("WARNING"), pytest.raises(SettingsError, match="no topics"):
+        start(Settings(state_dir=tmp_path))
+    assert "GROVE_TOPIC_PREFIX is not a setting (did you mean 'GROVE_TOPICS_PREFIX'?)" in caplog.text
 
 
 def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:

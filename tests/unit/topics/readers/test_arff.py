@@ -116,7 +116,9 @@ def test_string_attributes_are_refused_or_left_out(read):
     kinds = ["note string", "d date 'yyyy'", "x real", "k {a,b}"]
     text = "@relation r\n" + "".join(f"@attribute {kind}\n" for kind in kinds)
     rows = "@data\n'some, text',2001,1,a\n\"more\",'2002',2,b\n"
-    with pytest.raises(DatasetError, match=r"set.arff:2: attribute 'note' is of kind string.*ignore='note'"):
+    with pytest.raises(
+        DatasetError, match=r"set.arff:2: attribute 'note' is of kind string.*ignore='note' \(--ignore\)"
+    ):
         read(text + rows)
     with pytest.raises(DatasetError, match=r"set.arff:3: attribute 'd' is of kind date"):
         read(text + rows, ignore="note")

@@ -103,7 +103,7 @@ def test_unknown_format_lists_the_known(tmp_path):
 @pytest.mark.parametrize(
     ("format", "options", "message"),
     [
-        ("arff", {"header": True}, "header has no meaning for arff files; known there: ignore, target"),
+        ("arff", {"header": True}, "header has no meaning for arff files; leave it out"),
         ("libsvm", {"target": "x"}, "target has no meaning for libsvm files"),
         ("csv", {"features": 3}, "features has no meaning for csv files"),
         ("csv", {"zero_based": True}, "zero_based has no meaning for csv files"),
