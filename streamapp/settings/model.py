@@ -124,7 +124,7 @@ class Settings(BaseSettings):
     )
     models_max_classes: int = Field(64, ge=2, le=10_000, description="Classes of a model at most.")
     model_spec: str = Field(
-        "h-tree", min_length=1, description="Spec of new models: a preset's name or JSON (docs/records.md)."
+        "h-tree", min_length=1, description="Spec of new models: a preset's name or JSON (docs/trees.md)."
     )
 
     pending_keep: Literal["requested", "all"] = Field(

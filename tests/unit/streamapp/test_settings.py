@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.errors import SettingsError
+from streamapp.metrics import Metrics
 from streamapp.settings import Settings, env_name, kafka_name, load_settings, to_environment
 from streamapp.settings.check import check_clients, check_names, check_spec
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
@@ -324,3 +325,17 @@ class TestPage:
         for attribute in set(Settings.model_fields) - {"kafka"}:
             assert f"| `{kafka_name(attribute)}` | `{env_name(attribute)}` |" in text
         assert all(section in text for section in Settings.sections.values())
+
+    def test_a_page_that_a_description_names_speaks_of_the_setting(self) -> None:
+        named = {
+            kafka_name(attribute): re.findall(r"docs/[a-z-]+\.md", field.description or "")
+            for attribute, field in Settings.model_fields.items()
+        }
+        assert named["output.headers"] == ["docs/outcomes.md"]
+        for setting in ("output.headers", "model.spec"):
+            assert all(f"`{setting}" in (ROOT / name).read_text() for name in named[setting])
+
+    def test_the_page_that_the_metric_of_outcomes_names_has_them(self) -> None:
+        [records] = [family for family in Metrics().registry.collect() if family.name == "grove_records"]
+        [name] = re.findall(r"docs/[a-z-]+\.md", records.documentation)
+        assert "| case | outcome |" in (ROOT / name).read_text()
