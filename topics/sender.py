@@ -50,6 +50,7 @@ _REMEDIES = {
 FLUSH_STEP_S = 0.5
 ROOM_STEP_S = 0.05
 STOP_S = 10.0
+PROBE_S = 10.0
 
 
 @dataclass(slots=True)
@@ -117,10 +118,14 @@ class _Failures:
     def erred(self, error: KafkaError) -> None:
         """Note an error of the client."""
         if error.fatal():
-            said = f"the producer has failed for good: {self._told(error, '')}"
-            self.fatal = self.fatal or BrokerError(said)
+            self.ended(error)
         else:
             logger.warning("producer: %s", error.str())
+
+    def ended(self, error: KafkaError | None) -> None:
+        """Note what ended the client; None: nobody knows."""
+        why = "its lines in the log say why" if error is None else self._told(error, "")
+        self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
 
     def _told(self, error: KafkaError, topic: str) -> str:
         """Return what the client says, and what to do about it."""
@@ -151,6 +156,7 @@ class Sender:
         self._failures = _Failures(Access.of(kafka))
         self._offered: deque[_Rest] = deque()  # in the order of offering
         self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
+        self._kafka = kafka
         properties = {
             **DEFAULTS,
             **kafka,
@@ -318,7 +324,9 @@ class Sender:
             return self._producer.poll(seconds)
         except KafkaException as failure:
             self._failures.erred(failure.args[0])
-            return 0
+        except SystemError:
+            self._failures.ended(_reason_to_end(self._kafka))
+        return 0
 
     def _flush(self, seconds: float) -> int:
         """Return how many records still wait after `seconds`."""
@@ -326,7 +334,9 @@ class Sender:
             return self._producer.flush(seconds)
         except KafkaException as failure:
             self._failures.erred(failure.args[0])
-            return len(self._producer)
+        except SystemError:
+            self._failures.ended(_reason_to_end(self._kafka))
+        return len(self._producer)
 
     def _check_waiting(self) -> None:
         """Raise if waiting for the broker has no point any more."""
@@ -342,6 +352,24 @@ class Sender:
                 f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"
             )
             raise self._failures.given_up(message)
+
+
+def _reason_to_end(kafka: Mapping[str, Any]) -> KafkaError | None:
+    """Return what ends a client with these properties; None: nothing within PROBE_S.
+
+    The client raises its fatal error from within its C code. If it writes a log line in the same call, the
+    exception is lost on the way, all that comes is a SystemError, and it is raised only once. A second client
+    that writes no log meets the same.
+    """
+    client = Producer({**DEFAULTS, **kafka, "log_level": 0})
+    deadline = time.monotonic() + PROBE_S
+    try:
+        while time.monotonic() < deadline:
+            client.poll(FLUSH_STEP_S)
+    except KafkaException as failure:
+        error: KafkaError = failure.args[0]
+        return error
+    return None
 
 
 def _blames_another(error: KafkaError) -> bool:

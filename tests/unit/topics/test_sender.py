@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from streamapp.embedded.broker import free_port
-from topics.errors import DeliveryError
+from topics.errors import BrokerError, DeliveryError
 from topics.sender import Sender
 
 
@@ -129,3 +129,29 @@ def test_behind_a_record_that_was_refused_nothing_is_sent(cluster: dict[str, str
     sender._producer.flush(10)
     assert read(cluster, "refused", 2) == [(b"first", None), (b"second", None)]
     sender.close()
+
+
+class Ended:
+    """A client whose fatal error was lost when it wrote a log line; the next one tells it."""
+
+    def __init__(self, properties: dict[str, Any], **_: Any) -> None:
+        self._silent = properties.get("log_level") == 0
+
+    def poll(self, seconds: float) -> int:
+        if self._silent:
+            raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, "no id", fatal=True))
+        message = "<method 'poll' of 'cimpl.Producer' objects> returned NULL without setting an exception"
+        raise SystemError(message)
+
+    flush = poll
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_the_reason_of_a_fatal_error_that_the_client_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topics.sender.Producer", Ended)
+    sender = Sender({"bootstrap.servers": "unused"})
+    for _ in range(2):
+        with pytest.raises(BrokerError, match="has failed for good: .*IdempotentWrite"):
+            sender.flush()
