@@ -358,10 +358,10 @@ def _reason_to_end(kafka: Mapping[str, Any]) -> KafkaError | None:
     """Return what ends a client with these properties; None: nothing within PROBE_S.
 
     The client raises its fatal error from within its C code. If it writes a log line in the same call, the
-    exception is lost on the way, all that comes is a SystemError, and it is raised only once. A second client
-    that writes no log meets the same.
+    exception is lost on the way, all that comes is a SystemError, and it is raised only once. A second
+    client, whose lines stay in a queue that nobody reads, meets the same.
     """
-    client = Producer({**DEFAULTS, **kafka, "log_level": 0})
+    client = Producer({**DEFAULTS, **kafka, "log.queue": True})
     deadline = time.monotonic() + PROBE_S
     try:
         while time.monotonic() < deadline:

@@ -135,7 +135,7 @@ class Ended:
     """A client whose fatal error was lost when it wrote a log line; the next one tells it."""
 
     def __init__(self, properties: dict[str, Any], **_: Any) -> None:
-        self._silent = properties.get("log_level") == 0
+        self._silent = properties.get("log.queue")
 
     def poll(self, seconds: float) -> int:
         if self._silent:
