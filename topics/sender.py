@@ -318,25 +318,23 @@ class Sender:
         self._poll(0)
         return self._failures.refused(topic, partition, value, failure)
 
-    def _poll(self, seconds: float) -> int:
-        """Serve the client's callbacks; what ends it for good is raised here, not told to `error_cb`."""
-        try:
-            return self._producer.poll(seconds)
-        except KafkaException as failure:
-            self._failures.erred(failure.args[0])
-        except SystemError:
-            self._failures.ended(_reason_to_end(self._kafka))
-        return 0
+    def _poll(self, seconds: float) -> None:
+        """Serve the client's callbacks for so long."""
+        self._serve(self._producer.poll, seconds)
 
     def _flush(self, seconds: float) -> int:
         """Return how many records still wait after `seconds`."""
+        self._serve(self._producer.flush, seconds)
+        return len(self._producer)
+
+    def _serve(self, call: Callable[[float], int], seconds: float) -> None:
+        """Call the client; what ends it for good is raised here, not told to `error_cb`."""
         try:
-            return self._producer.flush(seconds)
+            call(seconds)
         except KafkaException as failure:
             self._failures.erred(failure.args[0])
         except SystemError:
             self._failures.ended(_reason_to_end(self._kafka))
-        return len(self._producer)
 
     def _check_waiting(self) -> None:
         """Raise if waiting for the broker has no point any more."""
