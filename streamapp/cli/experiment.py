@@ -31,7 +31,8 @@ def experiment(
     """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.
 
     SVG is the only form of charts: every browser shows it, and makes a PNG of it when asked to.
-    What was interrupted goes on where it stopped: cells that have been run are kept in the folder.
+    What was interrupted goes on where it stopped: cells that this version of grove has run are kept in the
+    folder.
     docs/experiments.md puts our figures beside the published ones.
 
     \b
@@ -62,12 +63,19 @@ def experiment(
         raise UsageError(message)
     chosen = "quick" if quick else size or "medium"
     with rows_progress("Running", None, shown=True) as advance:
-        report = conduct(name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance)
+        report = conduct(
+            name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance, outdated=say_outdated
+        )
     for table, lines in report.tables.items():
         typer.echo(f"{table}:")
         for row in as_columns(lines):
             typer.echo(row)
     typer.echo(f"written to {output / f'{name}-{chosen}'}")
+
+
+def say_outdated(cells: int) -> None:
+    """Say that what was kept does not count."""
+    typer.echo(f"grove: cells that other code has run are run again: {cells}", err=True)
 
 
 def as_columns(lines: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from streamapp.cli.main import main
 from streamapp.errors import UsageError
-from streamapp.experiments import base, conduct
+from streamapp.experiments import base, conduct, kept
 from streamapp.experiments.chart import Axis, Chart, Line
 
 CHART = Chart("a < b", Axis("x", log=True), Axis("y"), (Line("one", ((1, 2.0), (8, 3.5))), Line("none", ())))
@@ -103,15 +103,78 @@ def test_several_processes_do_what_one_does(tmp_path: Path) -> None:
     assert one == two
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"cell": {}}', '{"results": 3}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"cell": {}}', '{"results": 3}', '{"results": {}}', "\udcff"]
+)
 def test_a_kept_cell_that_is_none_is_named(squares: list[int], tmp_path: Path, content: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         conduct.conduct("squares", "quick", tmp_path)
-    (kept, *_) = (tmp_path / "squares-quick" / "cells").iterdir()
-    kept.write_text(content, encoding="utf-8")
-    with pytest.raises(UsageError, match=rf"{kept.name} must hold the results of a cell; delete it"):
+    (path, *_) = (tmp_path / "squares-quick" / "cells").iterdir()
+    path.write_text(content, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(UsageError, match=rf"{path.name} must hold the results of a cell; delete it"):
         conduct.conduct("squares", "quick", tmp_path)
     conduct.conduct("squares", "quick", tmp_path, fresh=True)
+
+
+def test_a_kept_cell_that_was_edited_is_named(squares: list[int], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
+    path = cell_of(tmp_path, 2)
+    path.write_text(path.read_text(encoding="utf-8").replace("4", "5"), encoding="utf-8")
+    with pytest.raises(UsageError, match=rf"{path.name} must hold the results of a cell; delete it"):
+        conduct.conduct("squares", "quick", tmp_path)
+
+
+def test_a_folder_in_place_of_a_kept_cell_is_named(squares: list[int], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
+    path = cell_of(tmp_path, 2)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(UsageError, match=rf"{path.name} must hold the results of a cell; delete it"):
+        conduct.conduct("squares", "quick", tmp_path)
+
+
+@pytest.mark.parametrize("made_by", ["other code", "code that kept no version"])
+def test_a_cell_of_other_code_is_run_again_and_told_of(
+    squares: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by: str
+) -> None:
+    told: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
+    if made_by == "other code":
+        monkeypatch.setattr(conduct, "code_version", lambda: "another")
+    else:
+        old = {"cell": {"number": 2, "size": "quick"}, "results": {"square": 5}}
+        cell_of(tmp_path, 2).write_text(json.dumps(old), encoding="utf-8")
+    report = conduct.conduct("squares", "quick", tmp_path, outdated=told.append)
+    assert [row["square"] for row in report.tables["squares"]] == [1, 4, 9]
+    again = [1, 2, 3] if made_by == "other code" else [2, 3]
+    assert (squares, told) == ([1, 2, *again], [len(again) - 1])
+    conduct.conduct("squares", "quick", tmp_path, outdated=told.append)
+    assert (len(squares), len(told)) == (2 + len(again), 1), "now they are kept"
+
+
+def test_the_version_of_the_code_is_that_of_what_results_depend_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "streamapp" / "experiments"
+    home.mkdir(parents=True)
+    monkeypatch.setattr(kept, "__file__", str(home / "kept.py"))
+    monkeypatch.setattr(kept, "SOURCES", ("streamapp/experiments",))
+    versions = []
+    for name, text in (("sea.py", "1"), ("sea.py", "2"), ("chart.py", "1"), ("led.py", "2")):
+        (home / name).write_text(text, encoding="utf-8")
+        versions.append(kept.code_version.__wrapped__())
+    assert len(set(versions)) == 3
+    assert versions[1] == versions[2], "how a chart is drawn changes no result"
+
+
+def cell_of(folder: Path, number: int) -> Path:
+    """Return the file of the cell with a number."""
+    paths = (folder / "squares-quick" / "cells").iterdir()
+    (path,) = (p for p in paths if json.loads(p.read_text(encoding="utf-8"))["cell"]["number"] == number)
+    return path
 
 
 @pytest.mark.parametrize(
