@@ -24,12 +24,13 @@ ENV PIP_NO_CACHE_DIR=1 \
 
 RUN python -m venv /opt/streamgrove
 
-# Dependencies first: this layer is rebuilt only when pyproject.toml changes. Empty packages stand in for ours.
+# Dependencies first, those of dependencies too in the versions that were tested: this layer is rebuilt only when the
+# pins change. Empty packages stand in for ours.
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY pyproject.toml constraints.txt README.md ./
 RUN mkdir core topics streamapp \
     && touch core/__init__.py topics/__init__.py streamapp/__init__.py \
-    && pip install --only-binary=:all: --no-binary=streamgrove . \
+    && pip install --constraint constraints.txt --only-binary=:all: --no-binary=streamgrove . \
     && pip uninstall --yes streamgrove
 
 COPY core core

@@ -105,6 +105,24 @@ def test_packages_of_the_project_are_all_copied():
     assert {"core", "topics", "streamapp"} <= copied
 
 
+def test_what_is_installed_is_what_was_tested():
+    """Every installation that looks for dependencies is held to the pins, and they are there by then."""
+    installs = [
+        shlex.split(command)
+        for run in of("RUN")
+        for command in re.split(r"&&|;", run)
+        if re.match(r"\s*pip install ", command)
+    ]
+    assert any("--no-deps" not in words for words in installs)
+    for words in installs:
+        if "--no-deps" not in words:
+            assert words[words.index("--constraint") + 1] == "constraints.txt"
+    copied = next(n for n, (_, arguments) in enumerate(INSTRUCTIONS) if "constraints.txt" in arguments.split())
+    first = next(n for n, (_, arguments) in enumerate(INSTRUCTIONS) if "pip install" in arguments)
+    assert INSTRUCTIONS[copied][0] == "COPY"
+    assert copied < first
+
+
 def test_sources_have_whole_seconds_before_kernels_are_compiled():
     """numba compares modification times to the nanosecond, image layers keep seconds."""
     (step,) = [run for run in of("RUN") if "grove warm" in run]
