@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+TOOLS  := $(VENV)/.installed-tools
 ARGS   ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -24,13 +25,20 @@ $(STAMP): pyproject.toml constraints.txt
 	       "name another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@echo "installing streamgrove and what it needs, in pinned versions, into $(VENV) (about 180 MB, once) …"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+# Only those who change the project need these.
+$(TOOLS): $(STAMP)
+	@echo "installing the tools of tests and checks into $(VENV) (once) …"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 demo: setup ## Run everything on a real data set: broker, worker, oracle, replay (ARGS='--records 5000')
 	@$(BIN)/grove demo $(ARGS)
 
-check: setup ## Lint, format, types, import contracts
+check: $(TOOLS) ## Lint, format, types, import contracts
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
@@ -43,7 +51,7 @@ test: check warm ## Everything that CI runs (ARGS='-k topics')
 warm: setup ## Compile the kernels into the cache
 	@$(BIN)/grove warm
 
-format: setup ## Put the code into shape
+format: $(TOOLS) ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

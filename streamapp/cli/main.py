@@ -40,7 +40,8 @@ MISTAKES = (("core.errors", "SpecError"), ("topics.errors", "DatasetError"))
 app = typer.Typer(
     name="grove",
     help="Online decision trees with active learning on Kafka.",
-    epilog="Start with [bold]grove demo[/bold]. Exit codes: 0 done, 64 usage, 78 configuration, 1 otherwise.",
+    epilog="Start with [bold]grove demo[/bold]. Exit codes: 0 done, 64 usage, 78 configuration, "
+    "130 interrupted (Ctrl-C), 1 otherwise.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -11,6 +11,8 @@ LEARNER = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.2}
 # Who asks where it is unsure sees hard records, now more, now fewer: an alarm needs more evidence.
 DRIFT = {"name": "ddm", "warning": 3, "drift": 5, "min_errors": 30}
 TENTH = {"name": "count", "limit": 0.1}
+# After a split the leaves are more or less sure all at once: the threshold must follow within a few requests.
+UNSURE = {"name": "variable_uncertainty", "step": 0.03}
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ MODELS = (
     DemoModel(
         "uncertainty-10",
         "10 %, where unsure",
-        {"learner": LEARNER, "query": "variable_uncertainty", "budget": TENTH, "drift": DRIFT},
+        {"learner": LEARNER, "query": UNSURE, "budget": TENTH, "drift": DRIFT},
     ),
     DemoModel(
         "random-10",

@@ -31,7 +31,7 @@ from streamapp.errors import StreamappError, UsageError
 from streamapp.guarded import GuardedProcess
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.warming import warm_kernels
+from streamapp.warming import kernels_are_cold, warm_kernels
 from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
@@ -95,9 +95,8 @@ class DemoPlan:
 
 def run_demo(plan: DemoPlan, display: Display) -> Summary:
     """Run everything and return the summary; raises when not every record was answered."""
+    display.say("reading the data set")
     truth = read_truth(plan)
-    display.say("compiling kernels (the first time: up to a minute)")
-    warm_kernels()
     with ExitStack() as cleanup:
         directory = cleanup.enter_context(_work_directory())
         servers = plan.bootstrap_servers
@@ -106,6 +105,10 @@ def run_demo(plan: DemoPlan, display: Display) -> Summary:
             servers = cleanup.enter_context(EmbeddedBroker()).bootstrap_servers
         demo = _Demo(plan, display, truth, directory, servers)
         cleanup.callback(demo.close)
+        demo.make_topics()
+        cold = kernels_are_cold()
+        with display.waiting(f"{'compiling' if cold else 'loading'} kernels{' (once; a minute)' * cold}"):
+            warm_kernels()
         return demo.run()
 
 
@@ -168,9 +171,14 @@ class _Demo:
     def _total(self) -> int:
         return self._truth.rows * len(self._plan.models)
 
-    def run(self) -> Summary:
+    def make_topics(self) -> None:
+        """Create the topics; a broker that is not there is found here, before anything slow."""
+        self._display.say("creating topics")
         create(self._kafka, self._names, PARTITIONS)
         self._created = True
+
+    def run(self) -> Summary:
+        """Start the processes, follow the stream to its end and sum it up."""
         self._send_controls()
         self._display.say("starting worker and oracle")
         self._start("worker", "worker", "--workers", str(self._plan.workers))

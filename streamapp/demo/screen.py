@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
@@ -14,10 +14,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from streamapp.demo.models import DemoModel
+from streamapp.demo.tally import ModelTally, Truth
 from streamapp.demo.watch import Watch
 
 RATE_SECONDS = 3.0
 LINE_SECONDS = 5.0
+WIDE = 120  # columns where there is no terminal
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,11 @@ class Speed:
 
 
 class Display:
-    """What a person sees: steps, the live table, the summary; nothing of it if `quiet`."""
+    """What a person sees: steps, the live table, the summary; if `quiet` only steps, on standard error."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._console = Console(quiet=quiet)
+        self._steps = Console(stderr=True) if quiet else self._console
         self._live: Live | None = None
         self._speed = Speed()
         self._total = 0
@@ -66,7 +70,17 @@ class Display:
 
     def say(self, step: str) -> None:
         """Name the step that begins."""
-        self._console.print(f"[dim]{step} …[/dim]", highlight=False)
+        self._steps.print(f"[dim]{step} …[/dim]", highlight=False)
+
+    @contextmanager
+    def waiting(self, step: str) -> Iterator[None]:
+        """Name a step that takes long, and on a terminal show that it goes on."""
+        if not self._steps.is_terminal:
+            self.say(step)
+            yield
+            return
+        with self._steps.status(f"[dim]{step} …[/dim]"):
+            yield
 
     @contextmanager
     def live(self, watch: Watch, total: int) -> Iterator[None]:
@@ -74,7 +88,7 @@ class Display:
         self._total = total
         if not self._console.is_terminal:
             yield
-            self._console.print(models_table(watch))
+            self._console.print(_table_of(watch), width=max(WIDE, self._console.width), crop=False)
             return
         with Live(console=self._console, refresh_per_second=4) as self._live:
             yield
@@ -100,7 +114,7 @@ class Display:
 
     def _table(self, watch: Watch, speed: float, lag: int) -> RenderableType:
         bar = ProgressBar(total=self._total, completed=watch.answered, width=60)
-        return Group("", models_table(watch), "", bar, Text(self._line(watch, speed, lag), style="dim"))
+        return Group("", _table_of(watch), "", bar, Text(self._line(watch, speed, lag), style="dim"))
 
     def _line(self, watch: Watch, speed: float, lag: int) -> str:
         return (
@@ -110,13 +124,34 @@ class Display:
         )
 
 
-def models_table(watch: Watch) -> Table:
-    """The models side by side."""
-    table = Table("model", "asks for", box=None, pad_edge=False)
-    for title in ("answered", "asked", "share", "accuracy", "last 1,000", "drifts"):
+def _table_of(watch: Watch) -> Table:
+    return models_table(watch.shown, watch.models, watch.truth)
+
+
+def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally], truth: Truth) -> Table:
+    """The models side by side, below what needs no model; 80 columns are enough for it."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("\nmodel", no_wrap=True)
+    table.add_column("\nasks for")
+    for title in (
+        "\nanswered",
+        "\nasked",
+        "\nshare",
+        "\naccuracy",
+        "first\nfifth",
+        "last\nfifth",
+        "\ndrifts",
+    ):
         table.add_column(title, justify="right", no_wrap=True)
-    for model in watch.shown:
-        tally = watch.models[model.key]
+    base = (
+        truth.base_rate(),
+        truth.base_rate(slice(truth.fifth)),
+        truth.base_rate(slice(-truth.fifth, None)),
+    )
+    rates = [f"{rate:.1%}" for rate in base]
+    table.add_row("majority class", "nothing", f"{truth.rows:,}", "0", "0.0%", *rates, "", style="dim")
+    for model in models:
+        tally = tallies[model.key]
         share = tally.asked / tally.answered if tally.answered else 0.0
         table.add_row(
             Text(model.key, style="bold"),
@@ -124,8 +159,9 @@ def models_table(watch: Watch) -> Table:
             f"{tally.answered:,}",
             f"{tally.asked:,}",
             f"{share:.1%}",
-            f"{tally.accuracy:.2%}",
-            f"{tally.recent_accuracy:.1%}",
+            f"{tally.accuracy:.1%}",
+            f"{tally.first_accuracy:.1%}",
+            f"{tally.last_accuracy:.1%}",
             str(tally.drifts),
         )
     return table

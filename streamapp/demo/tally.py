@@ -1,4 +1,7 @@
-"""What came back for one model, judged against the data set."""
+"""What came back for one model, judged against the data set.
+
+A stream has five fifths: how much better the last one is answered than the first shows what was learned.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-RECENT = 1000
+PARTS = 5
 
 
 class Truth:
@@ -21,6 +24,18 @@ class Truth:
     @property
     def rows(self) -> int:
         return len(self.codes)
+
+    @property
+    def fifth(self) -> int:
+        """Rows in a fifth of the stream."""
+        return max(1, self.rows // PARTS)
+
+    def base_rate(self, rows: slice = slice(None)) -> float:
+        """Accuracy of who always answers the commonest class, without looking at a record."""
+        known = self.codes[self.codes >= 0]
+        judged = self.codes[rows]
+        judged = judged[judged >= 0]
+        return float((judged == np.bincount(known).argmax()).mean()) if len(judged) else 0.0
 
     def code(self, name: str | None) -> int:
         """Code of a class name; -2 for none or an unknown one, so that it equals no row's."""
@@ -36,7 +51,8 @@ class ModelTally:
         self._asked = np.zeros(truth.rows, np.bool_)
         self._judged = 0
         self._right = 0
-        self._recent: deque[bool] = deque(maxlen=RECENT)
+        self._first: list[bool] = []
+        self._last: deque[bool] = deque(maxlen=truth.fifth)
         self.answered = 0
         self.asked = 0
         self.drifts = 0
@@ -52,7 +68,9 @@ class ModelTally:
             right = self._truth.code(label) == wanted
             self._judged += 1
             self._right += right
-            self._recent.append(right)
+            self._last.append(right)
+            if len(self._first) < self._truth.fifth:
+                self._first.append(right)
 
     def ask(self, row: int) -> None:
         """Take in one label request."""
@@ -70,8 +88,14 @@ class ModelTally:
         return self._right / self._judged if self._judged else 0.0
 
     @property
-    def recent_accuracy(self) -> float:
-        return sum(self._recent) / len(self._recent) if self._recent else 0.0
+    def first_accuracy(self) -> float:
+        """Accuracy over the first fifth of the stream."""
+        return sum(self._first) / len(self._first) if self._first else 0.0
+
+    @property
+    def last_accuracy(self) -> float:
+        """Accuracy over the latest answers, as many as a fifth of the stream: in the end its last fifth."""
+        return sum(self._last) / len(self._last) if self._last else 0.0
 
     @property
     def complete(self) -> bool:

@@ -36,6 +36,7 @@ class Watch:
         topics = (names.predictions, names.label_requests, names.drift_alerts, names.dead_letters)
         self._consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(partitions)])
         self.shown = models
+        self.truth = truth
         self.models = {model.key: ModelTally(truth) for model in models}
         self.dead_letters = 0
         self.last_answer: float | None = None

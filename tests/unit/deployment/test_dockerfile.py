@@ -117,10 +117,9 @@ def test_what_is_installed_is_what_was_tested():
     for words in installs:
         if "--no-deps" not in words:
             assert words[words.index("--constraint") + 1] == "constraints.txt"
-    copied = next(n for n, (_, arguments) in enumerate(INSTRUCTIONS) if "constraints.txt" in arguments.split())
-    first = next(n for n, (_, arguments) in enumerate(INSTRUCTIONS) if "pip install" in arguments)
-    assert INSTRUCTIONS[copied][0] == "COPY"
-    assert copied < first
+    steps = [(word, arguments.split()) for word, arguments in INSTRUCTIONS]
+    copied = next(n for n, (word, names) in enumerate(steps) if word == "COPY" and "constraints.txt" in names)
+    assert copied < next(n for n, (_, words) in enumerate(steps) if {"pip", "install"} <= set(words))
 
 
 def test_sources_have_whole_seconds_before_kernels_are_compiled():

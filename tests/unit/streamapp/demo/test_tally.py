@@ -22,7 +22,7 @@ def test_no_answer_and_unknown_class_are_wrong() -> None:
     tally.answer(1, "perhaps")
     tally.answer(2, "yes")
     assert tally.judged == (3, 1)
-    assert tally.recent_accuracy == tally.accuracy == 1 / 3
+    assert tally.accuracy == 1 / 3
 
 
 def test_rows_without_a_class_are_answered_but_not_judged() -> None:
@@ -36,4 +36,21 @@ def test_rows_without_a_class_are_answered_but_not_judged() -> None:
 
 def test_nothing_yet() -> None:
     tally = ModelTally(TRUTH)
-    assert (tally.accuracy, tally.recent_accuracy, tally.complete) == (0.0, 0.0, False)
+    assert (tally.accuracy, tally.first_accuracy, tally.last_accuracy) == (0.0, 0.0, 0.0)
+    assert not tally.complete
+
+
+def test_fifths_of_the_stream() -> None:
+    truth = Truth(np.array([0] * 6 + [1] * 4, np.int32), ("no", "yes"))
+    tally = ModelTally(truth)
+    for row in range(truth.rows):
+        tally.answer(row, "yes")
+    assert (tally.first_accuracy, tally.accuracy, tally.last_accuracy) == (0.0, 0.4, 1.0)
+
+
+def test_the_base_rate_is_that_of_the_whole_streams_commonest_class() -> None:
+    truth = Truth(np.array([0, 1, -1, 0, 0, 1, 0, 0, 1, 1], np.int32), ("no", "yes"))
+    assert truth.base_rate() == 5 / 9
+    assert truth.base_rate(slice(truth.fifth)) == 1 / 2
+    assert truth.base_rate(slice(-truth.fifth, None)) == 0.0
+    assert Truth(np.array([-1, -1], np.int32), ("no",)).base_rate() == 0.0

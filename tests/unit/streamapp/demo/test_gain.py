@@ -1,0 +1,105 @@
+"""What the demo's table shows, without a broker: the trees learn, and asking where unsure is worth more."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from core import jit
+from core.model import Model
+from core.model_table import ModelTable
+from core.spec import Spec
+from streamapp.datasets import FollowingSchema, open_data
+from streamapp.demo.models import MODELS
+from streamapp.demo.run import DemoPlan, read_truth
+from streamapp.demo.tally import Truth
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="400,000 records are for compiled code")
+
+ALL, UNSURE, RANDOM = (model.spec for model in MODELS)
+LATE = 300
+"""Rows until a label has come back, about as many as in the demo: answers and labels take turns."""
+
+Answers = npt.NDArray[np.bool_]
+
+
+@cache
+def rows() -> tuple[npt.NDArray[np.float64], Truth, FollowingSchema]:
+    plan = DemoPlan()
+    dataset = open_data(plan.address, None, None, None, None)
+    following = FollowingSchema(dataset, 64)
+    x = []
+    for batch in dataset.batches():
+        following.follow(batch)
+        x.append(batch[0])
+    return np.concatenate(x), read_truth(plan), following
+
+
+def right(spec: Mapping[str, Any]) -> tuple[Answers, int]:
+    """Which rows a model answers rightly, and how many labels it asks for."""
+    x, truth, following = rows()
+    y = truth.codes
+    table = ModelTable()
+    index = table.add(Model.create(Spec.parse(dict(spec)), following.current))
+    found = np.empty(len(y), np.bool_)
+    labels = 0
+    for begin in range(0, len(y), LATE):
+        part = slice(begin, begin + LATE)
+        n = len(y[part])
+        which, none = np.full(n, index), np.full(n, -1, np.int32)
+        answers = table.answer(which, x[part], none, np.ones(n))
+        found[part] = answers.prediction == y[part]
+        asked = answers.asked
+        labels += int(asked.sum())
+        table.learn(
+            which[asked],
+            x[part][asked],
+            y[part][asked],
+            np.ones(n)[asked],
+            answers.prediction[asked],
+            asked[asked],
+            answers.drawn[asked],
+        )
+    return found, labels
+
+
+def fifths(found: Answers) -> tuple[float, float]:
+    """Accuracy over the first and over the last fifth of the stream."""
+    fifth = rows()[1].fifth
+    return float(found[:fifth].mean()), float(found[-fifth:].mean())
+
+
+def test_the_three_are_one_tree_and_one_budget() -> None:
+    assert ALL["learner"] == UNSURE["learner"] == RANDOM["learner"]
+    assert ALL["drift"] == UNSURE["drift"] == RANDOM["drift"]
+    assert UNSURE["budget"] == RANDOM["budget"] == {"name": "count", "limit": 0.1}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.key)
+def test_the_accuracy_rises_above_the_commonest_class(model: Any) -> None:
+    found, _ = right(model.spec)
+    first, last = fifths(found)
+    truth = rows()[1]
+    assert last > first + 0.01
+    assert last > truth.base_rate(slice(-truth.fifth, None)) + 0.03
+
+
+def test_where_unsure_is_worth_more_than_at_random() -> None:
+    """Over the whole stream and in its last fifth, against the mean of ten draws, with no more labels."""
+    found, labels = right(UNSURE)
+    draws = [right({**RANDOM, "seed": seed}) for seed in range(1, 11)]
+    assert found.mean() > np.mean([drawn.mean() for drawn, _ in draws])
+    assert fifths(found)[1] > np.mean([fifths(drawn)[1] for drawn, _ in draws])
+    assert labels <= 0.1 * len(found) + 1
+    assert all(abs(n / labels - 1) < 0.03 for _, n in draws)
+
+
+def test_a_tenth_where_unsure_gains_most_of_what_all_labels_gain() -> None:
+    truth = rows()[1]
+    base = truth.base_rate(slice(-truth.fifth, None))
+    gain = [fifths(right(spec)[0])[1] - base for spec in (ALL, UNSURE, RANDOM)]
+    assert gain[1] > 0.75 * gain[0]
+    assert gain[1] > gain[2]
