@@ -25,6 +25,17 @@ BROKER_BYTES = 1024 * 1024 + 12  # Kafka's own limit, of topics that set none
 ROOM_BYTES = 64 * 1024  # what we add to a record that an output repeats: headers, or members around features
 
 
+def retention(milliseconds: int) -> str:
+    """Return a retention in words: ``7 days``, ``90 minutes``, ``1500 ms``, ``for ever``."""
+    if milliseconds < 0:
+        return "for ever"
+    for unit, length in (("day", DAY_MS), ("hour", 3_600_000), ("minute", 60_000)):
+        n, rest = divmod(milliseconds, length)
+        if n and not rest:
+            return f"{n} {unit}{'s' * (n > 1)}"
+    return f"{milliseconds} ms"
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic of the catalogue, without prefix and partition count: those belong to an installation."""

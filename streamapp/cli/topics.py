@@ -116,7 +116,7 @@ def describe(
     assignments: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Show partitions, records and lag of every topic, as they are on the cluster.
+    """Show partitions, cleanup, retention, records and lag of every topic, as they are on the cluster.
 
     \b
     [bold]Examples[/bold]
@@ -140,17 +140,27 @@ def describe(
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(topic) for topic in found]))
         return
-    table = Table("topic", "direction", "partitions", "records", "lag")
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("topic", overflow="fold")
+    for title in ("direction", "cleanup", "retention"):
+        table.add_column(title, no_wrap=True)
+    for title in ("partitions", "records", "lag"):
+        table.add_column(title, justify="right", no_wrap=True)
     for topic in found:
         lags = [partition.lag for partition in topic.partitions if partition.lag is not None]
         table.add_row(
             topic.name,
             topic.direction,
+            topic.cleanup or "",
+            topic.retention or "",
             str(len(topic.partitions)) if topic.exists else "missing",
             f"{topic.records:,}" if topic.exists else "",
             f"{sum(lags):,}" if lags else "",
         )
-    Console().print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    for group, key in dict.fromkeys((topic.group, topic.key) for topic in found):
+        console.print(f"co-partition group {group}: equal partitions, key: {key}", style="dim")
 
 
 for command in (create, check, describe):

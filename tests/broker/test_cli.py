@@ -1,12 +1,14 @@
 """The command line against a real broker: topics, replay, oracle."""
 
 import json
+import re
 import uuid
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from streamapp.cli.main import main
+from topics.definitions import TopicNames, retention
 
 pytestmark = pytest.mark.broker
 
@@ -36,6 +38,15 @@ def test_create_is_idempotent_and_check_is_satisfied(
     status, out, err = run(capsys, "topics", "describe", "--json", *options)
     assert status == 0, err
     assert {len(topic["partitions"]) for topic in json.loads(out)} == {3}
+    assert {(topic["key"], topic["group"]) for topic in json.loads(out)} == {("model key", "learning")}
+    status, out, err = run(capsys, "topics", "describe", *options)
+    assert status == 0, err
+    shown = {line.split()[0]: line for line in out.splitlines()}
+    for name, topic in TopicNames(options[-1]).all().items():
+        assert re.search(
+            rf" {topic.direction} +{topic.cleanup} +{retention(topic.retention_ms)} +3 ", shown[name]
+        )
+    assert "co-partition group learning: equal partitions, key: model key\n" in out
 
 
 def test_check_names_a_missing_topic_and_a_differing_count(

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from topics import admin
-from topics.definitions import CATALOGUE, TopicNames
+from topics.definitions import CATALOGUE, TopicNames, retention
 from topics.errors import BrokerError
 
 pytestmark = pytest.mark.broker
@@ -128,10 +128,14 @@ def test_describe_shows_offsets_leaders_settings_and_lag(kafka, names):
     ]
     assert all(p.leader is not None and p.leader in p.in_sync for p in instances.partitions)
     assert instances.config["retention.ms"] == str(7 * 24 * 3600 * 1000)
+    assert [(d.cleanup, d.retention, d.key, d.group) for d in described.values()] == [
+        (t.cleanup, retention(t.retention_ms), t.key, t.group) for t in CATALOGUE
+    ]
 
 
 def test_describe_lists_topics_that_do_not_exist(kafka, names):
-    assert {(d.exists, d.partitions) for d in admin.describe(kafka, names)} == {(False, ())}
+    described = admin.describe(kafka, names)
+    assert {(d.exists, d.partitions, d.cleanup, d.retention) for d in described} == {(False, (), None, None)}
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no-such-host.invalid:9092"])

@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from topics.access import denied_kind
 from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
-from topics.definitions import TopicNames
+from topics.definitions import TopicNames, retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,19 @@ class TopicDescription:
     exists: bool
     partitions: tuple[PartitionDescription, ...] = ()
     config: Mapping[str, str] = field(default_factory=dict)  # the settings the catalogue has an opinion on
+    key: str = ""
+    group: str = ""  # topics of one group must have the same number of partitions
+
+    @property
+    def cleanup(self) -> str | None:
+        """Return the cleanup policy; None: no such topic, or its settings may not be seen."""
+        return self.config.get("cleanup.policy")
+
+    @property
+    def retention(self) -> str | None:
+        """Return the retention in words; None: no such topic, or its settings may not be seen."""
+        given = self.config.get("retention.ms")
+        return retention(int(given)) if given else None
 
     @property
     def records(self) -> int:
@@ -65,7 +78,11 @@ def describe(
     described = []
     for name, topic in names.all().items():
         if name not in existing:
-            described.append(TopicDescription(name, topic.direction, topic.value, exists=False))
+            described.append(
+                TopicDescription(
+                    name, topic.direction, topic.value, exists=False, key=topic.key, group=topic.group
+                )
+            )
             continue
         partitions = []
         for number, p in sorted(existing[name].partitions.items()):
@@ -79,7 +96,16 @@ def describe(
             )
         config = {key: configs[name].get(key, "") for key in topic.config if name in configs}
         described.append(
-            TopicDescription(name, topic.direction, topic.value, True, tuple(partitions), config)
+            TopicDescription(
+                name,
+                topic.direction,
+                topic.value,
+                True,
+                tuple(partitions),
+                config,
+                topic.key,
+                topic.group,
+            )
         )
     return described
 
