@@ -222,7 +222,7 @@ def build(body: dict[str, Any]) -> Learner:
     arguments: dict[str, Any] = {}
     known = [name for name in defaults if name not in AXES]
     for axis, family in AXES.items():
-        plugin = registry.plugin(family, given.pop(axis, defaults[axis]))
+        plugin = registry.plugin(family, _axis_name(axis, family, given.pop(axis, defaults[axis])))
         names = [f.name for f in dataclasses.fields(plugin)]
         known += names
         preset = {name: value for name, value in learner.axis_defaults.items() if name in names}
@@ -239,6 +239,17 @@ def build(body: dict[str, Any]) -> Learner:
         _check_observer(axis, getattr(built, f"{axis}_observer").name)
     _check_criterion(built)
     return built
+
+
+def _axis_name(axis: str, family: str, given: Any) -> str:
+    """Return the name given for an axis; refuse an object, which is what the other parts of a spec may be."""
+    if isinstance(given, str):
+        return given
+    msg = (
+        f"{axis}={given!r} must be a name in quotes: {', '.join(registry.names(family))}; "
+        f"its parameters stand beside it, among the learner's"
+    )
+    raise ParameterError(msg)
 
 
 def _check_observer(kind: str, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,6 +63,8 @@ class Display:
 
     def __init__(self, quiet: bool = False) -> None:
         self._console = Console(quiet=quiet)
+        if not self._console.is_terminal and "COLUMNS" not in os.environ:
+            self._console.width = WIDE
         self._steps = Console(stderr=True) if quiet else self._console
         self._live: Live | None = None
         self._speed = Speed()
@@ -88,7 +91,7 @@ class Display:
         self._total = total
         if not self._console.is_terminal:
             yield
-            self._console.print(_table_of(watch), width=max(WIDE, self._console.width), crop=False)
+            self._console.print(_table_of(watch))
             return
         with Live(console=self._console, refresh_per_second=4) as self._live:
             yield

@@ -3,7 +3,8 @@
 - The delimiter is found among `,` `;` tab `|`, the header by looking at the first rows; both can be given.
 - A column is numeric if all its cells in the first rows are numbers or missing, else nominal with open
   values. `nominal` declares columns: by name alone, or with the list of their values, which then is closed.
-- Missing: empty, `?`, `NA`, `N/A`, `NaN`, `NULL`. Blanks around cells do not count.
+- Missing: empty, `?`, `NA`, `N/A`, `NaN`, `NULL`. Blanks around cells do not count. Infinity among numbers
+  is refused.
 - Quotes are `"`, doubled inside; a quoted cell may hold the delimiter and line ends.
 - The class is the column named `class`, else the last one, unless said otherwise; class names are canonical
   (`+1` and `1.0` are `1`).
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from topics.errors import DatasetError
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
-from topics.readers.delimited import DelimitedBlocks, decoded
+from topics.readers.delimited import INFINITY, DelimitedBlocks, decoded
 from topics.readers.layout import Column, ColumnRef, Layout, check_names, default_target, find_column
 from topics.readers.sniffing import has_header, is_number, rows_of, sniff_delimiter
 from topics.readers.source import Block, blocks, head
@@ -162,6 +163,8 @@ def _lay_out(
             vocabulary = Vocabulary(listed or (), limit=VALUES_LIMIT, is_open=listed is None)
         else:
             words = {row[j] for row in rows if row[j] not in MISSING and not is_number(row[j])}
+            # Infinity alone makes no column one of words: it is refused as a number, where it stands.
+            words = {word for word in words if not INFINITY.fullmatch(word)}
             if words and all(map(_DECIMAL_COMMA.fullmatch, words)):
                 message = (
                     f"column {name!r} has decimal commas such as {min(words)!r}; write numbers with a point"

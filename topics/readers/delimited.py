@@ -26,6 +26,8 @@ from topics.readers.vocabulary import MISSING, TooManyValuesError, UnknownValueE
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
+INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+
 _BLANK_LINES = re.compile(rb"^[ \t]+\r?$", re.MULTILINE)
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _SHOWN = 60  # characters of a bad value in a message
@@ -156,13 +158,15 @@ def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> s
     if column.vocabulary is None:
         if text in missing:
             return None
+        if INFINITY.fullmatch(text):
+            return f"{column.name}={shown} must be a finite number (or ? for missing)"
         if not NUMBER.fullmatch(text):
             return (
                 f"{column.name}={shown} must be a number (or ? for missing); "
                 f"if the column holds words, declare it nominal (--nominal, CSV only)"
             )
         if not np.isfinite(float(text)):
-            return f"{column.name}={shown} must be a finite number"
+            return f"{column.name}={shown} must be a finite number (or ? for missing)"
         return None
     try:
         column.vocabulary.code(cell)

@@ -54,8 +54,18 @@ def test_parts_by_name_or_object():
         ({"drift": "ddmm"}, UnknownPluginError, "unknown drift detector 'ddmm'; known: .*ddm.*none"),
         ({"budget": "purse"}, UnknownPluginError, "unknown budget 'purse'; known: .*count"),
         ({"learner": {"criterion": "ginny"}}, UnknownPluginError, "unknown criterion 'ginny'; known: .*gini"),
+        (
+            {"learner": {"bound": {"name": "hoeffding"}}},
+            ParameterError,
+            "bound=.* must be a name in quotes: c_tree, hoeffding, mcdiarmid; its parameters stand beside it",
+        ),
+        (
+            {"learner": {"leaf_model": 3}},
+            ParameterError,
+            "leaf_model=3 must be a name in quotes: mc, nb, nba",
+        ),
         ({"learner": {"leaf_model": "svm"}}, UnknownPluginError, "unknown leaf model 'svm'; known: mc, nb"),
-        ({"learner": {"criterion": 3}}, UnknownPluginError, "unknown criterion 3"),
+        ({"learner": {"criterion": 3}}, ParameterError, "criterion=3 must be a name in quotes: entropy"),
         (
             {"learner": {"graceperiod": 1}},
             ParameterError,
