@@ -46,13 +46,14 @@ def trace(
     sample: int = 10_000,
     *,
     by_f1: bool = False,
+    table: ModelTable | None = None,
 ) -> Trace:
     """Run a model over a stream; sample: records between two points of the curve.
 
     Labels are learned only if the model's strategy asks for them, and all are counted. by_f1: the curve
-    shows the F1 of the rarer class instead of the accuracy.
+    shows the F1 of the rarer class instead of the accuracy. table: where the model runs.
     """
-    table = ModelTable()
+    table = ModelTable() if table is None else table
     index = table.add(Model.create(Spec.parse(spec), schema))
     jit.warm()
     last = np.zeros(0, np.bool_)
