@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,18 @@ class Summary:
     """Trees replaced after a drift."""
     growth_stopped: bool
     """The tree reached its leaf cap."""
+
+
+class Scale(NamedTuple):
+    """What a scrape over very many models asks of each: words of the header, no walk through the tree."""
+
+    nodes: int
+    """Of the tree that answers, places of absent branches included."""
+    nbytes: int
+    records: int
+    """Records answered."""
+    requests: int
+    """Labels asked for."""
 
 
 class Model:
@@ -113,6 +126,16 @@ class Model:
             refused=account.refused,
             rebuilds=int(ints[at.MODEL_REBUILDS]),
             growth_stopped=bool(ints[t + at.TREE_STOPPED]),
+        )
+
+    def scale(self) -> Scale:
+        """Return how large the model is and what it has asked for; costs a hundredth of ``summary``."""
+        ints = self.ints
+        return Scale(
+            nodes=int(ints[int(ints[at.MODEL_MAIN]) + at.TREE_NODES]),
+            nbytes=ints.nbytes,
+            records=int(ints[at.MODEL_RECORDS]),
+            requests=int(ints[at.MODEL_REQUESTS]),
         )
 
     def evaluation(self) -> Evaluation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
@@ -12,6 +12,7 @@ from streamapp.metrics import gauge
 from streamapp.task_manager import TaskManager
 
 if TYPE_CHECKING:
+    from core.model import Model
     from streamapp.task.task import Task  # compiled kernels: not for who only looks
 
 
@@ -58,3 +59,28 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     )
     for name, meaning, value in sums:
         yield gauge(name, meaning, [((), float(value))])
+    yield from model_gauges(model for task in tasks for model in task.models.loaded())
+
+
+def model_gauges(models: Iterable[Model]) -> Iterator[Metric]:
+    """Yield the gauges of what the models are and ask for, summed up over all of them."""
+    nodes = size = records = asked = 0
+    granted = 0.0
+    for model in models:
+        scale = model.scale()
+        nodes += scale.nodes
+        size += scale.nbytes
+        records += scale.records
+        asked += scale.requests
+        granted += model.spec.budget.limit * scale.records
+    yield gauge("grove_tree_nodes", "Nodes of the trees that answer (model state).", [((), float(nodes))])
+    yield gauge(
+        "grove_model_bytes", "Bytes of the models' state in memory (model state).", [((), float(size))]
+    )
+    yield gauge(
+        "grove_label_budget_ratio",
+        "Share of the records answered whose label the budgets grant (nominal) and whose label was asked for "
+        "(spent), once there is a record (model state).",
+        [(("nominal",), granted / records), (("spent",), asked / records)] if records else [],
+        "kind",
+    )

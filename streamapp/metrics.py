@@ -31,15 +31,15 @@ _RUN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 
 _COMMIT_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _DELAY_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60, 600, 3600)
 
+SPLIT_REASONS: Final = ("gap", "tie", "only")  # core.learners.base.Reason, without loading kernels
 _SOURCES: Final = ("instances", "labels", "controls")
-_OTHER_NAMES: Final = {counters.SPLITS: "grove_tree_splits"}
 
 
 def _metric_name(counter: str) -> str | None:
-    """Return the metric of what a task counts; None for outcomes of records, which share one metric."""
-    if counter.partition(".")[0] in _SOURCES:
+    """Return the metric of what a task counts; None for what shares one by labels: outcomes, splits."""
+    if counter == counters.SPLITS or counter.partition(".")[0] in _SOURCES:
         return None
-    return _OTHER_NAMES.get(counter, "grove_" + counter.replace(".", "_").replace("-", "_"))
+    return "grove_" + counter.replace(".", "_").replace("-", "_")
 
 
 class Metrics:
@@ -84,6 +84,13 @@ class Metrics:
         self.drift_alerts = self._counter(
             "grove_drift_alerts", "Drift alerts sent (process).", "detector", "level"
         )
+        self.splits = self._counter(
+            "grove_tree_splits",
+            "Splits installed by reason: the best test led (gap), a tie, or it was the only one (process).",
+            "reason",
+        )
+        for reason in SPLIT_REASONS:
+            self.splits.labels(reason)  # shown from the start, at 0
         self.misplaced_keys = self._counter(
             "grove_misplaced_keys", "Model keys met in a partition that is not murmur2's (process).", "topic"
         )
@@ -160,7 +167,7 @@ class Metrics:
         for name, n in effects.counts.items():
             if name in self.counted:
                 self.counted[name].inc(n)
-            else:
+            elif name != counters.SPLITS:
                 self.records.labels(*name.split(".", 1)).inc(n)
         for reason, n in Tally(str(letter.reason) for letter in effects.dead_letters).items():
             self.dead_letters.labels(reason).inc(n)
@@ -169,6 +176,8 @@ class Metrics:
                 self.label_requests.labels(strategy, "sent").inc(n)
         for (strategy, outcome), n in effects.closed.items():
             self.label_requests.labels(strategy, outcome).inc(n)
+        for reason, n in effects.splits.items():
+            self.splits.labels(reason).inc(n)
         for delays in effects.label_delays:
             self.label_delay_seconds.observe(delays / 1000)
         for _, alert in effects.alerts:

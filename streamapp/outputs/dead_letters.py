@@ -4,6 +4,7 @@ __streams.errors.topic .partition .offset    where the record was
 __streams.errors.exception .message          what is wrong with it
 __streams.errors.stacktrace                  only if dead.letter.stacktrace=true
 grove-dlq-reason                             the reason as a slug (docs/records.md lists them)
+grove-dlq-first-seen                         its timestamp (ms) when it came first, before it was sent back
 grove-dlq-attempts                           how often it was tried, earlier lives as a dead letter included
 grove-dlq-rows                               bad rows of a block: {"wrong-type": "0-3,7", …}
 grove-dlq-left-out                           what of the record the topic had no room for: value, headers, key
@@ -27,6 +28,7 @@ from topics.definitions import ROOM_BYTES
 from topics.errors import Reason
 
 ROWS: Final = "grove-dlq-rows"
+FIRST_SEEN: Final = "grove-dlq-first-seen"
 ATTEMPTS: Final = "grove-dlq-attempts"
 LEFT_OUT: Final = "grove-dlq-left-out"
 
@@ -36,6 +38,7 @@ MAX_STACKTRACE: Final = 8_000
 MAX_ROWS: Final = 40_000
 MAX_EXCEPTION: Final = 500
 MAX_DIGITS: Final = 10
+MAX_TIME_DIGITS: Final = 16
 
 
 def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outgoing:
@@ -83,6 +86,7 @@ def dead_letter_headers(letter: DeadLetter) -> HeaderList:
         ("__streams.errors.exception", letter.exception[:MAX_EXCEPTION]),
         ("__streams.errors.message", letter.detail[:MAX_MESSAGE]),
         ("grove-dlq-reason", letter.reason.value),
+        (FIRST_SEEN, str(_first_seen(letter))),
         (ATTEMPTS, str(letter.attempts + _earlier_attempts(letter))),
     ]
     if letter.stacktrace is not None:
@@ -123,6 +127,20 @@ def _ranges(numbers: list[int]) -> str:
 
 def _earlier_attempts(letter: DeadLetter) -> int:
     """Return the attempts that a dead letter sent back to its topic has behind it."""
-    given = [value for name, value in letter.origin.headers if name == ATTEMPTS]
+    return _number(letter, ATTEMPTS, MAX_DIGITS) or 0
+
+
+def _first_seen(letter: DeadLetter) -> int:
+    """Return the timestamp of a record in its first life: what is sent back gets a new one.
+
+    No clock is asked, so that a record that is processed again leads to the same dead letter.
+    """
+    earlier = _number(letter, FIRST_SEEN, MAX_TIME_DIGITS)
+    return letter.origin.timestamp if earlier is None else earlier
+
+
+def _number(letter: DeadLetter, header: str, digits: int) -> int | None:
+    """Return the number in a header of ours that the record came with."""
+    given = [value for name, value in letter.origin.headers if name == header]
     last = given[-1] if given else None  # anybody may have written it, or null
-    return int(last) if last and len(last) < MAX_DIGITS and last.isdigit() else 0
+    return int(last) if last and len(last) < digits and last.isdigit() else None

@@ -131,6 +131,7 @@ class Effects:
     counts: Counter[str] = field(default_factory=Counter)  # what the run added, by name (counters.py)
     closed: Counter[tuple[str, str]] = field(default_factory=Counter)  # ended requests: (strategy, how)
     label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
+    splits: Counter[str] = field(default_factory=Counter)  # splits installed, by why the leaf was due
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to a counter."""
@@ -150,6 +151,7 @@ def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
         joined.notices += part.notices
         joined.counts.update(part.counts)
         joined.closed.update(part.closed)
+        joined.splits.update(part.splits)
         joined.label_delays += part.label_delays
     return joined
 

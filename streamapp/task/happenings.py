@@ -48,6 +48,7 @@ class Happenings:
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
             elif isinstance(event, Split):
                 effects.count(counters.SPLITS)
+                effects.splits[event.reason] += 1
             elif isinstance(event, GrowthStopped):
                 effects.count(counters.GROWTH_STOPPED)
             if not isinstance(event, EvaluationDue):

@@ -262,6 +262,14 @@ class ModelStore:
         self.changes.mark(slots[self.incarnation[slots] == incarnations])
         self._gone = gone | self._gone
 
+    def loaded(self) -> Iterator[Model]:
+        """Yield the models; another thread may look while they change, come and go."""
+        for slot in list(self.keys):
+            try:
+                yield self.table.model(slot)
+            except IndexError:  # deleted meanwhile
+                continue
+
     def names(self) -> Iterator[tuple[str, int]]:
         """Yield key and slot of each model, by key."""
         yield from sorted(self._slots.items())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from core.account import Account
+from streamapp.gauges import model_gauges
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, config, instance
 
 DDM = NEVER | {"drift": "ddm"}
@@ -78,12 +81,42 @@ def test_an_alert_from_a_late_label_knows_the_version_of_its_moment() -> None:
 
 def test_splits_are_counted_and_said_once_each() -> None:
     partition = Partition(config(NEVER))
-    partition.instances(*turned(400, 999))
+    effects = partition.instances(*turned(400, 999))
     splits = partition.model().summary().splits
+    assert effects.splits.total() == splits
+    assert effects.splits == Counter(
+        re.search(r"\((\w+)\) after", notice.text)[1]  # type: ignore[index]
+        for notice in partition.notices
+        if "split on 'x'" in notice.text
+    )
     assert partition.counts["models.splits"] == splits > 0
     said = [notice for notice in partition.notices if "split on 'x'" in notice.text]
     assert len(said) == splits
     assert {notice.level for notice in said} == {"debug"}
+
+
+def gauges_of(partition: Partition) -> dict[tuple[str, ...], float]:
+    samples = (s for family in model_gauges(partition.task.models.loaded()) for s in family.samples)
+    return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
+
+
+def test_gauges_sum_up_the_models_that_are_there() -> None:
+    partition = Partition(config({"query": "random", "budget": {"name": "count", "limit": 0.3}}))
+    assert gauges_of(partition) == {("grove_tree_nodes",): 0, ("grove_model_bytes",): 0}
+    rows = turned(400, 999)
+    partition.instances(*rows, key="a")
+    partition.instances(*({"features": row["features"]} for row in rows[:200]), key="b")
+    found = gauges_of(partition)
+    models = [partition.model(key) for key in "ab"]
+    assert models[0].summary().nodes > models[1].summary().nodes == 1
+    assert found["grove_tree_nodes",] == sum(model.summary().nodes for model in models)
+    assert found["grove_model_bytes",] == sum(model.nbytes for model in models)
+    requests = models[1].summary().requests
+    assert models[0].summary().requests == 0 < requests, "a has all its labels"
+    assert found["grove_label_budget_ratio", "nominal"] == pytest.approx(0.3)
+    assert found["grove_label_budget_ratio", "spent"] == requests / 600
+    partition.control("delete", key="b")
+    assert gauges_of(partition)["grove_label_budget_ratio", "spent"] == 0
 
 
 def test_a_tree_that_may_not_grow_says_so() -> None:

@@ -1,11 +1,13 @@
 """Keys in a partition that is not murmur2's are counted and warned of; counts of effects become metrics."""
 
 from collections import Counter
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from streamapp.metrics import MAX_MODEL_KEYS, Metrics
+from core.learners.base import Reason as SplitReason
+from streamapp.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
 from streamapp.pipeline import KeyPlacement
 from streamapp.runs import Run
 from streamapp.task import counters
@@ -56,14 +58,16 @@ def test_what_a_run_leads_to_is_counted() -> None:
         alerts=[Alert(0, DriftAlert("drift", "ddm", 0.5, "rebuild"))],
         evaluations=[Evaluated(1, EvaluationRecord(9, 9, 0.5, 0.75, 0, 0, 0, 0, 1))],
         dead_letters=[DeadLetter(Origin.of(raw, 0), Reason.NOT_JSON, "no")] * 3,
-        counts=Counter({counters.ANSWERED: 5, counters.LATE: 2, counters.SPLITS: 1}),
+        counts=Counter({counters.ANSWERED: 5, counters.LATE: 2, counters.SPLITS: 3}),
+        splits=Counter({"gap": 1, "tie": 2}),
         closed=Counter({("random", "answered"): 3, ("random", "expired"): 1}),
         label_delays=[np.array([20, 1000, 1001, 7_200_000])],
     )
     metrics.sent(raw, effects)
     assert counted(metrics, "grove_records_total", topic="instances", outcome="answered") == 5
     assert counted(metrics, "grove_records_total", topic="labels", outcome="late") == 2
-    assert counted(metrics, "grove_tree_splits_total") == 1
+    reasons = {reason: counted(metrics, "grove_tree_splits_total", reason=reason) for reason in SPLIT_REASONS}
+    assert reasons == {"gap": 1, "tie": 2, "only": 0}
     assert counted(metrics, "grove_dlq_records_total", reason="not-json") == 3
     assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="sent") == 2
     assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="answered") == 3
@@ -74,6 +78,10 @@ def test_what_a_run_leads_to_is_counted() -> None:
     assert counted(metrics, "grove_label_delay_seconds_sum") == pytest.approx(7202.021)
     assert counted(metrics, "grove_drift_alerts_total", detector="ddm", level="drift") == 1
     assert counted(metrics, "grove_accuracy_ratio", model_key="model-b") == 0.75
+
+
+def test_reasons_of_splits_are_those_of_core() -> None:
+    assert get_args(SplitReason) == SPLIT_REASONS
 
 
 def test_only_so_many_models_get_a_label_of_their_own() -> None:

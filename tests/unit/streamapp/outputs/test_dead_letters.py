@@ -56,6 +56,18 @@ def test_attempts_that_are_no_number_of_ours_do_not_count(value: bytes | None) -
     assert dead_letter_headers(letter)[-1] == ("grove-dlq-attempts", b"1")
 
 
+def test_a_record_that_is_sent_back_says_when_it_came_first() -> None:
+    first = dict(dead_letter_headers(DeadLetter(ORIGIN, Reason.NOT_JSON, "x")))
+    assert first["grove-dlq-first-seen"] == str(ORIGIN.timestamp).encode()
+    again = ORIGIN._replace(timestamp=ORIGIN.timestamp + 60_000, headers=list(first.items()))
+    second = dead_letter_headers(DeadLetter(again, Reason.NOT_JSON, "x"))
+    assert dict(second)["grove-dlq-first-seen"] == first["grove-dlq-first-seen"]
+    assert dict(second)["grove-dlq-attempts"] == b"2"
+    for strange in (None, b"", b"-5", b"yesterday", b"9" * 5000):
+        letter = DeadLetter(again._replace(headers=[("grove-dlq-first-seen", strange)]), Reason.NOT_JSON, "x")  # type: ignore[list-item]
+        assert dict(dead_letter_headers(letter))["grove-dlq-first-seen"] == str(again.timestamp).encode()
+
+
 def test_a_header_name_that_was_not_utf8_is_sent_on_with_question_marks() -> None:
     headers = [("é\N{REPLACEMENT CHARACTER}b", b"\xff")]
     letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.BAD_HEADER, "x")

@@ -150,6 +150,7 @@ def test_a_dead_letter_is_the_untouched_record_with_the_reason_in_its_headers(cl
         ("__streams.errors.exception", b"MalformedRecord"),
         ("__streams.errors.message", b"the value must not be null"),
         ("grove-dlq-reason", b"null-value"),
+        ("grove-dlq-first-seen", str(NOW).encode()),
         ("grove-dlq-attempts", b"3"),
     ]
     assert (second.key(), second.value()) == (b"k", b"{not json")

@@ -13,6 +13,7 @@ def test_joined_effects_are_those_of_the_whole_run() -> None:
     expected = whole.instances(*documents)
     joined = join((i, single.instances(document)) for i, document in enumerate(documents))
     assert joined.counts == expected.counts
+    assert joined.splits == expected.splits
     assert [each.record for each in joined.evaluations] == [each.record for each in expected.evaluations]
     assert joined.evaluations
     ids = {
