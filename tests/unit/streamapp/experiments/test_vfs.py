@@ -1,13 +1,14 @@
 """The experiments of VFS, their quick versions: the order of the systems, not the noise."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.split_delay import split_delay
-from streamapp.experiments import vfs_data, vfs_efdt, vfs_figure1, vfs_table1, vfs_table2
+from streamapp.experiments import conduct, vfs_data, vfs_efdt, vfs_figure1, vfs_table1, vfs_table2
 from streamapp.experiments.base import experiment
 from streamapp.experiments.vfs_streams import STREAMS
 
@@ -96,8 +97,35 @@ def test_time_and_attempts_grow_with_records() -> None:
     attempts = [row["attempts"] for row in sorted(own, key=lambda row: row["records"])]
     assert attempts == sorted(attempts)
     assert set(report.charts) == {
-        f"figure1-{panel}-{what}" for panel in ("attributes", "records") for what in ("seconds", "attempts")
+        f"figure1-{panel}-{what}"
+        for panel in ("attributes", "records")
+        for what in ("seconds", "attempt-seconds", "attempts")
     }
+    for line in report.tables["figure1"]:
+        assert 0.0 < line["attempt seconds"] <= line["seconds"]
+
+
+def test_attempt_time_of_imac_is_what_vfdt_does_without() -> None:
+    """VFDT learns and answers in 1.0 seconds; IMAC takes 1.5 for that and for watching."""
+    point = {
+        "panel": "records",
+        "attributes": 400,
+        "records": 1000,
+        "attempts": 1,
+        "leaves": 1,
+        "accuracy": 0.5,
+    }
+    seconds = {"VFDT": (3.0, 2.0), "OSM": (2.0, 0.9), "IMAC": (1.8, 0.3)}
+    rows = [point | {"system": name, "seconds": s, "deciding": d} for name, (s, d) in seconds.items()]
+    elsewhere = point | {"records": 10, "system": "VFDT", "seconds": 9.0, "deciding": 0.0}
+    lines = vfs_figure1.report([*rows, elsewhere]).tables["figure1"]
+    assert [line["attempt seconds"] for line in lines] == [2.0, 0.9, pytest.approx(0.8), 0.0]
+
+
+def test_no_table_has_more_digits_than_are_known() -> None:
+    rows = ran("vfs-figure1", lambda cell: cell["panel"] == "attributes" and cell["attributes"] == 50)
+    written = conduct._markdown("figure1", vfs_figure1.report(rows).tables["figure1"])
+    assert not re.search(r"\.\d{6}", written)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
