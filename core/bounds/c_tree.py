@@ -27,7 +27,7 @@ C: Final = 0
 DELTA: Final = 1
 THEORY: Final = 2
 
-deviation = registry.dispatch("criteria", "deviation", "n, delta, k")
+deviation = registry.dispatch("criteria", "deviation", "n, log_delta, k")
 growth = registry.dispatch("criteria", "growth", "n")
 
 
@@ -68,12 +68,13 @@ class Plugin(Bound):
 
 
 @kernel
-def share_of_delta(delta: float, case: Any) -> float:
-    """Return δ' of theorem 4: what one split of one leaf at one time may take of δ."""
+def log_share_of_delta(delta: float, case: Any) -> float:
+    """Return ln δ' of theorem 4, δ' being what one split of one leaf at one time may take of δ."""
     h, t, m = case[CASE_DEPTH], case[CASE_RECORDS], case[CASE_WEIGHT]
-    given = delta if delta > 0.0 else 1.0 / t
+    given = math.log(delta) if delta > 0.0 else -math.log(t)
     tests = case[CASE_ATTRIBUTES] * max(m, case[CASE_TESTS])
-    return given / ((h + 1.0) * (h + 2.0) * (t + 1.0) ** 3 * tests)
+    # δ' itself may be smaller than any float.
+    return given - math.log((h + 1.0) * (h + 2.0) * (t + 1.0) ** 3 * tests)
 
 
 @kernel
@@ -83,7 +84,7 @@ def epsilon(knobs: Any, at: int, case: Any) -> float:
     if m <= 1.0:  # fractions of a record: logarithms below 0, and nothing to judge by
         return math.inf
     if knobs[at + THEORY] != 0.0:
-        return deviation(criterion, m, share_of_delta(knobs[at + DELTA], case), int(case[CASE_CLASSES]))
+        return deviation(criterion, m, log_share_of_delta(knobs[at + DELTA], case), int(case[CASE_CLASSES]))
     h = case[CASE_DEPTH] + 1.0
     spread = math.log(m * m * h * h * case[CASE_RECORDS] * case[CASE_ATTRIBUTES])
     return knobs[at + C] * math.sqrt(spread / m) * growth(criterion, m)

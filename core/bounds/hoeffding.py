@@ -28,7 +28,7 @@ class Plugin(Bound):
     @property
     def constant(self) -> float | None:
         """Return ln(1/δ)/2."""
-        return math.log(1.0 / self.delta) / 2.0
+        return -math.log(self.delta) / 2.0
 
     @property
     def factor(self) -> float:
@@ -40,7 +40,8 @@ class Plugin(Bound):
 def epsilon(knobs: Any, at: int, case: Any) -> float:
     """Return ε."""
     square = case[CASE_RANGE] * case[CASE_RANGE]
-    return math.sqrt(square * math.log(1.0 / knobs[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
+    # -ln δ: the reciprocal of a δ below 5.6e-309 would be infinite.
+    return math.sqrt(square * -math.log(knobs[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
 
 
 @kernel

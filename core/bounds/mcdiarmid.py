@@ -45,7 +45,7 @@ def epsilon(knobs: Any, at: int, case: Any) -> float:
     n = case[CASE_WEIGHT]
     k = max(int(case[CASE_CLASSES]), 2)
     c = sensitivity(int(case[CASE_CRITERION]), n, k, knobs[at + PRINTED] != 0.0)
-    return c * math.sqrt(math.log(1.0 / knobs[at + DELTA]) / (2.0 * n))
+    return c * math.sqrt(-math.log(knobs[at + DELTA]) / (2.0 * n))
 
 
 @kernel

@@ -19,8 +19,8 @@ Kernels of a module (all weights are labelled weight):
 
 and, where a theorem or a practice of the literature covers it, in the unit of the merit:
 
-``deviation(n, delta, k) -> float``: how far, but for probability delta, the conditional impurity of one split
-    estimated from weight n may be from the true one (CDT, theorems 1 to 3)
+``deviation(n, log_delta, k) -> float``: how far, but for probability δ (given by its logarithm), the
+    conditional impurity of one split estimated from weight n may be from the true one (CDT, theorems 1 to 3)
 ``growth(n) -> float``: the factor of CDT's equation (7)
 ``sensitivity(n, k, printed) -> float``: C of McDiarmid's inequality, ``ε = C·sqrt(ln(1/δ)/2n)``; ``printed``:
     as the seed prints it (ALGORITHMS section 7)

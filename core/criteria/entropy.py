@@ -31,9 +31,9 @@ def reach(k: int) -> float:
 
 
 @kernel
-def deviation(n: float, delta: float, k: int) -> float:
+def deviation(n: float, log_delta: float, k: int) -> float:
     """Return CDT's theorem 1, with K/n for the bias of K classes [D11]."""
-    return math.log(n) * math.sqrt(2.0 / n * math.log(4.0 / delta)) + max(k, 2) / n
+    return math.log(n) * math.sqrt(2.0 / n * (math.log(4.0) - log_delta)) + max(k, 2) / n
 
 
 @kernel

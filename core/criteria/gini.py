@@ -28,9 +28,9 @@ def reach(k: int) -> float:
 
 
 @kernel
-def deviation(n: float, delta: float, k: int) -> float:
+def deviation(n: float, log_delta: float, k: int) -> float:
     """Return CDT's theorem 2, for two classes."""
-    return math.sqrt(8.0 / n * math.log(2.0 / delta)) + 4.0 / math.sqrt(n)
+    return math.sqrt(8.0 / n * (math.log(2.0) - log_delta)) + 4.0 / math.sqrt(n)
 
 
 @kernel

@@ -38,9 +38,9 @@ def reach(k: int) -> float:
 
 
 @kernel
-def deviation(n: float, delta: float, k: int) -> float:
+def deviation(n: float, log_delta: float, k: int) -> float:
     """Return CDT's theorem 1 in bits."""
-    return 2.0 / LN2 * entropy.deviation(n, delta, k)
+    return 2.0 / LN2 * entropy.deviation(n, log_delta, k)
 
 
 @kernel

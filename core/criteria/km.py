@@ -32,9 +32,9 @@ def reach(k: int) -> float:
 
 
 @kernel
-def deviation(n: float, delta: float, k: int) -> float:
+def deviation(n: float, log_delta: float, k: int) -> float:
     """Return CDT's theorem 3."""
-    return 4.0 * math.sqrt(1.0 / n * math.log(8.0 / delta))
+    return 4.0 * math.sqrt(1.0 / n * (math.log(8.0) - log_delta))
 
 
 @kernel

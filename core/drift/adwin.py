@@ -150,7 +150,7 @@ def is_cut(floats: Any, state: int, confidence: float, min_part: float) -> bool:
     if width < 2.0 * min_part:
         return False
     variance = floats[state + SQUARES] / width
-    logarithm = math.log(2.0 * math.log(width) / confidence)
+    logarithm = math.log(2.0 * math.log(width)) - math.log(confidence)
     older, older_total, size = 0.0, 0.0, 2.0 ** floats[state + ROWS_USED]
     for r in range(int(floats[state + ROWS_USED]) - 1, -1, -1):
         size /= 2.0

@@ -32,7 +32,8 @@ class Plugin(Query):
 @kernel
 def epsilon(m: float, t: int, classes: float, delta: float) -> float:
     """Return ε of a leaf that has seen m > 0 labels, at record t."""
-    return math.sqrt(math.log(classes * t / (delta if delta > 0.0 else 1.0 / t)) / (2.0 * m))
+    doubt = -math.log(delta) if delta > 0.0 else math.log(float(t))
+    return math.sqrt((math.log(classes * t) + doubt) / (2.0 * m))
 
 
 @kernel

@@ -170,7 +170,7 @@ class Adwin:
             if min(older, newer) < self.min_part:
                 continue
             m = 1.0 / (1.0 / (older - self.min_part + 1) + 1.0 / (newer - self.min_part + 1))
-            logarithm = math.log(2.0 * math.log(n) / self.confidence)
+            logarithm = math.log(2.0 * math.log(n)) - math.log(self.confidence)
             epsilon = (
                 math.sqrt(2.0 / m * statistics.pvariance(inputs) * logarithm) + 2.0 / (3.0 * m) * logarithm
             )

@@ -160,7 +160,7 @@ class ConfTree:
 
     def epsilon(self, place, t):
         delta = self.delta or 1 / t
-        return math.sqrt(math.log(max(place.classes, 2) * t / delta) / (2 * sum(place.observed)))
+        return math.sqrt((math.log(max(place.classes, 2) * t) - math.log(delta)) / (2 * sum(place.observed)))
 
     def gap(self, place):
         shares = sorted((count / sum(place.observed) for count in place.observed), reverse=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.bounds import base
-from core.bounds.c_tree import Plugin, share_of_delta, verdict
+from core.bounds.c_tree import Plugin, log_share_of_delta, verdict
 from core.criteria import entropy, gini, km
 from core.errors import ParameterError, SchemaError
 from core.spec import Spec
@@ -61,7 +61,7 @@ def first_that(holds, below=1 << 26):
     ],
 )
 def test_theorems_1_to_3(m, delta, of_entropy, of_gini, of_km):
-    found = [module.deviation(float(m), delta, 2) for module in (entropy, gini, km)]
+    found = [module.deviation(float(m), math.log(delta), 2) for module in (entropy, gini, km)]
     assert found == pytest.approx([of_entropy, of_gini, of_km], abs=1e-6)
 
 
@@ -75,7 +75,7 @@ def test_theorems_1_to_3(m, delta, of_entropy, of_gini, of_km):
 def test_theorem_4(h, t, m, delta, widths):
     case = np.zeros(base.CASE_WORDS)
     case[[base.CASE_WEIGHT, base.CASE_DEPTH, base.CASE_RECORDS, base.CASE_ATTRIBUTES]] = m, h, t, 5
-    assert share_of_delta(0.0, case) == pytest.approx(delta, rel=1e-6)
+    assert math.exp(log_share_of_delta(0.0, case)) == pytest.approx(delta, rel=1e-6)
     found = [theory(m, name, depth=h, records=t) for name in ("entropy", "gini", "km")]
     assert found == pytest.approx(widths, abs=1e-6)
 
@@ -210,7 +210,7 @@ def test_simulated_deviations_stay_inside(criterion, truth, bias, deviation):
     error = deviation / math.sqrt(draws)
     assert found.mean() - truth == pytest.approx(bias, abs=4.0 * error)
     assert found.std() == pytest.approx(deviation, rel=4.0 / math.sqrt(2.0 * draws))
-    width = {"gini": gini, "km": km, "entropy": entropy}[criterion].deviation(100.0, 0.05, 2)
+    width = {"gini": gini, "km": km, "entropy": entropy}[criterion].deviation(100.0, math.log(0.05), 2)
     assert np.abs(found - truth).max() < width
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from core import registry
 from core.bounds.hoeffding import Plugin
 from core.criteria import gini, info_gain
 
@@ -40,3 +41,14 @@ def test_it_shrinks_with_evidence_and_grows_with_certainty():
 def test_the_range_of_merits():
     assert [info_gain.Plugin().merit_range(k) for k in (1, 2, 4)] == [1.0, 1.0, 2.0]
     assert [gini.Plugin().merit_range(k) for k in (2, 10)] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("bound", registry.names("bounds"))
+@pytest.mark.parametrize("delta", [1e-300, 1e-308, 5e-324])
+def test_no_delta_is_too_small(bound, delta):
+    """1/δ overflows below 5.6e-309; -ln δ is 744 at most."""
+    options = {"variant": "theory"} if bound == "c_tree" else {}
+    plugin = registry.plugin("bounds", bound)
+    tiny = plugin(delta=delta, **options).epsilon(1.0, 1e6, records=1e6)
+    usual = plugin(delta=1e-7, **options).epsilon(1.0, 1e6, records=1e6)
+    assert usual < tiny < 10.0 * usual

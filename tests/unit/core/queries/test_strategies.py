@@ -309,3 +309,11 @@ def test_their_detectors_see_labels_drawn_at_random_alone():
     assert Spec.parse({"query": "split"}).query.drawn_detection
     assert Spec.parse({"query": "split_conf_tree"}).query.drawn_detection
     assert not Spec.parse({"query": "conf_tree"}).query.drawn_detection
+
+
+def test_no_delta_is_too_small():
+    """K·t/δ overflows for the smallest floats: no leaf would ever be consistent."""
+    smallest = conf_tree.epsilon(1e4, 10**4, 2.0, 5e-324)
+    assert smallest == pytest.approx(np.sqrt((np.log(2e4) + 744.4400719213812) / 2e4))
+    _, found = at_a_leaf({"name": "conf_tree", "delta": 5e-324}, (100_000, 0), first=1000, n=200)
+    assert sum(found) < 100
