@@ -22,7 +22,7 @@ from core.jit import kernel, outlined, words_at
 from core.schedules import base as schedules
 from core.tree import layout as at
 from core.tree.routing import leaf_at, node_at
-from core.verdict import MIN_GAIN, ONLY, OPEN, TIE, describe
+from core.verdict import MIN_GAIN, ONLY, OPEN, TIE, describe, half_width
 
 # What an appraisal consists of (float64[VERDICT_WORDS])
 ATTRIBUTE: Final = 0  # ranking.NOBODY: not to split is best
@@ -38,7 +38,7 @@ EVIDENCE: Final = 9  # the weight that the bound reckons with
 VERDICT_WORDS: Final = 10
 
 impurity = criteria.dispatcher()
-epsilon_of, verdict_of = bounds.dispatcher()
+verdict_of = bounds.dispatcher()[1]
 reschedule_leaf = schedules.dispatcher()[1]
 
 
@@ -258,7 +258,7 @@ def judge(
     describe(plan, knobs, ints, floats, node, leaf, case)
     kind, first, tau = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1], knobs[at.PLAN_TAU]
     lead, best, is_moa = verdict[AVERAGE] - verdict[STANDING], int(verdict[ATTRIBUTE]), plan[at.PLAN_MOA] != 0
-    verdict[EPSILON] = epsilon_of(kind, knobs, first, case)
+    verdict[EPSILON] = half_width(plan, knobs, case)
     verdict[EVIDENCE] = case[bounds.CASE_WEIGHT]
     outcome = verdict_of(kind, knobs, first, lead, verdict[EPSILON], tau)
     if ints[node + at.NODE_KIND] == at.LEAF:

@@ -152,7 +152,9 @@ def learn(
         count_label(ints, floats, node, leaf, label, weight)
         if plan[at.PLAN_NUMERIC] > 0:
             statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-            update_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, knobs, floats, statistics, label, xs, weight)
+            observer = plan[at.PLAN_NUMERIC_OBSERVER]
+            if not update_numeric(observer, plan, knobs, floats, statistics, label, xs, weight):
+                floats[leaf + at.LEAF_LEFT_OUT] += weight
         if plan[at.PLAN_NOMINAL] > 0:
             statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
             update_nominal(

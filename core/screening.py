@@ -21,7 +21,7 @@ from core.schedules import base as schedules
 from core.tree import layout as at
 from core.tree.routing import leaf_at
 
-epsilon_of, verdict_of = bounds.dispatcher()
+verdict_of = bounds.dispatcher()[1]
 reschedule_leaf = schedules.dispatcher()[1]
 
 
@@ -57,7 +57,7 @@ def fails_at_a_glance(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, nod
     case = np.empty(bounds.CASE_WORDS)
     verdict.describe(plan, knobs, ints, floats, node, leaf, case)
     kind, first, tau = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1], knobs[at.PLAN_TAU]
-    epsilon = epsilon_of(kind, knobs, first, case)
+    epsilon = verdict.half_width(plan, knobs, case)
     if verdict_of(kind, knobs, first, -math.inf, epsilon, tau) != bounds.OPEN:
         return False
     gap = gap_at_most(plan, knobs, ints, floats, t, node, leaf)

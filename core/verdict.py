@@ -7,6 +7,7 @@ again from Python to learn what to install: one code, one answer.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -57,12 +58,20 @@ def judge(plan: Any, knobs: Any, ints: Any, floats: Any, node: int, leaf: int, o
     case = np.empty(bounds.CASE_WORDS)
     describe(plan, knobs, ints, floats, node, leaf, case)
     kind, first = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1]
-    epsilon = epsilon_of(kind, knobs, first, case)
+    epsilon = half_width(plan, knobs, case)
     out[ranking.EPSILON], out[ranking.EVIDENCE] = epsilon, case[bounds.CASE_WEIGHT]
     if out[ranking.SUGGESTIONS] == 1.0:
         return ONLY
     lead = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]
     return verdict_of(kind, knobs, first, lead, epsilon, knobs[at.PLAN_TAU])
+
+
+@kernel
+def half_width(plan: Any, knobs: Any, case: Any) -> float:
+    """Return ε of a case; infinite without evidence: all that was seen is outside the statistics."""
+    if case[bounds.CASE_WEIGHT] <= 0.0:
+        return math.inf
+    return epsilon_of(plan[at.PLAN_BOUND], knobs, plan[at.PLAN_BOUND + 1], case)
 
 
 @kernel

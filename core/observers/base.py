@@ -6,7 +6,9 @@ a tree has one of each. The statistics are a run of words in the leaf record who
 
 Kernels of a module (``at``: where the leaf's statistics begin; ``k``: classes known):
 
-numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight)``
+numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight) -> bool``
+            returns whether all that is known of the record went into the statistics; the weight of others is
+            no evidence of what they say (LEAF_LEFT_OUT)
          ``candidates_numeric(plan, knobs) -> int``: how many thresholds per attribute it proposes
          ``propose_numeric(plan, knobs, floats, at, k, start, end, left, right, value)``
             writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to

@@ -24,7 +24,9 @@ class Plugin(Observer):
     """``"numeric_observer": "exact", "capacity": 200``: of every attribute the first values of a leaf.
 
     Candidates are the midpoints between neighbours that differ (ALGORITHMS section 2.4c). A leaf that is full
-    takes in no more values: it decides on those it has. For few attributes and short grace periods; memory is
+    takes in no more values: it decides on those it has, and their weight is the n of the bound, so that more
+    records make it no surer. ε has to be small enough at ``capacity`` (R·0.2 at 200, R·0.09 at 1,000, for
+    δ = 1e-7), and ``tau`` splits a tie only if ε falls below it there. For few attributes; memory is
     24·capacity·attributes bytes a leaf, an attempt costs capacity·classes·attributes. Naive Bayes takes the
     normal density of the values kept.
     """
@@ -46,14 +48,17 @@ def _capacity(plan: Any, knobs: Any) -> int:
 
 
 @kernel
-def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> None:
+def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing. Equal values stay in their order."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, knobs)
+    whole = True
     for a in range(d):
         x = xs[a]
         column = at + a
         n = int(floats[column])
-        if x - x == 0.0 and n < room:
+        if x - x == 0.0 and n >= room:
+            whole = False
+        elif x - x == 0.0:
             values, step = column + FIRST * d, room * d
             place = n
             while place > 0 and floats[values + (place - 1) * d] > x:
@@ -65,6 +70,7 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
             floats[values + step + place * d] = label
             floats[values + 2 * step + place * d] = weight
             floats[column] = n + 1.0
+    return whole
 
 
 @kernel

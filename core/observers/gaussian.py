@@ -46,7 +46,7 @@ class Plugin(Observer):
 
 
 @kernel
-def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> None:
+def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing.
 
     ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``. A missing value gets weight 0 instead of a
@@ -77,6 +77,7 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
         x = value if value - value == 0.0 else math.nan
         low[a] = x if x < lowest else lowest
         high[a] = x if x > highest else highest
+    return True
 
 
 @kernel

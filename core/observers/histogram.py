@@ -31,7 +31,8 @@ class Plugin(Observer):
 
     Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]). ``edges="quantile"`` (the
     default) puts them, attribute by attribute, where they cut its first ``warm_up`` values into equal parts,
-    equal edges merged; these values themselves are not counted, so that nothing splits before. ``"range"``
+    equal edges merged; these values themselves are not counted, neither in the bins nor in the n of the bound,
+    so that nothing splits before. ``"range"``
     puts them evenly between ``low`` and ``high``, the same for all attributes. What lies outside counts in
     the first or last bin. Memory: 8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes
     a model. Naive Bayes takes Laplace's (n_bc + 1)/(n_c + bins).
@@ -139,8 +140,9 @@ def _prepare(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> Non
 
 
 @kernel
-def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> None:
+def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing."""
+    whole = True
     d = plan[layout.PLAN_NUMERIC]
     bins = int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS])
     for a in range(d):
@@ -150,6 +152,8 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
                 floats[at + (label * bins + _bin_of(plan, knobs, floats, a, x)) * d + a] += weight
             else:
                 _prepare(plan, knobs, floats, a, x)
+                whole = False
+    return whole
 
 
 @kernel

@@ -9,7 +9,7 @@ from core import ranking
 from core.criteria import base as criteria
 from core.jit import kernel
 from core.tree import layout as at
-from core.tree.statistics import SLACK, evidence
+from core.tree.statistics import SLACK, reckoned_weight
 
 FARTHEST: Final = 100_000.0
 """No leaf waits for more weight than this."""
@@ -46,7 +46,7 @@ def can_reckon(knobs: Any, out: Any) -> bool:
 def wait(plan: Any, ints: Any, floats: Any, node: int, leaf: int, weight: float) -> None:
     """Make a leaf that had an attempt now due again after this weight, rounded up, at least 1."""
     due = floats[leaf + at.LEAF_OBSERVED] + max(math.ceil(weight), 1.0)
-    floats[leaf + at.LEAF_EVALUATED] = evidence(plan, ints, floats, node, leaf)
+    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_MOA] == 0 else due - SLACK
 
 

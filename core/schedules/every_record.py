@@ -12,7 +12,7 @@ from core.schedules import _waiting as waiting
 from core.schedules.base import Schedule
 from core.tree import layout as at
 from core.tree.layout import TreeView
-from core.tree.statistics import evidence
+from core.tree.statistics import reckoned_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,5 +69,5 @@ def reschedule(
     out: Any,
 ) -> None:
     """Be due at the next record."""
-    floats[leaf + at.LEAF_EVALUATED] = evidence(plan, ints, floats, node, leaf)
+    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_NEXT] = floats[leaf + at.LEAF_OBSERVED]

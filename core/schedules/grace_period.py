@@ -9,7 +9,7 @@ from core.jit import kernel
 from core.plugin import number
 from core.schedules.base import Schedule
 from core.tree import layout as at
-from core.tree.statistics import SLACK, evidence
+from core.tree.statistics import SLACK, reckoned_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +64,5 @@ def reschedule(
 ) -> None:
     """Add the grace period to the weight now."""
     due = floats[leaf + at.LEAF_OBSERVED] + knobs[plan[at.PLAN_SCHEDULE + 1]]
-    floats[leaf + at.LEAF_EVALUATED] = evidence(plan, ints, floats, node, leaf)
+    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_MOA] == 0 else due - SLACK

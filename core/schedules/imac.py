@@ -18,7 +18,7 @@ from core.schedules import _waiting as waiting
 from core.schedules.base import Schedule
 from core.tree import layout as at
 from core.tree.layout import TreeView
-from core.tree.statistics import evidence
+from core.tree.statistics import evidence, reckoned_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def reschedule(
 ) -> None:
     """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check."""
     observed, n = floats[leaf + at.LEAF_OBSERVED], evidence(plan, ints, floats, node, leaf)
-    floats[leaf + at.LEAF_EVALUATED] = n
+    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     square = waiting.squared_range(plan, ints, node)
     is_tie = n > knobs[at.PLAN_TIE] * square
     floats[leaf + at.LEAF_NEXT] = observed + knobs[parameters(plan) + 1] if is_tie else observed

@@ -58,7 +58,14 @@ EVALUATION_COUNT: Final = 0  # predictions judged
 EVALUATION_NEXT: Final = 1  # window position that is written next
 EVALUATION_DRAWN: Final = 2  # judged predictions of records that were drawn at random,
 EVALUATION_DRAWN_HIT: Final = 3  # and those of them that were right
-EVALUATION_FIELDS: Final = 4
+# Where the strategy knows how likely it asks (float64; core/asking.py):
+EVALUATION_STANDING: Final = 4  # records that the judged predictions of drawn records stand for,
+EVALUATION_STANDING_HIT: Final = 5  # and those of them that the right ones do
+EVALUATION_REACHED: Final = 6  # records that the strategy was asked about, those it stands in for included,
+EVALUATION_SPREAD: Final = 7  # and the sum of their squares divided by their chances
+EVALUATION_SHUT: Final = 8  # records that found the budget closed, and that later ones are to stand for
+EVALUATION_CHOSEN: Final = 9  # requests with a known chance (int64)
+EVALUATION_FIELDS: Final = 10
 EVALUATION_ACTUAL: Final = 0  # rows, cumulative: labels per class,
 EVALUATION_PREDICTED: Final = 1  # predictions per class,
 EVALUATION_HIT: Final = 2  # predictions that were right, per class;
@@ -113,7 +120,8 @@ LEAF_NEXT: Final = 3  # observed weight at which the next attempt is due (float6
 LEAF_ATTEMPTS: Final = 4
 LEAF_MAJORITY_RIGHT: Final = 5  # weight that the majority class got right (float64)
 LEAF_BAYES_RIGHT: Final = 6  # weight that naive Bayes got right (float64)
-LEAF_FIELDS: Final = 7
+LEAF_LEFT_OUT: Final = 7  # observed weight that is not in the numeric statistics (float64)
+LEAF_FIELDS: Final = 8
 
 # Revision section, at the end of a leaf record of a learner that revises splits; then the sums of merits
 # [attribute] (float64)

@@ -77,7 +77,13 @@ def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight
 
 @kernel
 def evidence(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
-    """Return the weight that bounds and schedules speak of: for MOA with what was inherited [D8]."""
+    """Return the weight behind a leaf's statistics, that bounds speak of: less what observers left out."""
+    return reckoned_weight(plan, ints, floats, node, leaf) - floats[leaf + at.LEAF_LEFT_OUT]
+
+
+@kernel
+def reckoned_weight(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
+    """Return the weight by which schedules count: for MOA with what was inherited [D8]."""
     if plan[at.PLAN_MOA] == 0:
         return floats[leaf + at.LEAF_OBSERVED]
     total = 0.0

@@ -175,7 +175,7 @@ class Efdt(HTree):
             if same and best.kind == "numeric" == node.test.kind:
                 node.test = best
                 node.test_sum = node.sums[best.attribute]
-                return Revision("moved", best.attribute, best.kind, best.value, node.weight())
+                return Revision("moved", best.attribute, best.kind, best.value, node.evidence())
         return self.replace(node, best)
 
     def evaluate(self, node):
@@ -226,7 +226,7 @@ class Efdt(HTree):
     # Changes
 
     def install(self, leaf, best):
-        weight = leaf.weight()
+        weight = leaf.evidence()
         self.splits += 1
         self.leaves -= 1
         leaf.revisit_at = leaf.observed_weight() + self.options.revisit
@@ -237,7 +237,7 @@ class Efdt(HTree):
 
     def replace(self, node, best):
         """Give an inner node another test, and new leaves."""
-        weight = node.weight()
+        weight = node.evidence()
         self.drop_subtree(node)
         self.splits += 1
         if self.options.moa:
@@ -247,7 +247,7 @@ class Efdt(HTree):
 
     def prune(self, node):
         """Make an inner node a leaf; it keeps all it has observed, and is due after another grace period."""
-        weight = node.weight()
+        weight = node.evidence()
         self.drop_subtree(node)
         self.leaves += 1
         node.test, node.children = None, []

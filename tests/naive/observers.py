@@ -191,13 +191,15 @@ class Histogram:
         return found
 
     def observe(self, value, label, weight):
+        """Count a value; return False if it goes to the edges instead."""
         if is_missing(value):
-            return
+            return True
         edges = self.edges()
         if edges is None:
             self.values.append(value)
-            return
+            return False
         add(self.counts.setdefault(label, []), self.bin(value, edges), weight)
+        return True
 
     def bin(self, value, edges):
         return sum(edge < value for edge in edges)
@@ -233,8 +235,13 @@ class Exact:
         self.records = []
 
     def observe(self, value, label, weight):
-        if not is_missing(value) and len(self.records) < self.capacity:
+        """Take in a value; return False if there is no room for it."""
+        if is_missing(value):
+            return True
+        if len(self.records) < self.capacity:
             self.records.append((value, label, weight))
+            return True
+        return False
 
     def density(self, value, label):
         mine = [(x, weight) for x, c, weight in self.records if c == label]

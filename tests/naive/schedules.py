@@ -49,7 +49,7 @@ def interval(tree, leaf, ranking):
     ):
         return grace
     best, second = ranking
-    n, classes = leaf.weight(), len(leaf.distribution) if options.moa else tree.classes
+    n, classes = leaf.evidence(), len(leaf.distribution) if options.moa else tree.classes
     square = math.log(1.0 / options.delta) * tree.merit_range(classes) ** 2 / 2.0
     tie = square / options.tau**2 - n if options.tau > 0.0 else math.inf
     if tie <= 0.0:

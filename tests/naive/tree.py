@@ -94,6 +94,7 @@ class Node:
     def forget(self):
         """Start to observe anew, keeping the class distribution."""
         self.observed = []
+        self.left_out = 0.0
         self.observers = None
         self.attempts = 0
         self.majority_right = 0.0
@@ -109,6 +110,10 @@ class Node:
         """Return the weight that bounds and the grace period speak of."""
         return sum(self.distribution) if self.options.moa else sum(self.observed)
 
+    def evidence(self):
+        """Return the weight that the observers' statistics are made of."""
+        return self.weight() - self.left_out
+
     def learn(self, x, label, weight):
         if self.observers is None:
             self.observers = [
@@ -117,8 +122,12 @@ class Node:
             ]
         add(self.distribution, label, weight)
         add(self.observed, label, weight)
-        for observer, value in zip(self.observers, x, strict=True):
+        taken = [
             observer.observe(value, label, weight)
+            for observer, value in zip(self.observers, x, strict=True)
+        ]
+        if False in taken:
+            self.left_out += weight
 
     def branch(self, x):
         """Return the number of the child for x, or None where the test cannot tell."""
@@ -274,10 +283,12 @@ class HTree:
         return REACHES[self.options.criterion](classes)
 
     def bound(self, leaf, classes):
+        if leaf.evidence() <= 0.0:
+            return math.inf
         sizes = [10 if values is None else values for values in self.options.attributes]
         return BOUNDS[self.options.bound](
             self.options,
-            leaf.weight(),
+            leaf.evidence(),
             classes=classes,
             depth=leaf.depth,
             records=self.records,
@@ -355,7 +366,7 @@ class HTree:
         return before - conditional(impurity, branches)
 
     def install(self, leaf, best):
-        weight = leaf.weight()
+        weight = leaf.evidence()
         leaf.test = best
         used = leaf.used | {best.attribute} if best.kind == "multiway" else leaf.used
         inherited = best.branches if self.options.inherit else [[] for _ in best.branches]

@@ -5,6 +5,8 @@ import pytest
 
 from core import arena
 from core.events import Split
+from core.tree import layout as at
+from core.tree.routing import leaf_at
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 
@@ -45,3 +47,43 @@ def test_a_full_leaf_decides_on_what_it_has():
     table, events = table_with(x, label, capacity=50, grace_period=100, tau=0.3)
     assert any(isinstance(event, Split) for event in events)
     assert table.model(0).evaluation().accuracy > 0.9
+
+
+def epsilon(n, delta=0.05):
+    return float(np.sqrt(-np.log(delta) / (2.0 * n)))
+
+
+def test_values_that_are_left_out_make_no_leaf_surer():
+    """The lead is 0.2 whatever comes: enough for n = 50 at no time, for the n of all records soon."""
+    draw = np.random.default_rng(5)
+    label = (draw.random(4000) < 0.5).astype(np.int32)
+    x = np.column_stack([np.where(draw.random(4000) < 0.75, label, 1 - label), draw.random(4000)])
+    options = {"grace_period": 50, "tau": 0.0, "delta": 0.05, "min_branch_frac": 0.0}
+    table, events = table_with(x, label, capacity=50, **options)
+    assert not events
+    leaf = leaf_at(table.model(0).ints, table.model(0).main, 0)
+    observed, left_out = table.model(0).floats[[leaf + at.LEAF_OBSERVED, leaf + at.LEAF_LEFT_OUT]]
+    assert (observed, left_out) == (4000.0, 3950.0)
+    _, events = table_with(x, label, capacity=4000, **options)
+    assert any(isinstance(event, Split) for event in events)
+
+
+@pytest.mark.parametrize("schedule", ["grace_period", "imac", "osm", "cgd"])
+def test_the_bound_knows_the_weight_of_what_is_ranked(schedule):
+    x, label = halves(3000, seed=3)
+    _, events = table_with(x, label, capacity=80, schedule=schedule, grace_period=60, delta=0.05, tau=0.0)
+    splits = [event for event in events if isinstance(event, Split)]
+    assert splits
+    for split in splits:
+        assert split.n <= 80.0
+        assert split.bound == pytest.approx(epsilon(split.n))
+
+
+def test_a_tie_needs_evidence_too():
+    """ε = 0.3 at n = 16.6: a leaf with room for 16 values never comes to it, one for 17 does."""
+    x = np.random.default_rng(1).random((2000, 2))
+    x[:, 1] = x[:, 0]
+    label = (x[:, 0] > 0.5).astype(np.int32)
+    for capacity, ties in ((16, False), (17, True)):
+        _, events = table_with(x, label, capacity=capacity, grace_period=100, delta=0.05, tau=0.3)
+        assert any(isinstance(event, Split) for event in events) is ties
