@@ -9,11 +9,17 @@ the same, for the gate makes room beforehand: before the strategy's next request
 S being those it made. If that is below limit·t, then at any later t', with that request in S,
 S + (t' - 1)/L < limit·t', because 1/L is at most the limit; and at most (t' - 1)/L + 1 blocks have begun by
 t'. So both together keep ``asked < limit·t + 1``.
+
+What a request stands for. A strategy that knows its chance c > 0 asks for one in 1/c records like the one at
+hand: the label stands for 1/c of those that met an open budget. Whether the budget is open does not depend on
+what the record looks like, but on what came before. So records that found it closed are taken over by the
+next ones that find it open, of which each takes 1/TAKE_OVER of those that wait, asked or not: what is like
+them in time stands for them, at any rate of asking. A request stands for ``carried / c`` records.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from core import rng
 from core.account import DRAWN_BY_STRATEGY, DRAWN_FOR_EVALUATION, NOT_DRAWN
@@ -25,6 +31,8 @@ from core.tree.routing import leaf_at
 
 decide = queries.dispatcher()
 is_open, spend = budgets.dispatcher()
+
+TAKE_OVER: Final = 4.0
 
 
 @kernel
@@ -39,12 +47,17 @@ def draw(plan: Any, ints: Any) -> int:
 
 
 @kernel
-def ask(plan: Any, knobs: Any, ints: Any, floats: Any, tree: int, node: int, drawn: int) -> tuple[int, bool]:
-    """Return how the current record was drawn, and whether its label is asked for; account for it [D19]."""
+def ask(
+    plan: Any, knobs: Any, ints: Any, floats: Any, tree: int, node: int, drawn: int
+) -> tuple[int, bool, float]:
+    """Return how the current record was drawn, whether its label is asked for, and for how many it stands.
+
+    Accounts for it [D19]. 0: its label stands for nobody, not even for itself.
+    """
     budget, budget_at = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
     purse = plan[at.PLAN_BUDGET]
     reserved = drawn == DRAWN_FOR_EVALUATION
-    asked = reserved
+    asked, stands = reserved, 0.0
     if not reserved:
         answer = queries.NO
         t = ints[at.MODEL_RECORDS]
@@ -52,7 +65,7 @@ def ask(plan: Any, knobs: Any, ints: Any, floats: Any, tree: int, node: int, dra
         spent = spent_requests(plan, ints, returned, t)
         if is_open(budget, knobs, budget_at, floats, purse, spent, returned, t):
             is_leaf = ints[node + at.NODE_KIND] == at.LEAF
-            answer = decide(
+            answer, chance = decide(
                 plan[at.PLAN_STRATEGY],
                 plan,
                 knobs,
@@ -65,8 +78,10 @@ def ask(plan: Any, knobs: Any, ints: Any, floats: Any, tree: int, node: int, dra
                 leaf_at(ints, tree, ints[node + at.NODE_SLOT]) if is_leaf else -1,
                 t,
             )
+            stands = stand_in(plan, ints, floats, answer != queries.NO, chance)
         else:
             ints[at.MODEL_REFUSED] += 1
+            floats[plan[at.PLAN_EVALUATION] + at.EVALUATION_SHUT] += 1.0
         asked = answer != queries.NO
         if answer == queries.AT_RANDOM:
             drawn = DRAWN_BY_STRATEGY
@@ -75,7 +90,25 @@ def ask(plan: Any, knobs: Any, ints: Any, floats: Any, tree: int, node: int, dra
         ints[at.MODEL_REQUESTS] += 1
     if reserved:
         ints[at.MODEL_RESERVED] += 1
-    return drawn, asked
+    return drawn, asked, stands
+
+
+@kernel
+def stand_in(plan: Any, ints: Any, floats: Any, asked: bool, chance: float) -> float:
+    """Account for a record that met an open budget; return how many its label stands for, 0 without one."""
+    section = plan[at.PLAN_EVALUATION]
+    if chance <= queries.UNKNOWN:
+        floats[section + at.EVALUATION_SHUT] = 0.0  # nobody stands in for them, another strategy neither
+        return 0.0
+    taken_over = floats[section + at.EVALUATION_SHUT] / TAKE_OVER
+    floats[section + at.EVALUATION_SHUT] -= taken_over
+    carried = 1.0 + taken_over
+    floats[section + at.EVALUATION_REACHED] += carried
+    floats[section + at.EVALUATION_SPREAD] += carried * carried / chance
+    if not asked:
+        return 0.0
+    ints[section + at.EVALUATION_CHOSEN] += 1
+    return carried / chance
 
 
 @kernel

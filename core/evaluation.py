@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.account import DRAWN_FOR_EVALUATION, NOT_DRAWN, Account
+from core.account import DRAWN_FOR_EVALUATION, Account
 from core.jit import kernel
 from core.plan import Plan
 from core.tree import layout as at
@@ -46,11 +46,13 @@ class Evaluation:
     outstanding: int
     """and are still awaited."""
     drawn_labels: int
-    """Judged predictions of records that were drawn at random."""
+    """Judged predictions behind the unbiased accuracy: of the records that ``evaluation.share`` reserves, or
+    without it of those a strategy that knows its chances has asked for."""
     accuracy_unbiased: float
-    """Accuracy over these, an estimate of that over all records; NaN without any."""
+    """Accuracy over these, each weighted with the records it stands for, an estimate of that over all
+    records; NaN without any: the strategy does not know its chances."""
     accuracy_unbiased_low: float
-    """Lower end of its interval of 95 % (Wilson), NaN without any."""
+    """Lower end of its interval of 95 %, NaN without any."""
     accuracy_unbiased_high: float
     growth_stopped: bool
     """The tree that answers reached max_leaves or max_bytes: it learns, but grows no more [D1]."""
@@ -70,8 +72,8 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[at.EVALUATION_WINDOW :])
     records, labels = int(ints[at.MODEL_RECORDS]), int(ints[at.MODEL_LABELS])
     section = start - at.EVALUATION_FIELDS
-    drawn, drawn_hits = (int(ints[section + word]) for word in (at.EVALUATION_DRAWN, at.EVALUATION_DRAWN_HIT))
-    low, high = wilson(drawn_hits, drawn)
+    drawn = int(ints[section + at.EVALUATION_DRAWN])
+    unbiased, low, high = _unbiased(plan, ints, section)
     account = Account.of(ints)
     return Evaluation(
         records=records,
@@ -89,7 +91,7 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
         expired=account.expired,
         outstanding=account.outstanding,
         drawn_labels=drawn,
-        accuracy_unbiased=drawn_hits / drawn if drawn else math.nan,
+        accuracy_unbiased=unbiased,
         accuracy_unbiased_low=low,
         accuracy_unbiased_high=high,
         growth_stopped=bool(ints[int(ints[at.MODEL_MAIN]) + at.TREE_STOPPED]),
@@ -100,7 +102,28 @@ NORMAL_95: Final = 1.959963984540054
 """Two-sided quantile of the standard normal distribution at 95 %."""
 
 
-def wilson(hits: int, n: int) -> tuple[float, float]:
+def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float]:
+    """Return the accuracy over all records that drawn ones tell of, and its interval of 95 %.
+
+    Reserved records are drawn evenly: their share is an estimate as it is. What a strategy chose is weighted
+    with the inverse of its chance and divided by the sum of the weights (Hájek 1971). Its variance is that of
+    a share of n = (Σ carried)² / Σ carried²/chance labels, the sums taken over all records the strategy was
+    asked about, not over those it chose: where likely ones were all that came up, the sample does not know
+    how much of the whole is missing in it, but the chances do. Labels that are late or lost make n smaller.
+    """
+    drawn, hits = (int(ints[section + word]) for word in (at.EVALUATION_DRAWN, at.EVALUATION_DRAWN_HIT))
+    if drawn == 0:
+        return math.nan, math.nan, math.nan
+    if plan.spec.evaluation.slice:
+        return hits / drawn, *wilson(hits, drawn)
+    sums = ints[section : section + at.EVALUATION_FIELDS].view(np.float64)
+    share = float(sums[at.EVALUATION_STANDING_HIT] / sums[at.EVALUATION_STANDING])
+    reached, spread = float(sums[at.EVALUATION_REACHED]), float(sums[at.EVALUATION_SPREAD])
+    n = reached * reached / spread * drawn / max(int(ints[section + at.EVALUATION_CHOSEN]), drawn)
+    return share, *wilson(share * n, n)
+
+
+def wilson(hits: float, n: float) -> tuple[float, float]:
     """Return the interval of 95 % for a share of which hits of n are known (Wilson 1927); NaN for n = 0.
 
     It does not leave [0, 1] and keeps its word for few labels and for shares near 0 or 1. Records that are
@@ -131,15 +154,16 @@ def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[
 
 
 @kernel
-def judge(plan: Any, ints: Any, label: int, prediction: int, drawn: int) -> None:
-    """Count one judged prediction; drawn: whether and why its record was drawn at random."""
+def judge(plan: Any, ints: Any, floats: Any, label: int, prediction: int, drawn: int, stands: float) -> None:
+    """Count a judged prediction; drawn, stands: whether its record was drawn, for how many it stands."""
     section = plan[at.PLAN_EVALUATION]
-    # A reserved slice is drawn at an even rate. What a strategy draws depends on when its budget was open:
-    # it counts only where there is no slice.
-    if drawn == DRAWN_FOR_EVALUATION or (drawn != NOT_DRAWN and plan[at.PLAN_SLICE] == 0):
+    # A reserved slice is drawn at an even rate. What a strategy asked for counts only where there is none.
+    if drawn == DRAWN_FOR_EVALUATION or (stands > 0.0 and plan[at.PLAN_SLICE] == 0):
+        right = 1 if label == prediction else 0
         ints[section + at.EVALUATION_DRAWN] += 1
-        if label == prediction:
-            ints[section + at.EVALUATION_DRAWN_HIT] += 1
+        ints[section + at.EVALUATION_DRAWN_HIT] += right
+        floats[section + at.EVALUATION_STANDING] += stands
+        floats[section + at.EVALUATION_STANDING_HIT] += right * stands
     classes = plan[at.PLAN_CLASSES]
     rows = section + at.EVALUATION_FIELDS
     position = ints[section + at.EVALUATION_NEXT]

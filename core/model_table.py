@@ -34,6 +34,8 @@ class Answers:
     """The label is asked for."""
     drawn: npt.NDArray[np.int8]
     """The record was drawn at random: NOT_DRAWN, DRAWN_BY_STRATEGY, DRAWN_FOR_EVALUATION (account.py)."""
+    stands: npt.NDArray[np.float64]
+    """How many records the label that is asked for stands for, 0: unknown (core/asking.py)."""
     version: npt.NDArray[np.int64]
     """Labels the model had learned when it answered."""
     events: list[Event]
@@ -138,6 +140,7 @@ class ModelTable:
             np.zeros((n, rows.classes)),
             np.zeros(n, dtype=np.bool_),
             np.zeros(n, dtype=np.int8),
+            np.zeros(n),
             np.zeros(n, dtype=np.int64),
             [],
         )
@@ -153,13 +156,15 @@ class ModelTable:
         predicted: npt.NDArray[np.int32],
         requested: npt.NDArray[np.bool_],
         drawn: npt.NDArray[np.int8] | None = None,
+        stands: npt.NDArray[np.float64] | None = None,
     ) -> list[Event]:
         """Learn labels that arrived later, in order; return what happened.
 
         predicted: int32[n], the class answered then (-1 not known: neither evaluation nor detector see the
-        row); requested: bool[n], the label had been asked for; drawn: int8[n], as it was answered (None: no
-        row was drawn). x is routed through the tree of now [D58]. A row with the label DECLINED, EXPIRED or
-        ANSWERED (account.py) has no label: it closes as many requests as its weight says.
+        row); requested: bool[n], the label had been asked for; drawn: int8[n] and stands: float64[n], as it
+        was answered (None: no row was drawn). x is routed through the tree of now [D58]. A row with the label
+        DECLINED, EXPIRED or ANSWERED (account.py) has no label: it closes as many requests as its weight
+        says.
         """
         if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
             msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
@@ -170,6 +175,7 @@ class ModelTable:
             probability=np.zeros((len(model), rows.classes)),
             asked=np.ascontiguousarray(requested, dtype=np.bool_),
             drawn=np.zeros(len(model), np.int8) if drawn is None else np.ascontiguousarray(drawn, np.int8),
+            stands=np.zeros(len(model)) if stands is None else np.ascontiguousarray(stands, np.float64),
             version=np.zeros(len(model), dtype=np.int64),
             events=[],
         )
@@ -213,6 +219,7 @@ class ModelTable:
             answers.probability,
             answers.asked,
             answers.drawn,
+            answers.stands,
             answers.version,
             mode,
             np.empty((3, max(x.shape[1], classes, 1))),

@@ -80,7 +80,8 @@ LINES: Final = 16  # of 64 bytes
 
 _SIGNATURE = (
     "int64(int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
-    " int32[::1], float64[:, ::1], boolean[::1], int8[::1], int64[::1], int64, float64[:, ::1], int64[::1])"
+    " int32[::1], float64[:, ::1], boolean[::1], int8[::1], float64[::1], int64[::1], int64, float64[:, ::1],"
+    " int64[::1])"
 )
 
 detect = drift.dispatcher()
@@ -248,6 +249,7 @@ def run(
     probability: Any,
     asked: Any,
     drawn: Any,
+    stands: Any,
     version: Any,
     mode: int,
     workspace: Any,
@@ -257,9 +259,9 @@ def run(
 
     addresses, plans: int64[table]; model: int64[n]; x: float64[n, d]; label: int32[n] (-1: none);
     weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked: bool[n], drawn:
-    int8[n], version: int64[n] are written, except in LEARN_ONLY, where prediction (-1: not known), asked and
-    drawn are read, and a row whose label is DECLINED, EXPIRED or ANSWERED closes as many requests as its
-    weight says.
+    int8[n], stands: float64[n], version: int64[n] are written, except in LEARN_ONLY, where prediction (-1:
+    not known), asked, drawn and stands are read, and a row whose label is DECLINED, EXPIRED or ANSWERED
+    closes as many requests as its weight says.
     workspace: float64[3, max(d, K)], whatever it holds.
     """
     n = len(model)
@@ -315,7 +317,9 @@ def run(
                 else:
                     drawn[row] = draw(plan, ints)
                     if mode == ON_REQUEST or y < 0:
-                        drawn[row], asked[row] = ask(plan, knobs, ints, floats, t, node, drawn[row])
+                        drawn[row], asked[row], stands[row] = ask(
+                            plan, knobs, ints, floats, t, node, drawn[row]
+                        )
                         if y < 0 or not asked[row]:
                             phase = NEXT
                 if plan[at.PLAN_EXPLAIN] != 0:
@@ -325,7 +329,7 @@ def run(
         if phase == JUDGE:
             phase = LEARN
             if prediction[row] >= 0:
-                judge(plan, ints, y, prediction[row], drawn[row])
+                judge(plan, ints, floats, y, prediction[row], drawn[row], stands[row])
                 # Labels asked for where the model is unsure would look like a drift of their own.
                 if not asked[row] or drawn[row] != NOT_DRAWN or plan[at.PLAN_DRAWN_DETECTION] == 0:
                     error = 0.0 if prediction[row] == y else 1.0

@@ -39,7 +39,7 @@ from core.tree.layout import Ints
 
 MAGIC: Final = b"grovemdl"
 FORMAT_VERSION: Final = 1
-STATE_VERSION: Final = 3
+STATE_VERSION: Final = 4
 """Raised whenever words change their meaning or their order."""
 
 _FIXED = struct.Struct("<8sIIIIIQ")

@@ -127,6 +127,8 @@ class FollowingSchema:
                 dataset.names, dataset.kinds, dataset.values, dataset.open, strict=True
             )
         ]
+        self.overfull: dict[str, int] = {}
+        """Of attributes with more values than a schema takes in: how many have been met."""
         self._open = [column for column, is_open in enumerate(dataset.open) if is_open]
         self.current = Schema.of(
             attributes,
@@ -147,6 +149,7 @@ class FollowingSchema:
                 schema = grown
             known = len(schema.attributes[column].values)
             if known < len(values[column]):
+                self.overfull[schema.attributes[column].name] = len(values[column])
                 cells = x[:, column]
                 cells[cells >= known] = np.nan
         for label in self._dataset.classes[schema.n_classes :]:

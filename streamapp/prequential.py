@@ -78,6 +78,8 @@ class Prequential:
         self._limit = records
         self._tally = Tally(spec.evaluation.window)
         self._model: Model | None = None
+        self.overfull: dict[str, int] = {}
+        """Nominal attributes with more values than a schema takes in: how many were met."""
 
     @property
     def model(self) -> Model:
@@ -101,6 +103,7 @@ class Prequential:
         `happened` gets each event with the number of its row, and the schema it speaks of.
         """
         following = FollowingSchema(self._dataset, self._spec.max_classes)
+        self.overfull = following.overfull
         table = ModelTable()
         model: Model | None = None
         index = 0

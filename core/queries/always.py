@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.jit import kernel
-from core.queries.base import AT_RANDOM, YES, Query
+from core.queries.base import AT_RANDOM, UNKNOWN, YES, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,6 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Say yes."""
-    return AT_RANDOM if limit >= 1.0 else YES
+    return (AT_RANDOM, 1.0) if limit >= 1.0 else (YES, UNKNOWN)

@@ -18,15 +18,16 @@ from core.tree.statistics import known_classes, two_largest
 class Plugin(Query):
     """Ask at every leaf that is not δ-consistent; at the others with (B + ε) / (B + ε + gap/2).
 
-    ``{"name": "conf_tree", "delta": 0}`` (De Rosa and Cesa-Bianchi, Algorithm 2 and equation 6; ALGORITHMS
-    section 9.2). A leaf with m labels is δ-consistent iff the two largest class shares among them lie more
-    than 2ε apart, ε = sqrt(ln(K·t/δ) / 2m); for two classes that is equation 6, for K it keeps Theorem 5:
-    a consistent leaf predicts another class than the best one with a probability of at most δ [D11].
-    ``delta`` 0 stands for δ = 1/t, the paper's choice. Shares and m are those of labels the leaf has seen,
-    without what it inherited [D23]: after a split its children are in doubt again.
+    ``{"name": "conf_tree", "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, Algorithm 2 and equation 6;
+    ALGORITHMS section 9.2). A leaf with m labels is δ-consistent iff the two largest class shares among them
+    lie more than 2ε apart, ε = sqrt(ln(K·t/δ) / 2m); for two classes that is equation 6, for K it keeps
+    Theorem 5: a consistent leaf predicts another class than the best one with a probability of at most δ
+    [D11]. ``delta`` 0 stands for δ = 1/t, the paper's choice. Shares and m are those of labels the leaf has
+    seen, without what it inherited [D23]: after a split its children are in doubt again.
     """
 
     delta: float = number(0.0, at_least=0.0, below=1.0)
+    """How likely a leaf that is not in doubt may predict the wrong class; 0 stands for 1/t."""
 
 
 @kernel
@@ -43,6 +44,28 @@ def probability(limit: float, width: float, gap: float) -> float:
 
 
 @kernel
+def chance_at(knobs: Any, at: int, ints: Any, floats: Any, limit: float, leaf: int, t: int) -> float:
+    """Return how likely a record that ended at a leaf (-1: at an inner node) is asked for."""
+    if leaf < 0:
+        return 1.0
+    m = floats[leaf + layout.LEAF_OBSERVED]
+    if m <= 0.0:
+        return 1.0
+    largest, second = two_largest(ints, floats, leaf + layout.LEAF_FIELDS)
+    gap = (largest - second) / m
+    width = epsilon(m, t, known_classes(ints), knobs[at])
+    return 1.0 if gap <= 2.0 * width else probability(limit, width, gap)
+
+
+@kernel
+def draw(plan: Any, chance: float, t: int) -> int:
+    """Return YES with this chance, for record t."""
+    if chance >= 1.0 or rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance:
+        return YES
+    return NO
+
+
+@kernel
 def decide(
     plan: Any,
     knobs: Any,
@@ -54,17 +77,7 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Judge the leaf, then draw for record t."""
-    if leaf < 0:
-        return YES
-    m = floats[leaf + layout.LEAF_OBSERVED]
-    if m <= 0.0:
-        return YES
-    largest, second = two_largest(ints, floats, leaf + layout.LEAF_FIELDS)
-    gap = (largest - second) / m
-    width = epsilon(m, t, known_classes(ints), knobs[at])
-    if gap <= 2.0 * width:
-        return YES
-    wanted = probability(limit, width, gap)
-    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < wanted else NO
+    chance = chance_at(knobs, at, ints, floats, limit, leaf, t)
+    return draw(plan, chance, t), chance

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.jit import kernel
 from core.plugin import number
-from core.queries.base import NO, YES, Query
+from core.queries.base import NO, UNKNOWN, YES, Query
 from core.tree.statistics import known_classes, largest_share
 
 
@@ -21,6 +21,7 @@ class Plugin(Query):
     """
 
     threshold: float = number(0.9, at_least=0.0, at_most=1.0)
+    """Largest class share below which a label is asked for; 0: from classes and budget."""
 
 
 @kernel
@@ -35,10 +36,10 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Compare the share with the threshold."""
     threshold = knobs[at]
     if threshold == 0.0:
         chance = 1.0 / known_classes(ints)
         threshold = chance + limit * (1.0 - chance)
-    return YES if largest_share(ints, floats, node) < threshold else NO
+    return YES if largest_share(ints, floats, node) < threshold else NO, UNKNOWN

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.jit import kernel
-from core.queries.base import NO, Query
+from core.queries.base import NO, UNKNOWN, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,6 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Say no."""
-    return NO
+    return NO, UNKNOWN

@@ -13,7 +13,8 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask with the budget's probability: ``{"name": "random"}`` (ALGORITHMS section 9.2, Rnd: ``U < B``).
+    """Ask with the budget's probability: ``{"name": "random"}`` (ALGORITHMS section 9.2, Rnd: ``U < B``;
+    Žliobaitė et al. 2014).
 
     The draw of record t depends on seed and t alone, so that a replay, and a run with another strategy
     between, decides alike.
@@ -32,6 +33,7 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Draw for record t."""
-    return AT_RANDOM if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < limit else NO
+    wanted = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < limit
+    return AT_RANDOM if wanted else NO, limit

@@ -8,7 +8,7 @@ from typing import Any
 from core import rng
 from core.jit import kernel
 from core.queries import variable_uncertainty
-from core.queries.base import NO, YES
+from core.special import normal_cdf
 from core.tree import layout
 from core.tree.statistics import largest_share
 
@@ -35,12 +35,10 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Compare the share with θ·η and move θ."""
     # A normal variate takes two draws: half the counter of the record's first one.
     shaken = 1.0 + rng.normal(plan[layout.PLAN_THRESHOLD_KEY], t << (rng.DRAW_BITS - 1))
-    if largest_share(ints, floats, node) < floats[state] * shaken:
-        floats[state] *= 1.0 - knobs[at]
-        return YES
-    floats[state] *= 1.0 + knobs[at]
-    return NO
+    share, threshold = largest_share(ints, floats, node), floats[state]
+    chance = normal_cdf(1.0 - share / threshold)  # of η > share/θ
+    return variable_uncertainty.move(knobs, at, floats, state, share < threshold * shaken), chance

@@ -39,7 +39,7 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Draw for record t."""
     wanted = probability(limit, largest_share(ints, floats, node), known_classes(ints))
-    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < wanted else NO
+    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < wanted else NO, wanted

@@ -10,6 +10,7 @@ from core.jit import kernel
 from core.plugin import number
 from core.queries import random, variable_uncertainty
 from core.tree import layout
+from core.tree.statistics import largest_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +19,11 @@ class Plugin(variable_uncertainty.Plugin):
 
     ``{"name": "split", "random": 0.2, "step": 0.01}`` (ALGORITHMS section 9.2, Split; Žliobaitė et al. 2014).
     Of the labels asked for the drift detector sees those of the random branch alone: the others are hard
-    ones by choice. They also are the slice that the unbiased evaluation rests on.
+    ones by choice.
     """
 
     random: float = number(0.2, above=0.0, at_most=1.0)
+    """Share of the records that go to the random branch."""
 
     drawn_detection: ClassVar[bool] = True
 
@@ -38,9 +40,12 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Toss the coin of record t and let the branch decide."""
     # The parameters of the branch come first: those of its own file.
-    if rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < knobs[at + 1]:
-        return random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)
-    return variable_uncertainty.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)
+    share = knobs[at + 1]
+    unsure = largest_share(ints, floats, node) < floats[state]
+    chance = share * limit + (1.0 - share if unsure else 0.0)
+    if rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < share:
+        return random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)[0], chance
+    return variable_uncertainty.move(knobs, at, floats, state, unsure), chance

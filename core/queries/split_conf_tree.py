@@ -16,12 +16,12 @@ from core.tree import layout
 class Plugin(conf_tree.Plugin):
     """A coin sends a share ν of the records to ``random``, the others to ``conf_tree``.
 
-    ``{"name": "split_conf_tree", "random": 0.2, "delta": 0}`` (De Rosa and Cesa-Bianchi, section 7;
-    ALGORITHMS section 9.2). As in ``split``, the drift detector sees the labels of the random branch, and the
-    unbiased evaluation rests on them.
+    ``{"name": "split_conf_tree", "random": 0.2, "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, section 7;
+    ALGORITHMS section 9.2). As in ``split``, the drift detector sees the labels of the random branch alone.
     """
 
     random: float = number(0.2, above=0.0, at_most=1.0)
+    """Share of the records that go to the random branch."""
 
     drawn_detection: ClassVar[bool] = True
 
@@ -38,9 +38,11 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Toss the coin of record t and let the branch decide."""
     # The parameters of the branch come first: those of its own file.
-    if rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < knobs[at + 1]:
-        return random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)
-    return conf_tree.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)
+    share, other = knobs[at + 1], conf_tree.chance_at(knobs, at, ints, floats, limit, leaf, t)
+    chance = share * limit + (1.0 - share) * other
+    if rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < share:
+        return random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)[0], chance
+    return conf_tree.draw(plan, other, t), chance

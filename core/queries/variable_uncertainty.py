@@ -7,7 +7,7 @@ from typing import Any
 
 from core.jit import kernel
 from core.plugin import number
-from core.queries.base import NO, YES, Query
+from core.queries.base import NO, UNKNOWN, YES, Query
 from core.tree.statistics import largest_share
 
 
@@ -21,6 +21,7 @@ class Plugin(Query):
     """
 
     step: float = number(0.01, above=0.0, below=1.0)
+    """Share by which the threshold moves at each record."""
 
     def initial(self) -> tuple[float, ...]:
         """Return θ = 1."""
@@ -39,9 +40,15 @@ def decide(
     node: int,
     leaf: int,
     t: int,
-) -> int:
+) -> tuple[int, float]:
     """Compare the share with θ and move θ."""
-    if largest_share(ints, floats, node) < floats[state]:
+    return move(knobs, at, floats, state, largest_share(ints, floats, node) < floats[state]), UNKNOWN
+
+
+@kernel
+def move(knobs: Any, at: int, floats: Any, state: int, unsure: bool) -> int:
+    """Move θ and return the answer."""
+    if unsure:
         floats[state] *= 1.0 - knobs[at]
         return YES
     floats[state] *= 1.0 + knobs[at]

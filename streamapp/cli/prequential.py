@@ -74,6 +74,7 @@ def prequential(
     """
     import json
 
+    from core.features import MAX_VALUES
     from streamapp.cli.progress import rows_progress, say_compiling
     from streamapp.datasets import check_attributes, open_data
     from streamapp.event_lines import event_lines
@@ -100,6 +101,12 @@ def prequential(
     say_compiling()
     with event_lines(events) as happened, rows_progress("Learning", run.rows, shown=not as_json) as advance:
         result = run.over_all(advance, happened)
+    for name, values in run.overfull.items():
+        typer.echo(
+            f"grove: {name!r} has {values:,} values; the first {MAX_VALUES:,} are known, the others count as "
+            "missing: an ARFF header can declare them all",
+            err=True,
+        )
     if save is not None:
         save_model(run.model, save)
     if as_json:

@@ -25,7 +25,7 @@ from streamapp.task.early_labels import HeldLabel
 from streamapp.task.effects import DeadLetter, Effects
 from streamapp.task.event_time import RunTime
 from streamapp.task.happenings import Happenings
-from streamapp.task.ignored import note_ignored
+from streamapp.task.ignored import note_ignored, note_values
 from streamapp.task.keeping import keep
 from streamapp.task.model_store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
@@ -171,7 +171,8 @@ class InstancesRun:
             rows, frozen, code = accepted, frozen[stays], code[stays]
         for row in self.refusals.rows():
             placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, ""))
-        self.effects.count(counters.VALUES_IGNORED, placement.grow_values(placed, self.model))
+        grown = placement.grow_values(placed, self.model)
+        note_values(grown, self.model, self.store, self.raw, self.batch.record, self.effects)
         note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
         self.state.will_change(np.append(self.model[rows[~frozen]], [*self.store.grown]).astype(np.int64))
         self.store.adopt_grown()

@@ -33,7 +33,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         zip(image.settled.tolist(), image.struck.tolist(), image.holds.tolist(), strict=True)
     ):
         entry = image.rows[row]
-        facts = [entry[name].item() for name in ("born", "width", "prediction", "requested", "drawn")]
+        columns = ("born", "width", "prediction", "requested", "drawn", "stands")
+        facts = [entry[name].item() for name in columns]
         _add(found, image.names[image.offset + row], *facts, settled, struck, holds)
         if holds:
             found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())

@@ -78,11 +78,11 @@ class Happenings:
                 f"node {event.node} {done} on {name!r} ({event.reason}) after {event.n:g} labels: "
                 f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
             )
-            return Notice("debug", text, key, offset)
+            return Notice("info", text, key, offset)
         if isinstance(event, Pruned):
             name = self._store.schema(event.model).attributes[event.former.attribute].name
             text = f"node {event.node}, of {name!r}, became a leaf ({event.reason}) after {event.n:g} labels"
-            return Notice("debug", text, key, offset)
+            return Notice("info", text, key, offset)
         if isinstance(event, Drift):
             text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"
             # A detector may come to its warning level and back every few hundred labels: every change is an

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from core.features import MAX_VALUES
 from streamapp.task import counters
 from streamapp.task.effects import Effects, Notice
 from streamapp.task.model_store import ModelStore
-from streamapp.task.placement import Part, Placement
-from topics.records import Ints32, RawRecords
+from streamapp.task.placement import Grown, Part, Placement
+from topics.records import Ints32, Ints64, RawRecords
 
 
 def note_ignored(
@@ -32,3 +33,19 @@ def note_ignored(
         store.warn(slot)
         text = f"feature {feature!r} is not in the model's schema; it and later unknown ones are ignored"
         effects.notices.append(Notice("warning", text, store.keys[slot], raw.offsets[record[row]]))
+
+
+def note_values(
+    grown: Grown, model: Ints64, store: ModelStore, raw: RawRecords, record: Ints32, effects: Effects
+) -> None:
+    """Count the values that got no code, and warn when an attribute has taken in its last one.
+
+    model: int64[n] slot, record: int32[n] of each row.
+    """
+    effects.count(counters.VALUES_IGNORED, grown.ignored)
+    for row, name in grown.full:
+        text = (
+            f"nominal attribute {name!r} has {MAX_VALUES:,} values and takes in no more: later ones count as "
+            "missing; declare its values in the model's schema"
+        )
+        effects.notices.append(Notice("warning", text, store.keys[int(model[row])], raw.offsets[record[row]]))

@@ -118,5 +118,6 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
         run.replies.prediction[rows],
         asked[rows],
         run.replies.drawn[rows],
+        run.replies.stands[rows],
         run.clocks[rows],
     )

@@ -124,7 +124,7 @@ class LabelsRun:
             if self.state.pending.answered(serial)[1]:
                 # In its place among the lessons: an evaluation on the way counts what came before it.
                 slot = self.store.slot(name[0])
-                self.lessons.add(Lesson(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_DRAWN))
+                self.lessons.add(Lesson(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_DRAWN, 0.0))
             self.state.pending.settle(serial)
         return counters.DECLINED
 
@@ -160,10 +160,10 @@ class LabelsRun:
             code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
         except RefusedClassError as error:
             return self._refuse(row, error.reason, error.detail)
-        predicted, requested, drawn = pending.answered(serial) if serial >= 0 else (-1, False, NOT_DRAWN)
+        answer = pending.answered(serial) if serial >= 0 else (-1, False, NOT_DRAWN, 0.0)
         # A late one that is still remembered has given up its features.
         features = NOT_KEPT if late else serial
-        self.lessons.add(Lesson(row, slot, features, code, predicted, requested, drawn))
+        self.lessons.add(Lesson(row, slot, features, code, *answer))
         if late:
             pending.expire(self.clocks[row])
         if serial >= 0:
@@ -205,22 +205,23 @@ class LabelsRun:
         width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
         born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
         requested, drawn = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
-        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, requested, drawn, born)
+        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, requested, drawn, np.zeros(n), born)
         self.state.pending.keep(kept, settled=True)
         self._learned_now.clear()
 
     def _learn(self, lessons: LessonColumns) -> None:
         """Learn the lessons in one call."""
         store = self.store
-        row, model, serial, code, predicted, requested, drawn = lessons
+        row, model, serial, code, predicted, requested, drawn, stands = lessons
         own = (serial == NOT_KEPT) & (code >= 0)
-        self.effects.count(counters.VALUES_IGNORED, self.own.grow_values(set(row[own].tolist())))
+        self.own.grow_values(set(row[own].tolist()), self.raw, self.effects)
         self.state.will_change(np.append(model, [*store.grown]).astype(np.int64))
         store.adopt_grown()
         x = self._features(row, serial, own, int(store.width[model].max()))
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
         try:
-            events = store.table.learn(model, x, code, weight, predicted, requested, drawn)
+            answered = (predicted, requested, drawn, stands)
+            events = store.table.learn(model, x, code, weight, *answered)
         except RowError as error:
             raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
         np.maximum.at(store.known_classes, model, code + 1)
@@ -234,7 +235,7 @@ class LabelsRun:
 
     def _count_ends(self, lessons: LessonColumns) -> None:
         """Count the requests that these lessons end, and how long labels took to come."""
-        row, model, serial, code, _, requested, _ = lessons
+        row, model, serial, code, _, requested, *_ = lessons
         for how, ended in ((ANSWERED, requested & (code >= 0)), (DECLINED, code == DECLINED)):
             slots, times = np.unique(model[ended], return_counts=True)
             for slot, n in zip(slots.tolist(), times.tolist(), strict=True):

@@ -21,6 +21,7 @@ class Lesson(NamedTuple):
     predicted: int  # class code answered, -1: not known
     requested: bool  # its request was open
     drawn: int  # whether and why its record was drawn at random
+    stands: float  # for how many records its label stands
 
 
 class LessonColumns(NamedTuple):
@@ -33,9 +34,10 @@ class LessonColumns(NamedTuple):
     predicted: Ints32
     requested: npt.NDArray[np.bool_]
     drawn: npt.NDArray[np.int8]
+    stands: npt.NDArray[np.float64]
 
 
-_TYPES = (np.int64, np.int64, np.int64, np.int32, np.int32, np.bool_, np.int8)
+_TYPES = (np.int64, np.int64, np.int64, np.int32, np.int32, np.bool_, np.int8, np.float64)
 
 
 class Lessons:

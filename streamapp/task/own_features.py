@@ -6,7 +6,7 @@ import numpy as np
 
 from streamapp.task.creation import RefusedModelError, make_model
 from streamapp.task.effects import Effects
-from streamapp.task.ignored import note_ignored
+from streamapp.task.ignored import note_ignored, note_values
 from streamapp.task.model_store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.placement import Placed
@@ -49,11 +49,12 @@ class OwnFeatures:
         self.flaws |= wrong | self._placed.flaws
         note_ignored(placement, parts, store, raw, batch.record, effects)
 
-    def grow_values(self, rows: set[int]) -> int:
-        """Give codes to the new values in `rows`; return how many stay without one."""
+    def grow_values(self, rows: set[int], raw: RawRecords, effects: Effects) -> None:
+        """Give codes to the new values in `rows`; count those that stay without one."""
         placed = self._placed
         placed.new_values = [each for each in placed.new_values if each[0] in rows]
-        return self._state.placement.grow_values(placed, self._model)
+        grown = self._state.placement.grow_values(placed, self._model)
+        note_values(grown, self._model, self._state.store, raw, self._batch.record, effects)
 
     def _slot(self, raw: RawRecords, row: int, effects: Effects) -> int:
         key = self._batch.keys[self._batch.key[row]]

@@ -61,6 +61,7 @@ ROW: Final = np.dtype(
         ("width", np.int32),  # number of features
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
+        ("stands", np.float64),  # for how many records its label stands (core/asking.py)
         ("drawn", np.int8),  # whether and why the record was drawn at random (core/account.py)
         ("settled", np.bool_),
         ("struck", np.bool_),  # its name was taken out of the index
@@ -78,6 +79,7 @@ class Kept(NamedTuple):
     prediction: Ints32  # int32[m]
     requested: Mask  # bool[m]
     drawn: npt.NDArray[np.int8]  # int8[m]
+    stands: Floats  # float64[m]
     born: Ints64  # int64[m] clock at the record, ascending
 
     def slice(self, start: int, stop: int) -> Kept:
@@ -91,6 +93,7 @@ class Kept(NamedTuple):
             self.prediction[cut],
             self.requested[cut],
             self.drawn[cut],
+            self.stands[cut],
             self.born[cut],
         )
 
@@ -223,16 +226,18 @@ class Pending:
         serial[known[~fits]] = -1
         return serial
 
-    def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8]]:
-        """Return what `answered` does, of many: int32[m] codes, bool[m] open requests, int8[m] how drawn."""
+    def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
+        """Return what `answered` does, of many: int32[m], bool[m], int8[m], float64[m]."""
         rows = self._rows[serials - self._base]
-        return rows["prediction"], rows["requested"] & (serials >= self._told), rows["drawn"]
+        is_open = rows["requested"] & (serials >= self._told)
+        return rows["prediction"], is_open, rows["drawn"], rows["stands"]
 
-    def answered(self, serial: int) -> tuple[int, bool, int]:
-        """Return the class code of the answer, whether its request is open, and how it was drawn."""
+    def answered(self, serial: int) -> tuple[int, bool, int, float]:
+        """Return the class answered, whether its request is open, how it was drawn, for how many it is."""
         row = serial - self._base
         is_open = self._rows["requested"].item(row) and serial >= self._told
-        return self._rows["prediction"].item(row), is_open, self._rows["drawn"].item(row)
+        prediction, drawn, stands = (self._rows[name].item(row) for name in ("prediction", "drawn", "stands"))
+        return prediction, is_open, drawn, stands
 
     def born(self, serials: Ints64) -> Ints64:
         """Return int64[m]: the clock when each instance was answered."""
@@ -457,7 +462,7 @@ class Pending:
         ends = np.cumsum(width)
         rows["born"], rows["model"], rows["width"] = kept.born, kept.model, kept.width
         rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
-        rows["drawn"], rows["struck"] = kept.drawn, False
+        rows["drawn"], rows["stands"], rows["struck"] = kept.drawn, kept.stands, False
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]

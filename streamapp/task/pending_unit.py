@@ -27,13 +27,14 @@ BLOCK_ENTRIES: Final = 1024
 BLOCK_BYTES: Final = 256 << 10
 """How much a block takes in; one entry that is larger has a block of its own."""
 
-_FIXED_BYTES: Final = 32  # of an entry, beside id and features
+_FIXED_BYTES: Final = 40  # of an entry, beside id and features
 _COLUMNS: Final = (
     ("born", "<i8"),
     ("width", "<i4"),
     ("prediction", "<i4"),
     ("requested", "u1"),
     ("drawn", "i1"),
+    ("stands", "<f8"),
 )
 
 

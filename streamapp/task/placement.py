@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.features import Attribute, Schema
+from core.features import MAX_VALUES, Attribute, Schema
 from streamapp.task.model_store import ModelStore
 from topics.errors import Reason
 from topics.records import Features, Floats, Ints64
@@ -77,6 +77,13 @@ class Placed:
     new_values: list[tuple[int, int, str]] = field(
         default_factory=list
     )  # row, attribute, value without a code
+
+
+class Grown(NamedTuple):
+    """What became of new values of nominal attributes."""
+
+    ignored: int  # values that stay without a code
+    full: list[tuple[int, str]]  # attributes that have taken in their last value: row and name
 
 
 class Placement:
@@ -147,12 +154,12 @@ class Placement:
                     assert part.features.names is not None
                     yield part.features.names[feature], part.rows[given], part.slots[given]
 
-    def grow_values(self, placed: Placed, model: Ints64) -> int:
-        """Give codes to new values of open attributes, in input order; return how many stay without one.
+    def grow_values(self, placed: Placed, model: Ints64) -> Grown:
+        """Give codes to new values of open attributes, in input order; return what did not fit, or hardly.
 
         model: int64[n] slot of each row. Rows with flaws teach no values.
         """
-        store, ignored = self._store, 0
+        store, ignored, full = self._store, 0, []
         for row, attribute, value in placed.new_values:
             if row in placed.flaws:
                 continue
@@ -163,11 +170,13 @@ class Placement:
                 schema = schema.with_value(attribute, value)
                 code = schema.value_code(attribute, value)
                 store.grow(slot, schema)
+                if code == MAX_VALUES - 1:
+                    full.append((row, schema.attributes[attribute].name))
             if code >= 0:
                 placed.x[row, attribute] = code
             else:
                 ignored += 1
-        return ignored
+        return Grown(ignored, full)
 
     # -- inside ---------------------------------------------------------------------------------------------
 

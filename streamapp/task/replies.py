@@ -50,6 +50,7 @@ class Replies:
         self.answered: Mask = np.zeros(n, dtype=np.bool_)
         self.asked: Mask = np.zeros(n, dtype=np.bool_)
         self.drawn = np.zeros(n, dtype=np.int8)
+        self.stands = np.zeros(n)
         self.known: Ints32 = np.zeros(n, dtype=np.int32)  # classes the model knew when it answered
         self.prediction: Ints32 = np.full(n, -1, dtype=np.int32)
         self.probability: Floats = np.zeros((n, 0))
@@ -64,7 +65,7 @@ class Replies:
         if len(rows) == n:
             self.answered[:] = True
             self.asked, self.prediction, self.version = answers.asked, answers.prediction, answers.version
-            self.drawn = answers.drawn
+            self.drawn, self.stands = answers.drawn, answers.stands
             self.probability, self.known = answers.probability, known
             return
         if width > self.probability.shape[1]:
@@ -72,7 +73,7 @@ class Replies:
             self.probability = np.hstack((self.probability, missing))
         self.answered[rows] = True
         self.asked[rows] = answers.asked
-        self.drawn[rows] = answers.drawn
+        self.drawn[rows], self.stands[rows] = answers.drawn, answers.stands
         self.prediction[rows] = answers.prediction
         self.version[rows] = answers.version
         self.probability[rows, :width] = answers.probability

@@ -5,6 +5,7 @@ import pytest
 
 from core import registry
 from core.account import DECLINED, EXPIRED
+from core.evaluation import wilson
 from core.events import Drift
 from core.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
@@ -42,9 +43,12 @@ def assert_same_evaluation(model, twin):
     assert closed == tuple(twin.closed[how] for how in ("answered", "declined", "expired"))
     assert (ours.asked, ours.outstanding) == (twin.requests, twin.requests - sum(closed))
     assert model.summary().refused == twin.refused
-    assert ours.drawn_labels == len(twin.drawn_hits)
-    if twin.drawn_hits:
-        assert ours.accuracy_unbiased == pytest.approx(np.mean(twin.drawn_hits), abs=1e-12)
+    assert ours.drawn_labels == len(twin.judged)
+    if twin.judged:
+        share, n = twin.unbiased()
+        assert ours.accuracy_unbiased == pytest.approx(share, abs=1e-9)
+        interval = (ours.accuracy_unbiased_low, ours.accuracy_unbiased_high)
+        assert interval == pytest.approx(wilson(share * n, n), abs=1e-9)
     for windowed, suffix in ((False, ""), (True, "_windowed")):
         assert getattr(ours, "accuracy" + suffix) == pytest.approx(
             twin.evaluation.accuracy(windowed), abs=1e-12
@@ -215,17 +219,20 @@ def test_a_label_without_a_prediction_is_learned_but_not_judged():
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("name", registry.names("budgets"))
 @pytest.mark.parametrize("respend", [False, True])
-def test_labels_late_lost_and_declined(name, respend, query):
+@pytest.mark.parametrize("share", [0.04, 0.0])
+def test_labels_late_lost_and_declined(name, respend, query, share):
     """Requests are answered 40 records later, declined or never answered; what was lost may be spent anew."""
     stream = drifting(1600)
     budget = {"name": name, "limit": 0.3, "respend": respend}
-    spec = {"learner": LEARNER, "query": query, "budget": budget, "evaluation": {"share": 0.04}, "seed": 2}
+    spec = {"learner": LEARNER, "query": query, "budget": budget, "evaluation": {"share": share}, "seed": 2}
     twin = twin_of(spec, stream)
     table = ModelTable()
     index = table.add(CoreModel.create(Spec.parse(spec), stream.schema()))
     fate = np.random.default_rng(4).choice(["answered", "declined", "expired"], 1600, p=[0.5, 0.25, 0.25])
     size = 40
-    before, predictions, drawn = (np.empty(0, kind) for kind in (np.int64, np.int32, np.int8))
+    before, predictions, drawn, stands = (
+        np.empty(0, kind) for kind in (np.int64, np.int32, np.int8, np.float64)
+    )
     for first in range(0, 1600, size):
         rows = slice(first, first + size)
         answers = table.answer(
@@ -237,21 +244,24 @@ def test_labels_late_lost_and_declined(name, respend, query):
         if len(before):
             closing = np.select([fate[before] == "declined", fate[before] == "expired"], [DECLINED, EXPIRED])
             label = np.where(fate[before] == "answered", stream.y[before], closing).astype(np.int32)
-            columns = (predictions, np.ones(len(before), bool), drawn)
+            columns = (predictions, np.ones(len(before), bool), drawn, stands)
             table.learn(np.full(len(before), index), stream.x[before], label, stream.weight[before], *columns)
             for place, record in enumerate(before.tolist()):
                 if fate[record] == "answered":
                     x, y = stream.x[record].tolist(), int(stream.y[record])
-                    twin.learn(x, y, 1.0, int(predictions[place]), True, twin.drawn[record])
+                    fates = (twin.drawn[record], twin.stands[record])
+                    twin.learn(x, y, 1.0, int(predictions[place]), True, *fates)
                 else:
                     twin.close(fate[record])
         asked = np.flatnonzero(answers.asked)
-        before, predictions, drawn = first + asked, answers.prediction[asked], answers.drawn[asked]
+        before, predictions = first + asked, answers.prediction[asked]
+        drawn, stands = answers.drawn[asked], answers.stands[asked]
     model = table.model(index)
     assert_same_tree(model, twin.tree)
     assert_same_evaluation(model, twin)
-    assert model.evaluation().declined > 0
-    assert model.evaluation().expired > 0
+    asks = query != "never" or share > 0.0
+    assert (model.evaluation().declined > 0) is asks
+    assert (model.evaluation().expired > 0) is asks
 
 
 @pytest.mark.parametrize("size", [1, 7, 5000])

@@ -23,9 +23,20 @@ CASES = [
     ("split", "count", 0.02),
     ("split_conf_tree", "count", 0.01),
     ("never", "count", 0.05),
-    ("random", "count", 0.0),
     ("always", "count", 0.02),
 ]
+WEIGHTED = [
+    *[
+        (query, budget, 0.0)
+        for query in ("random", "split", "split_conf_tree")
+        for budget in ("count", "window")
+    ],
+    ("conf_tree", "count", 0.0),
+    ("selective_sampling", "count", 0.0),
+    ("randomised_uncertainty", "window", 0.0),
+]
+CASES += WEIGHTED
+"""Without a reserved share: strategies that know how likely they ask."""
 
 
 def stream(seed):

@@ -44,7 +44,11 @@ class Model:
         self.closed = {"answered": 0, "declined": 0, "expired": 0}
         self.refused = 0
         self.drawn = []  # of each record None, "strategy" or "evaluation"
-        self.drawn_hits = []  # of judged predictions of drawn records
+        self.stands = []  # of each record: for how many its label would stand, None: for nobody
+        self.chances = []  # of records the strategy was asked about: how many each carries, how likely
+        self.shut = 0.0  # records that found the budget closed, and are to be stood in for
+        self.chosen = 0
+        self.judged = []  # of the unbiased evaluation: for how many a prediction stands, whether it was right
         self.rebuilds = 0
 
     def answer(self, x, label=None, weight=1.0, on_request=False):
@@ -59,9 +63,11 @@ class Model:
         self.drawn.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
         if on_request or label is None:
             asked = self.ask(x)
+        if len(self.stands) < self.t:
+            self.stands.append(None)
         split = None
         if label is not None and (asked or not on_request):
-            split = self.learn(x, label, weight, prediction, asked, self.drawn[-1])
+            split = self.learn(x, label, weight, prediction, asked, self.drawn[-1], self.stands[-1])
         return prediction, asked, split
 
     @property
@@ -78,15 +84,39 @@ class Model:
             if self.slice:
                 spent += 1 + (self.t - 1) / self.slice
             if self.budget.is_open(spent, returned, self.t):
+                chance = self.query.chance(self.t, self.place(x), self.budget.limit)
                 answer = self.query.decide(self.t, self.place(x), self.budget.limit)
+                self.stands.append(self.stand_in(answer != "no", chance))
             else:
                 self.refused += 1
+                self.shut += 1.0
             if answer == "random":
                 self.drawn[-1] = "strategy"
         self.budget.spend(answer != "no", reserved)
         if answer != "no":
             self.asked.append("evaluation" if reserved else "strategy")
         return answer != "no"
+
+    def stand_in(self, asked, chance):
+        """Let a record take over a fourth of those that wait; return for how many its label stands."""
+        if chance is None:
+            self.shut = 0.0
+            return None
+        carried = 1.0 + self.shut / 4.0
+        self.shut -= self.shut / 4.0
+        self.chances.append((carried, chance))
+        self.chosen += asked
+        return carried / chance if asked else None
+
+    def unbiased(self):
+        """Return the estimate of the accuracy over all records, and the number of labels it is worth."""
+        total = sum(stands for stands, _ in self.judged)
+        share = sum(stands for stands, right in self.judged if right) / total
+        if self.slice:
+            return share, len(self.judged)
+        n = sum(carried for carried, _ in self.chances) ** 2
+        n /= sum(carried**2 / chance for carried, chance in self.chances)
+        return share, n * len(self.judged) / max(self.chosen, len(self.judged))
 
     def place(self, x):
         """Return where x ends, as a strategy sees it."""
@@ -98,14 +128,16 @@ class Model:
         """Close requests: "answered", "declined" or "expired"."""
         self.closed[how] += n
 
-    def learn(self, x, label, weight=1.0, prediction=None, requested=False, drawn=None):
+    def learn(self, x, label, weight=1.0, prediction=None, requested=False, drawn=None, stands=None):
         """Learn a label; without the prediction that was given nothing is judged."""
         self.labels += 1
         self.closed["answered"] += requested
         if prediction is not None and prediction >= 0:
             self.evaluation.judge(label, prediction)
-            if drawn == "evaluation" or (drawn == "strategy" and not self.slice):
-                self.drawn_hits.append(prediction == label)
+            if self.slice:
+                stands = 1.0 if drawn == "evaluation" else None
+            if stands is not None:
+                self.judged.append((stands, prediction == label))
         seen = not requested or drawn is not None or not getattr(self.query, "drawn_detection", False)
         if prediction is not None and prediction >= 0 and seen:
             self.level = self.detector.update(int(prediction != label))

@@ -1,6 +1,7 @@
 """Query strategies and budgets, the obvious way (ALGORITHMS section 9).
 
-A strategy answers "no", "yes", or "random": yes, whatever the record looks like.
+A strategy answers "no", "yes", or "random": yes, whatever the record looks like. Its ``chance``, asked for
+before, says how likely it asks; None: it does not know.
 """
 
 import math
@@ -91,11 +92,17 @@ class WindowBudget:
 
 
 class Always:
+    def chance(self, t, place, limit):
+        return 1.0 if limit >= 1 else None
+
     def decide(self, t, place, limit):
         return "random" if limit >= 1 else "yes"
 
 
 class Never:
+    def chance(self, t, place, limit):
+        return None
+
     def decide(self, t, place, limit):
         return "no"
 
@@ -104,6 +111,9 @@ class Random:
     def __init__(self, seed):
         self.seed = seed
 
+    def chance(self, t, place, limit):
+        return limit
+
     def decide(self, t, place, limit):
         return "random" if uniform(self.seed, QUERY_DECISION, t * DRAWS) < limit else "no"
 
@@ -111,6 +121,9 @@ class Random:
 class FixedUncertainty:
     def __init__(self, threshold=0.9):
         self.threshold = threshold
+
+    def chance(self, t, place, limit):
+        return None
 
     def decide(self, t, place, limit):
         k = max(place.classes, 2)
@@ -122,6 +135,12 @@ class VariableUncertainty:
     def __init__(self, step=0.01):
         self.step = step
         self.theta = 1.0
+
+    def chance(self, t, place, limit):
+        return None
+
+    def is_unsure(self, place):
+        return place.share < self.theta
 
     def decide(self, t, place, limit):
         return self.move(place.share < self.theta)
@@ -136,6 +155,9 @@ class RandomisedUncertainty(VariableUncertainty):
         super().__init__(step)
         self.seed = seed
 
+    def chance(self, t, place, limit):
+        return 0.5 * math.erfc((place.share / self.theta - 1.0) / math.sqrt(2.0))
+
     def decide(self, t, place, limit):
         eta = 1.0 + normal(self.seed, RANDOMISED_THRESHOLD, t * DRAWS)
         return self.move(place.share < self.theta * eta)
@@ -147,6 +169,9 @@ class SelectiveSampling:
 
     def probability(self, place, limit):
         return limit / (limit + abs(place.share - 1 / max(place.classes, 2)))
+
+    def chance(self, t, place, limit):
+        return self.probability(place, limit)
 
     def decide(self, t, place, limit):
         wanted = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit)
@@ -175,6 +200,9 @@ class ConfTree:
         e = self.epsilon(place, t)
         return (limit + e) / (limit + e + self.gap(place) / 2)
 
+    def chance(self, t, place, limit):
+        return self.probability(place, limit, t) if self.is_consistent(place, t) else 1.0
+
     def decide(self, t, place, limit):
         if not self.is_consistent(place, t):
             return "yes"
@@ -192,6 +220,13 @@ class Split:
         self.share = share
         self.random = Random(seed)
         self.other = other
+
+    def chance(self, t, place, limit):
+        if hasattr(self.other, "is_unsure"):
+            wanted = float(self.other.is_unsure(place))
+        else:
+            wanted = self.other.chance(t, place, limit)
+        return self.share * limit + (1.0 - self.share) * wanted
 
     def decide(self, t, place, limit):
         coin = uniform(self.seed, SPLIT_COIN, t * DRAWS)

@@ -123,8 +123,7 @@ class Node:
         add(self.distribution, label, weight)
         add(self.observed, label, weight)
         taken = [
-            observer.observe(value, label, weight)
-            for observer, value in zip(self.observers, x, strict=True)
+            observer.observe(value, label, weight) for observer, value in zip(self.observers, x, strict=True)
         ]
         if False in taken:
             self.left_out += weight

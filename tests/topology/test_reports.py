@@ -92,7 +92,7 @@ def test_splits_are_counted_and_said_once_each() -> None:
     assert partition.counts["models.splits"] == splits > 0
     said = [notice for notice in partition.notices if "split on 'x'" in notice.text]
     assert len(said) == splits
-    assert {notice.level for notice in said} == {"debug"}
+    assert {notice.level for notice in said} == {"info"}
 
 
 def gauges_of(partition: Partition) -> dict[tuple[str, ...], float]:
@@ -147,3 +147,15 @@ def test_every_request_ends_once_and_labels_say_how_long_they_took() -> None:
     assert delays == [70, 70, 90]
     account = Account.of(partition.model().ints)
     assert account.answered + account.declined + account.expired == closed.total()
+
+
+def test_an_attribute_that_is_full_is_said_once_and_its_other_values_are_counted() -> None:
+    """Whether values come with instances or with labels that bring their features."""
+    partition = Partition(config(NEVER))
+    partition.instances(*({"id": f"i{i}", "features": {"c": f"v{i}"}, "label": "a"} for i in range(1020)))
+    for i in range(1020, 1030):
+        partition.labels({"id": f"i{i}", "features": {"c": f"v{i}"}, "label": "b"})
+    partition.instances({"id": "last", "features": {"c": "v1029"}, "label": "b"})
+    said = [notice for notice in partition.notices if "takes in no more" in notice.text]
+    assert [(notice.level, "'c' has 1,024 values" in notice.text) for notice in said] == [("warning", True)]
+    assert partition.counts["features.unknown-values"] == 7

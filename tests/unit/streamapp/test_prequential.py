@@ -193,3 +193,14 @@ def test_what_was_made_of_a_file_is_said_on_standard_error_and_not_beside_json(
     assert "target" not in told.out
     assert main(["prequential", "--data", str(rows), "--json"]) == 0
     assert "target" not in capsys.readouterr().err
+
+
+def test_values_that_a_schema_does_not_take_in_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = "".join(f"v{i % 1030},{'xy'[i % 2]}\n" for i in range(2060))
+    (tmp_path / "rows.csv").write_text("name,class\n" + rows)
+    assert main(["prequential", "--json", "--data", str(tmp_path / "rows.csv"), "--target", "class"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["labels"] == 2060
+    assert "grove: 'name' has 1,030 values; the first 1,024 are known, the others count as missing" in err

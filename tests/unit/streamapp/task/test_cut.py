@@ -212,7 +212,16 @@ def pending_of(n: int, width: int, *, start: int = 0, pending: Pending | None = 
     requested, drawn = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
     born = np.array(numbers, dtype=np.int64)
     widths = np.full(n, width, dtype=np.int32)
-    kept = Kept([("m", f"i{k}") for k in numbers], *columns, widths, columns[0] - 1, requested, drawn, born)
+    kept = Kept(
+        [("m", f"i{k}") for k in numbers],
+        *columns,
+        widths,
+        columns[0] - 1,
+        requested,
+        drawn,
+        np.zeros(n),
+        born,
+    )
     pending.keep(kept)
     return pending
 
@@ -331,13 +340,14 @@ def test_a_block_survives_every_text_and_number() -> None:
             np.array([-1, 0, 1, 2, 3, 4], dtype=np.int32),
             np.array([True, False] * 3),
             np.array([0, 1, 2, 0, 1, 2], dtype=np.int8),
+            np.array([0.0, 1.0, 0.1, 1e300, 5e-324, 7.25]),
             np.array([-5, 0, 1, 2, 3, 1 << 60], dtype=np.int64),
         )
     )
     image = pending.image()
     found = read_block(write_block(image, layout(image, ())[0]))
     assert found.names == image.names
-    for column in ("born", "width", "prediction", "requested", "drawn"):
+    for column in ("born", "width", "prediction", "requested", "drawn", "stands"):
         assert (found.rows[column] == image.rows[column]).all()
     assert found.words.tobytes() == image.words[:9].tobytes()
 

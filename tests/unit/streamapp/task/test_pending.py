@@ -34,6 +34,7 @@ def kept(
         np.arange(n, dtype=np.int32),
         np.full(n, requested),
         np.zeros(n, dtype=np.int8),
+        np.arange(n) / 4.0,
         np.broadcast_to(np.array(born, dtype=np.int64), n),
     )
 
@@ -289,10 +290,8 @@ def test_many_are_settled_as_one_is_and_come_back() -> None:
     many.settle_open(np.array(serials))
     assert many.bytes == one.bytes == before - 8 * (3 + 3)
     assert many.waiting == one.waiting
-    predicted, requested, drawn = many.answers(np.array(serials))
-    assert [*zip(predicted.tolist(), requested.tolist(), drawn.tolist(), strict=True)] == [
-        one.answered(serial) for serial in serials
-    ]
+    columns = [column.tolist() for column in many.answers(np.array(serials))]
+    assert [*zip(*columns, strict=True)] == [one.answered(serial) for serial in serials]
     for pending in (one, many):
         pending.rollback()
         assert states(pending, ids, 0) == ["open"] * 6

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.features import Attribute, Schema
+from core.features import MAX_VALUES, Attribute, Schema
 from core.spec import Spec
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import ModelStore
-from streamapp.task.placement import Placement, infer_schema, named
+from streamapp.task.placement import Grown, Placement, infer_schema, named
 from topics.errors import Reason
 from topics.records import Features
 
@@ -80,7 +80,7 @@ def test_values_of_a_closed_attribute_stay_unknown() -> None:
     slots = np.zeros(2, dtype=np.int64)
     parts, _ = placement.parts([Features.of(("c", "a"), np.full((2, 2), np.nan), strings)], slots)
     placed = placement.place(parts, 2, 2)
-    assert placement.grow_values(placed, slots) == 1
+    assert placement.grow_values(placed, slots) == (1, [])
     assert np.array_equal(placed.x[:, 0], [0, np.nan], equal_nan=True)
 
 
@@ -139,3 +139,17 @@ def test_models_with_open_and_closed_attributes_are_apart() -> None:
     parts, _ = placement.parts(features, np.array([0, 1]))
     assert [part.rows.tolist() for part in parts] == [[0], [1]]
     assert list(placement.new_attributes(parts)) == [1]
+
+
+def test_an_attribute_says_when_it_has_taken_in_its_last_value() -> None:
+    placement = placement_of(Schema.of([Attribute("c", "nominal", (), open=True), Attribute("a")]))
+
+    def grow(first: int, n: int) -> Grown:
+        strings: dict[int, list[str | None]] = {0: [f"v{first + i}" for i in range(n)]}
+        slots = np.zeros(n, dtype=np.int64)
+        parts, _ = placement.parts([Features.of(("c", "a"), np.full((n, 2), np.nan), strings)], slots)
+        return placement.grow_values(placement.place(parts, n, 2), slots)
+
+    assert grow(0, MAX_VALUES - 1) == (0, [])
+    assert grow(MAX_VALUES - 2, 6) == (4, [(1, "c")])
+    assert grow(MAX_VALUES + 2, 2) == (2, [])
