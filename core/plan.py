@@ -7,7 +7,6 @@ buffer of words; models point to it, so that ten thousand of them read the same 
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from typing import Final
 
@@ -157,23 +156,41 @@ class Plan:
             return _plan(spec, schema)
 
     def check_room(self) -> None:
-        """Refuse a schema of which one leaf alone is larger than ``max_bytes``.
+        """Refuse a schema of which a model with one leaf is larger than ``max_bytes``.
 
         All attributes have a place in every leaf, however sparse the records: 40,000 numeric ones and two
         classes take 3.2 MB, so that 1 GiB (the default) is 335 leaves; there growth stops [D1].
         """
-        learner, counts = self.spec.learner, [int(self.ints[at.PLAN_NUMERIC]), int(self.ints[at.PLAN_VALUES])]
         classes = max(self.schema.declared_classes, 1)
-        statistics = (learner.numeric_observer, learner.nominal_observer)
-        words = sum(math.prod(observer.shape(classes, *counts)) for observer in statistics)
-        needed = (at.LEAF_FIELDS + classes + words) * at.WORD
-        if needed > learner.max_bytes:
+        leaf = self.shape_of(classes, int(self.ints[at.PLAN_VALUES]), 1, 1).words * at.WORD
+        needed = self.section_bytes(classes) + self.trees * leaf
+        if needed > self.spec.learner.max_bytes:
             msg = (
-                f"max_bytes={learner.max_bytes:.0f} must be at least {needed}, one leaf of "
-                f"{self.schema.n_attributes} attributes and {classes} classes; "
+                f"max_bytes={self.spec.learner.max_bytes:.0f} must be at least {needed}, a model of "
+                f"{self.trees} leaf of {self.schema.n_attributes} attributes and {classes} classes; "
                 "raise it or leave attributes out"
             )
             raise SchemaError(msg)
+
+    @property
+    def trees(self) -> int:
+        """How many trees a model may have at a time: one, or with a background tree two."""
+        drift = self.spec.drift
+        return 2 if drift.name != "none" and drift.reaction == "rebuild" else 1
+
+    def tree_bytes(self, classes: int) -> float:
+        """Return what a tree may take of ``max_bytes``: an equal part of what the sections leave.
+
+        Each tree has its part, whether there is another one now or not: a background tree must be able to
+        grow beside a main tree that cannot, for it is to replace it.
+        """
+        return (self.spec.learner.max_bytes - self.section_bytes(classes)) / self.trees
+
+    def section_bytes(self, classes: int) -> int:
+        """Return the bytes of a model with so many classes that are in no tree."""
+        window = self.spec.evaluation.window
+        spare = at.evaluation_words(self.schema.n_classes, window) - at.evaluation_words(classes, window)
+        return (int(self.ints[at.PLAN_TREES]) - spare) * at.WORD
 
     def shape(self, nodes: int, slots: int) -> TreeShape:
         """Return the shape of a tree with room for so many nodes and leaf records."""
@@ -186,15 +203,18 @@ class Plan:
         return shape
 
     def _make_shape(self, nodes: int, slots: int) -> TreeShape:
-        classes, learner = self.schema.n_classes, self.spec.learner
-        counts = (classes, int(self.ints[at.PLAN_NUMERIC]), int(self.ints[at.PLAN_VALUES]))
+        return self.shape_of(self.schema.n_classes, int(self.ints[at.PLAN_VALUES]), nodes, slots)
+
+    def shape_of(self, classes: int, values: int, nodes: int, slots: int) -> TreeShape:
+        """Return the shape of a tree for so many classes and values of nominal attributes."""
+        learner, counts = self.spec.learner, (classes, int(self.ints[at.PLAN_NUMERIC]), values)
         return TreeShape(
             classes=classes,
             numeric=learner.numeric_observer.shape(*counts),
             nominal=learner.nominal_observer.shape(*counts),
             nodes=nodes,
             slots=slots,
-            schedule=learner.schedule.shapes(classes, self.schema.n_attributes, counts[2]),
+            schedule=learner.schedule.shapes(classes, self.schema.n_attributes, values),
             revision=learner.revision_words(self.schema.n_attributes),
         )
 

@@ -99,8 +99,9 @@ def fits(model: Model, t: int, node: int, decision: Decision) -> bool:
     kinds = tree.node_ints[gone, at.NODE_KIND]
     leaves = int(tree.header[at.TREE_LEAVES]) - np.count_nonzero(kinds == at.LEAF)
     inner = int(tree.header[at.TREE_SPLITS]) - np.count_nonzero((kinds != at.LEAF) & (kinds != at.ABSENT))
-    present = splitting.divided(model, t, node, decision)[1]
-    return not splitting.exceeds_cap(model, int(leaves) + present, int(inner))
+    masses, present = splitting.divided(model, t, node, decision)
+    nodes = int(tree.header[at.TREE_NODES]) - len(gone) + len(masses)
+    return not splitting.exceeds_cap(model, int(leaves) + present, int(inner), nodes)
 
 
 def below(tree: TreeView, node: int) -> at.Ints:

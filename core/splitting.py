@@ -56,7 +56,8 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
     is_main = t == model.main
     masses, present = divided(model, t, node, decision)
     leaves, splits = model.ints.item(t + at.TREE_LEAVES), model.ints.item(t + at.TREE_SPLITS)
-    if exceeds_cap(model, leaves - 1 + present, splits + 1):
+    nodes = model.ints.item(t + at.TREE_NODES) + len(masses)
+    if exceeds_cap(model, leaves - 1 + present, splits + 1, nodes):
         model.ints[t + at.TREE_STOPPED] = 1
         return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_main else None
     t = make_room(model, t, len(masses), present - 1)
@@ -134,43 +135,51 @@ def divide(
     divide_leaf(plan, knobs, ints, floats, t, leaf, attribute, test, value, out)
 
 
-def exceeds_cap(model: Model, leaves: int, inner: int) -> bool:
-    """Return whether a tree of so many leaves and inner nodes is beyond the learner's caps [D1].
+def exceeds_cap(model: Model, leaves: int, inner: int, nodes: int) -> bool:
+    """Return whether a tree of so many leaves, inner nodes and nodes is beyond the learner's caps [D1].
 
-    Inner nodes count where they keep leaf records. Bytes are reckoned from what the model has learned of
-    classes and values, not from the room it has.
+    Bytes are reckoned from what the model has learned of classes and values, without room to spare: so that
+    neither the cut of runs nor a restore changes anything. Nodes may be more than leaves and inner nodes:
+    MOA has branches that are absent yet.
     """
     learner, plan, ints = model.spec.learner, model.plan, model.ints
-    most = (leaves + inner) * plan.shape(1, 1).leaf_stride * at.WORD
-    if leaves <= learner.max_leaves and most <= learner.max_bytes:
-        return False  # not even with the room it has
+    if leaves > learner.max_leaves:
+        return True
+    records = leaves + inner if plan.ints[at.PLAN_REVISION] else leaves
+    shape = plan.shape(1, 1)
+    most = at.TREE_HEADER + nodes * shape.node_stride + records * shape.leaf_stride
+    if most * at.WORD <= plan.tree_bytes(plan.schema.n_classes):
+        return False  # not even with the room its records have
     seen = int(plan.ints[at.PLAN_VALUES_SEEN])
     values = int(ints[seen : seen + len(plan.values_index)].sum())
-    counts = (int(ints[at.MODEL_CLASSES]), int(plan.ints[at.PLAN_NUMERIC]), values)
-    words = at.LEAF_FIELDS + counts[0]
-    words += math.prod(learner.numeric_observer.shape(*counts))
-    words += math.prod(learner.nominal_observer.shape(*counts))
-    words += sum(map(math.prod, learner.schedule.shapes(counts[0], plan.schema.n_attributes, values)))
-    revision = learner.revision_words(plan.schema.n_attributes)
-    records = leaves + inner if revision else leaves
-    return bool(leaves > learner.max_leaves or records * (words + revision) * at.WORD > learner.max_bytes)
+    classes = int(ints[at.MODEL_CLASSES])
+    words = plan.shape_of(classes, values, nodes, records).words
+    return bool(words * at.WORD > plan.tree_bytes(classes))
 
 
 def make_room(model: Model, t: int, nodes: int, slots: int) -> int:
-    """Make sure that a tree can take so many more nodes and leaf records; return its first word then."""
-    ints = model.ints
+    """Make sure that a tree can take so many more nodes and leaf records; return its first word then.
+
+    Room doubles, but not beyond the bytes that the tree may take.
+    """
+    ints, plan = model.ints, model.plan
     taken = ints.item(t + at.TREE_LEAVES)
-    if model.plan.ints[at.PLAN_REVISION]:  # inner nodes keep their leaf records
+    if plan.ints[at.PLAN_REVISION]:  # inner nodes keep their leaf records
         taken, slots = taken + ints.item(t + at.TREE_SPLITS), slots + 1
     needed = ints.item(t + at.TREE_NODES) + nodes, taken + slots
     have = arena.room(ints, t)
     if needed[0] <= have[0] and needed[1] <= have[1]:
         return t
     rooms = [max(n, 2 * h) if n > h else h for n, h in zip(needed, have, strict=True)]
+    most, values = plan.tree_bytes(plan.schema.n_classes), int(plan.ints[at.PLAN_VALUES])
+    while rooms != [*needed] and (
+        plan.shape_of(plan.schema.n_classes, values, *rooms).words * at.WORD > most
+    ):
+        rooms = [n + max(room - n, 0) // 2 for n, room in zip(needed, rooms, strict=True)]
     blocks = arena.blocks(ints)
     position = [block.source for block in blocks].index(t)
     blocks[position] = arena.Block(t, rooms[0], rooms[1])
-    model.use(arena.relayout(model.plan, ints, model.plan, blocks))
+    model.use(arena.relayout(plan, ints, plan, blocks))
     return arena.blocks(model.ints)[position].source
 
 

@@ -157,7 +157,7 @@ def test_fifty_thousand_attributes_of_sparse_records():
 
 def test_a_leaf_that_does_not_fit_at_all_is_refused_with_the_remedy():
     schema = Schema.of([Attribute(f"f{i}") for i in range(500)], ("0", "1"))
-    rule = r"max_bytes=1000 must be at least 400\d\d, one leaf of 500 attributes and 2 classes; raise it"
+    rule = r"max_bytes=1000 must be at least 41\d\d\d, a model of 1 leaf of 500 attributes and 2 classes; "
     with pytest.raises(SchemaError, match=rule):
         table_of(schema, spec_of(max_bytes=1000.0))
 
@@ -216,10 +216,12 @@ def test_growth_stops_at_the_byte_cap_of_every_observer(observer):
     free, _ = grown(schema_of(None, None), x, label, **observer)
     assert not free.evaluation().growth_stopped
     assert free.summary().leaves > 3
-    record = 8 * arena.tree_view(free.plan, free.ints, free.main).shape.leaf_stride
+    shape = arena.tree_view(free.plan, free.ints, free.main).shape
+    three = shape.leaves_at - (shape.nodes - 5) * shape.node_stride + 3 * shape.leaf_stride
+    cap = 8.0 * (free.main + three)
     found = []
     for size in (1, 450, 900):
-        table = table_of(schema_of(None, None), spec_of("nba", **EAGER, **observer, max_bytes=3.0 * record))
+        table = table_of(schema_of(None, None), spec_of("nba", **EAGER, **observer, max_bytes=cap))
         for start in range(0, 900, size):
             answer(table, x[start : start + size], label[start : start + size])
         found.append(table.model(0).snapshot())

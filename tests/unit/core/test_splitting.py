@@ -5,6 +5,7 @@ import pytest
 
 from core import arena, validate
 from core.events import GrowthStopped, Split
+from core.model import Model
 from core.tree import layout as at
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -169,15 +170,54 @@ def test_growth_stops_at_the_cap_and_says_so_once():
     validate.check(table.model(0))
 
 
-def test_the_byte_cap_counts_leaf_records():
-    # A leaf record: 7 fields, 2 class weights, 2 · 5 · 3 statistics of the Gaussian observer.
-    record = 8 * (7 + 2 + 30)
-    for leaves in (1, 2, 3):
-        table = table_of(THREE, spec_of(max_bytes=leaves * record, grace_period=50))
-        rng = np.random.default_rng(0)
-        x = rng.random((4000, 3))
-        answer(table, x, (4 * x[:, 0]).astype(int) % 2)
-        assert table.model(0).summary().leaves == leaves
+def model_bytes(leaves, trees=1, detector=0):
+    """Return what a model of THREE takes without room to spare: sections, and trees of so many leaves."""
+    # Beside the header: budget and query keep nothing; the evaluation has 10 counts, 6 rows of 2 classes, and
+    # 1,000 codes of 2 bits, 32 in a word.
+    sections = 16 + detector + (10 + 12 + 32)
+    # A node: 10 fields and 2 masses. A leaf: 8 fields, 2 class weights, 2 · 5 · 3 Gaussian statistics.
+    return 8 * (sections + trees * (17 + 12 * (2 * leaves - 1) + (8 + 2 + 30) * leaves))
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 6])
+def test_the_byte_cap_counts_all_that_a_model_is(leaves):
+    rng = np.random.default_rng(0)
+    x = rng.random((6000, 3))
+    label = (8 * x[:, 0]).astype(int) % 2
+    for spare, expected in ((0, leaves), (-8, leaves - 1)):
+        if expected == 0:
+            continue
+        cap = model_bytes(leaves) + spare
+        table = table_of(THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2))
+        answer(table, x, label)
+        model = table.model(0)
+        assert (model.summary().leaves, model.summary().growth_stopped) == (expected, True)
+        assert Model.restore(model.snapshot()).nbytes == model_bytes(expected)
+        assert model.nbytes <= cap, "room to spare keeps to the cap, too"
+
+
+def test_with_a_background_tree_each_has_half_of_the_bytes():
+    """Were the main tree to take all, a background tree could never grow to replace it."""
+    rng = np.random.default_rng(0)
+    x = rng.random((12_000, 3))
+    label = (8 * x[:, 0]).astype(int) % 2
+    label[6000:] = 1 - label[6000:]
+    drift = {"name": "ddm", "warm_up": 30}
+    cap = model_bytes(4, trees=2, detector=7)
+    table = table_of(THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2, drift=drift))
+    largest, leaves = 0, []
+    for start in range(0, 12_000, 500):
+        answer(table, x[start : start + 500], label[start : start + 500])
+        largest = max(largest, table.model(0).nbytes)
+        leaves.append(table.model(0).summary().leaves)
+    assert table.model(0).summary().rebuilds > 0
+    assert max(leaves) == leaves[-1] == 4
+    assert largest <= cap
+    alert = table_of(
+        THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2, drift=drift | {"reaction": "alert"})
+    )
+    answer(alert, x, label)
+    assert alert.model(0).summary().leaves > 4, "without background trees there is one tree to share among"
 
 
 def test_missing_values_follow_the_busier_child():

@@ -213,7 +213,7 @@ def test_a_nominal_attribute_is_tested_once_on_a_path():
     assert splits(events)
 
 
-@pytest.mark.parametrize("cap", [{"max_leaves": 6}, {"max_bytes": 4000.0}])
+@pytest.mark.parametrize("cap", [{"max_leaves": 6}, {"max_bytes": 5600.0}])
 def test_caps_stop_growth_but_not_revisions(cap):
     """Bytes count the records of inner nodes too."""
     x, y = drifting(30_000, 3_000)
@@ -226,6 +226,7 @@ def test_caps_stop_growth_but_not_revisions(cap):
     records = int(tree.header[at.TREE_LEAVES] + tree.header[at.TREE_SPLITS])
     assert tree.header[at.TREE_LEAVES] <= cap.get("max_leaves", 10**6)
     assert records * tree.shape.leaf_stride * at.WORD <= cap.get("max_bytes", 1e9)
+    assert model.nbytes <= cap.get("max_bytes", 1e9)
     validate.check(model)
 
 
