@@ -32,6 +32,7 @@ def _node(node: Outline) -> dict[str, Any]:
         "test": node.test,
         "children": list(node.children),
         "masses": list(node.masses),
+        "majority": node.majority,
         "routed": node.routed,
         "leaves_below": node.leaves_below,
     }

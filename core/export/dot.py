@@ -21,7 +21,7 @@ def to_dot(model: Model, depth: int | None = None) -> str:
         elif node.leaves_below:
             label, shape = f"… {node.leaves_below:,} leaves", "folder"
         else:
-            label, shape = verdict(model.schema, node.masses), "box"
+            label, shape = verdict(model.schema, node), "box"
         lines.append(f"  n{node.number} [label={_quoted(label)}, shape={shape}];")
         if node.branch:
             lines.append(f"  n{node.parent} -> n{node.number} [label={_quoted(str(node.branch))}];")

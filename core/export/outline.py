@@ -33,6 +33,9 @@ class Outline:
     children: tuple[int, ...]
     masses: tuple[float, ...]
     """Class weight that the node knows of, in the order of the schema's classes."""
+    majority: int | None
+    """Class that majority votes at this node go to: of equal ones that which the learner prefers, of a node
+    that has seen nothing that of its parent; None: nothing is known."""
     routed: float
     """Weight of the records that came through, labelled or not."""
     leaves_below: int
@@ -50,18 +53,34 @@ def outline(model: Model, depth: int | None = None) -> list[Outline]:
     Below ``depth`` nothing is listed; the nodes there say how many leaves they stand for.
     """
     tree = arena.tree_view(model.plan, model.ints, model.main)
-    return list(_nodes(model.schema, tree, depth))
+    return list(_nodes(model, tree, depth))
 
 
-def verdict(schema: Schema, masses: tuple[float, ...]) -> str:
-    """Return the class with the largest mass, and the masses."""
-    if not any(masses):
+def verdict(schema: Schema, node: Outline) -> str:
+    """Return the class that a node votes for, and its masses."""
+    if node.majority is None:
         return "(nothing seen)"
-    return f"{schema.classes[int(np.argmax(masses))]} ({', '.join(f'{mass:.4g}' for mass in masses)})"
+    seen = ", ".join(f"{mass:.4g}" for mass in node.masses) if any(node.masses) else "nothing seen"
+    return f"{schema.classes[node.majority]} ({seen})"
 
 
-def _nodes(schema: Schema, tree: TreeView, depth: int | None) -> Iterator[Outline]:
+def majority(model: Model, tree: TreeView, node: int) -> int | None:
+    """Return the class that majority votes at a node go to, None: nothing is known."""
+    masses = tree.masses[node]
+    parent = tree.node_ints.item(node, at.NODE_PARENT)
+    absent = tree.node_ints.item(node, at.NODE_KIND) == at.ABSENT
+    if parent >= 0 and (absent or not (masses.any() or model.plan.ints[at.PLAN_MOA])):
+        masses = tree.masses[parent]
+    if not masses.any():
+        return None
+    best = int(np.argmax(masses))
+    prefers_last = bool(model.plan.ints[at.PLAN_LAST_OF_TWO]) and model.ints.item(at.MODEL_CLASSES) == 2
+    return 1 if prefers_last and masses[1] == masses[0] else best
+
+
+def _nodes(model: Model, tree: TreeView, depth: int | None) -> Iterator[Outline]:
     """Yield the nodes; deep trees are no danger, a chain of tests is walked with a stack of our own."""
+    schema = model.schema
     stack: list[tuple[int, Branch | None]] = [(0, None)]
     routed = tree.routed
     while stack:
@@ -84,6 +103,7 @@ def _nodes(schema: Schema, tree: TreeView, depth: int | None) -> Iterator[Outlin
             test=TESTS.get(kind),
             children=children,
             masses=tuple(tree.masses[node].tolist()),
+            majority=majority(model, tree, node),
             routed=float(routed[node]),
             leaves_below=_leaves(tree, node) if is_inner and ends else 0,
         )

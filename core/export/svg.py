@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from core.export.outline import Outline, outline
+from core.export.outline import Outline, outline, verdict
 from core.features import Schema
 from core.model import Model
 
@@ -76,12 +76,11 @@ def _box(schema: Schema, node: Outline, x: float, y: float) -> Iterator[str]:
     title = str(node.branch) if node.branch else "all"
     if node.leaves_below:
         below = f"… {node.leaves_below:,} leaves"
-    elif any(node.masses):
-        best = max(range(len(node.masses)), key=node.masses.__getitem__)
-        share = node.masses[best] / sum(node.masses)
-        below = f"{schema.classes[best]} {share:.1%} of {sum(node.masses):,.4g}"
+    elif node.majority is not None and any(node.masses):
+        share = node.masses[node.majority] / sum(node.masses)
+        below = f"{schema.classes[node.majority]} {share:.1%} of {sum(node.masses):,.4g}"
     else:
-        below = "(nothing seen)"
+        below = verdict(schema, node)
     fill = "#ffffff" if node.children else "#f4f4f4"
     classes = ", ".join(f"{name} {mass:,.4g}" for name, mass in zip(schema.classes, node.masses, strict=True))
     yield "<g>"

@@ -114,3 +114,31 @@ def test_a_tree_of_one_leaf_can_be_drawn():
     model = table_of(schema_of(None)).model(0)
     assert "(nothing seen)" in to_svg(model)
     assert to_dot(model).count("label") == 1
+
+
+def test_a_tie_of_a_c_tree_goes_to_the_second_class_in_every_form():
+    """[D9]: as its predictions do; another tree's goes to the first."""
+    for name, expected in (("c-tree", "b"), ("h-tree", "a")):
+        table = table_of(schema_of(None), Spec.parse({"learner": {"name": name, "leaf_model": "mc"}}))
+        answer(table, np.zeros((6, 1)), [0, 1, 0, 1, 0, 1])
+        model = table.model(0)
+        assert answer(table, np.zeros((1, 1))).prediction[0] == "ab".index(expected)
+        assert to_text(model) == f"{expected} (3, 3)\n"
+        assert f"{expected} (3, 3)" in to_dot(model)
+        assert f">{expected} 50.0% of 6<" in to_svg(model)
+        assert to_document(model)["nodes"][0]["majority"] == "ab".index(expected)
+
+
+def test_an_empty_leaf_votes_for_its_parents_class():
+    schema = Schema.of([Attribute("colour", "nominal", ("red", "green", "blue"))], ["no", "yes"])
+    table = table_of(schema, spec_of(grace_period=100, delta=0.1))
+    x = np.arange(300)[:, None] % 2.0  # blue never comes
+    answer(table, x, np.where(np.arange(300) % 2 == 0, 1, np.arange(300) % 10 == 1))
+    model = table.model(0)
+    assert answer(table, [[2.0]]).prediction[0] == 1
+    blue = next(node for node in outline(model) if str(node.branch) == "colour = blue")
+    assert (blue.masses, blue.majority) == ((0.0, 0.0), 1)
+    assert "  colour = blue: yes (nothing seen)" in to_text(model).splitlines()
+    assert "yes (nothing seen)" in to_dot(model)
+    assert "yes (nothing seen)" in to_svg(model)
+    assert [node["majority"] for node in to_document(model)["nodes"]][blue.number] == 1
