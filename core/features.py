@@ -204,8 +204,9 @@ class Schema:
             raise SchemaError(msg)
         if self.n_classes >= self.max_classes:
             msg = (
-                f"class={label!r} must not be the class number {self.n_classes + 1}: "
-                f"max_classes={self.max_classes}; raise it where the model is created"
+                f"class={label!r} must be one of the {self.n_classes} classes known: max_classes="
+                f"{self.max_classes} lets in no more; create the model anew with a larger max_classes in its "
+                "spec (criterion km, and gini in theory, are for 2 classes: take another), or leave it out"
             )
             raise TooManyClassesError(msg)
         return self._step(("class", label), classes=(*self.classes, label))

@@ -45,8 +45,11 @@ class EvaluationPlan(Parameters):
     """
 
     window: int = count(1000, at_least=1, at_most=1_000_000)
+    """Judged predictions that the windowed measures are over."""
     every: int = count(1000, at_least=0)
+    """Labels of a model between two evaluations; 0: none."""
     share: float = number(0.0, at_least=0.0, at_most=1.0)
+    """Share of the records whose label is asked for at random, to evaluate; at most `budget.limit`."""
 
     @property
     def slice(self) -> int:

@@ -40,13 +40,16 @@ class Plugin(Bound):
     at least 2ε splits; ``delta`` 0 stands for 1/t (remark 1). m: weight observed at the leaf, h: its depth,
     t: records seen by the model, d: attributes. Where an attribute can propose more than m tests, their
     number takes the place of m in δ'. The guarantee of theorem 4 holds for unit weights and ``tau`` 0 only
-    (ALGORITHMS section 8). With c = 0.005, the value CDT finds by tuning, a tree splits at almost every
-    attempt [D18].
+    (ALGORITHMS section 8; De Rosa and Cesa-Bianchi 2017). With c = 0.005, the value CDT finds by tuning, a
+    tree splits at almost every attempt [D18].
     """
 
     variant: str | None = choice("practical", "practical", "theory")
+    """The form that is used in practice, or that of the theorems."""
     c: float = number(0.05, above=0.0, below=2.0)
+    """Factor of the practical form: the larger, the later a leaf splits."""
     delta: float = number(0.0, at_least=0.0, below=1.0)
+    """Of the theory: how likely a split may be a wrong one; 0 stands for 1/t."""
 
     def constants(self) -> tuple[float, ...]:
         """Return c, δ, and whether the theory is meant."""

@@ -19,11 +19,13 @@ class Plugin(Bound):
     """``ε = R·sqrt(ln(1/δ) / 2n)``: ``"bound": "hoeffding", "delta": 1e-7, "bound_factor": 1``.
 
     VFDT compares a gap with ε; separating two intervals of half-width ε takes 2ε, hence ``bound_factor``
-    (ALGORITHMS section 5).
+    (ALGORITHMS section 5; Domingos and Hulten 2000).
     """
 
     delta: float = number(1e-7, above=0.0, below=1.0)
+    """How likely the true gap may be farther away than ε."""
     bound_factor: float = number(1.0, at_least=1.0, at_most=2.0)
+    """How many ε the lead must exceed: VFDT takes 1, two intervals apart take 2."""
 
     @property
     def constant(self) -> float | None:

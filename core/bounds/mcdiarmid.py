@@ -27,7 +27,9 @@ class Plugin(Bound):
     """
 
     delta: float = number(1e-7, above=0.0, below=1.0)
+    """How likely the true merit may be farther away than ε."""
     mcd_form: str | None = choice("corrected", "corrected", "seed")
+    """The constant for entropy as its paper proves it, or as CDT prints it."""
 
     def constants(self) -> tuple[float, ...]:
         """Return δ, and whether the seed's form is meant."""

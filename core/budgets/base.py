@@ -31,7 +31,9 @@ class Budget(Parameters):
     family: ClassVar[str] = "budgets"
 
     limit: float = number(1.0, above=0.0, at_most=1.0)
+    """Share of the records whose label may be asked for."""
     respend: bool = flag(False)
+    """A request that was declined or has expired may be spent again."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""

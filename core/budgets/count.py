@@ -11,7 +11,8 @@ from core.jit import kernel
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Budget):
-    """Open iff ``spent / t < limit``, t with this record: ``{"name": "count", "limit": 0.1}`` [D19].
+    """Open iff ``spent / t < limit``, t with this record: ``{"name": "count", "limit": 0.1}`` [D19]
+    (De Rosa and Cesa-Bianchi 2017).
 
     Labels that never arrive count as spent, unless ``respend`` returns them. ``spent < limit·t + 1`` always
     holds: what was saved early may be spent at once later; a budget that forgets is ``window``.

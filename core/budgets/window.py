@@ -23,6 +23,7 @@ class Plugin(Budget):
     """
 
     window: int = count(100, at_least=1)
+    """Records over which requests are remembered."""
 
     def initial(self) -> tuple[float, ...]:
         """Return no request among the recent records, none paid by a returned one."""

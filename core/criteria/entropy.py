@@ -16,7 +16,8 @@ class Plugin(Criterion):
     """``-½ Σ π_c ln π_c`` before the split minus its mean after it: ``"criterion": "entropy"``.
 
     A tree compares merits with ``info_gain``'s divided by 2/ln 2 = 2.885; unlike there, a split may send
-    almost all weight down one branch (ALGORITHMS section 2.3; CDT section 4).
+    almost all weight down one branch (ALGORITHMS section 2.3; De Rosa and
+    Cesa-Bianchi 2017, section 4).
     """
 
     def merit_range(self, classes: int) -> float:

@@ -14,7 +14,7 @@ class Plugin(Criterion):
     """``1 - max π_c`` before the split minus its mean after it: ``"criterion": "error"``.
 
     A split whose branches all have the majority class of the leaf gains nothing, however much purer they are
-    (ALGORITHMS sections 2.3 and 6).
+    (ALGORITHMS sections 2.3 and 6; Matuszyk and others 2013).
     """
 
     def merit_range(self, classes: int) -> float:

@@ -12,7 +12,8 @@ from core.jit import kernel
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Criterion):
-    """``1 - Σ π_c²`` before the split minus its mean after it: ``"criterion": "gini"``."""
+    """``1 - Σ π_c²`` before the split minus its mean after it: ``"criterion": "gini"`` (Breiman, Friedman,
+    Olshen, Stone 1984)."""
 
     deviation_classes: ClassVar[int | None] = 2
 

@@ -19,10 +19,12 @@ E: Final = math.e
 class Plugin(Criterion):
     """Entropy before the split minus mean entropy after it: ``"criterion": "info_gain"``.
 
-    A split whose weight, but for ``min_branch_frac`` of it, goes down one branch is no suggestion.
+    A split whose weight, but for ``min_branch_frac`` of it, goes down one branch is no suggestion (ALGORITHMS
+    section 2.3; Quinlan 1986).
     """
 
     min_branch_frac: float = number(0.01, at_least=0.0, at_most=0.5)
+    """At least two branches must hold more than this share of the weight; 0: no such rule."""
 
     null_merit_is_gain: ClassVar[bool] = False
 

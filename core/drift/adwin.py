@@ -42,10 +42,15 @@ class Plugin(Detector):
     """
 
     confidence: float = number(0.002, above=0.0, below=1.0)
+    """How likely a window without a change may be cut."""
     clock: int = count(32, at_least=1)
+    """Inputs between two looks at the window."""
     min_part: int = count(5, at_least=1)
+    """Inputs that each side of a cut must have."""
     min_window: int = count(10, at_least=0)
+    """Inputs above which there may be a cut."""
     two_sided: bool = flag(False)
+    """A falling error rate is a drift, too."""
 
     def initial(self) -> tuple[float, ...]:
         """Return an empty window."""

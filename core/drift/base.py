@@ -31,6 +31,7 @@ class Detector(Parameters):
     family: ClassVar[str] = "drift"
 
     reaction: str = choice("rebuild", "rebuild", "reset", "alert")
+    """What a drift does: a background tree takes over, a new tree begins, or nothing but the alert."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""

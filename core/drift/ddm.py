@@ -31,9 +31,13 @@ class Plugin(Detector):
     """
 
     warm_up: int = count(30, at_least=1)
+    """Labels before the first verdict."""
     warning: float = number(2.0, above=0.0)
+    """Standard deviations above the minimum at which it warns."""
     drift: float = number(3.0, above=0.0)
+    """Standard deviations above the minimum that are a drift."""
     min_errors: int = count(0, at_least=0)
+    """Errors before minima are taken."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a detector that has seen nothing."""

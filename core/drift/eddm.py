@@ -34,8 +34,11 @@ class Plugin(Detector):
     """
 
     warm_up: int = count(30, at_least=1)
+    """Errors before the first verdict."""
     warning: float = number(0.95, above=0.0, at_most=1.0)
+    """Share of the largest distance below which it warns."""
     drift: float = number(0.9, above=0.0, at_most=1.0)
+    """Share of the largest distance below which there is a drift."""
 
     def __post_init__(self) -> None:
         """Check the parameters, each and together."""

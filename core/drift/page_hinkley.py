@@ -32,10 +32,15 @@ class Plugin(Detector):
     """
 
     warm_up: int = count(30, at_least=1)
+    """Labels before the first verdict."""
     tolerance: float = number(0.005, at_least=0.0)
+    """Deviation from the mean that is no matter."""
     threshold: float = number(50.0, above=0.0)
+    """Sum of deviations that is a drift."""
     memory: float = number(0.9999, above=0.0, at_most=1.0)
+    """Factor that forgets the sum at each label."""
     two_sided: bool = flag(False)
+    """A falling error rate is a drift, too."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a detector that has seen nothing."""

@@ -13,9 +13,9 @@ from core.tree.statistics import voting_masses
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """The class with the largest weight at the leaf: ``"leaf_model": "mc"`` (ALGORITHMS section 2.8).
+    """The class with the largest weight at the leaf: ``"leaf_model": "mc"``.
 
-    Of equals the first; in C-Tree the second of two [D9].
+    Of equals the first; in C-Tree the second of two [D9] (ALGORITHMS section 2.8; Domingos and Hulten 2000).
     """
 
 

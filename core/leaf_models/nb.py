@@ -20,7 +20,7 @@ log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8).
+    """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8; Gama, Rocha, Medas 2003).
 
     π are the class masses of the leaf, inherited ones too. A leaf that has observed nothing votes like
     ``mc``.

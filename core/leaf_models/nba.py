@@ -16,7 +16,7 @@ from core.tree.routing import leaf_at
 class Plugin(LeafModel):
     """Naive Bayes unless the majority class was right for more weight: ``"leaf_model": "nba"`` (section 2.8).
 
-    Both are scored on each record before the leaf learns it.
+    Both are scored on each record before the leaf learns it (Holmes, Kirkby, Pfahringer 2005).
     """
 
 

@@ -70,25 +70,37 @@ class Learner(Parameters):
     """A tree learner; its file gives the axes their defaults, and decides.
 
     The axes' own parameters stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets the
-    parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes`` of leaf records.
-    ``compat="moa"`` restores MOA's quirks wherever they change a split or a prediction; ``compat="imac"``
-    those of IMAC's published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing.
+    parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes``: of the whole
+    model, of which each tree has half where a drift detector may start a background tree. ``compat="moa"``
+    restores MOA's quirks wherever they change a split or a prediction; ``compat="imac"`` those of IMAC's
+    published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing.
     """
 
     family: ClassVar[str] = "learners"
 
     criterion: Any = "info_gain"
+    """How good a split is."""
     bound: Any = "hoeffding"
+    """How sure it must be."""
     schedule: Any = "grace_period"
+    """When a leaf makes an attempt."""
     numeric_observer: Any = "gaussian"
+    """What a leaf keeps of numeric attributes."""
     nominal_observer: Any = "nominal"
+    """What a leaf keeps of nominal attributes."""
     leaf_model: Any = "nba"
+    """How a leaf predicts."""
     max_leaves: int = count(1_000_000, at_least=1)
+    """Leaves at which the tree stops to grow."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
+    """Bytes of a model at which its trees stop to grow."""
     compat: str | None = choice(None, None, "moa", "imac")
+    """The published code whose trees are grown, quirks and all."""
 
     axis_defaults: ClassVar[dict[str, Any]] = {}
     """Parameters of the axes that this learner sets otherwise than they do, where an axis has them."""
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
+    """The values of ``compat`` that have a meaning for it."""
     compiled: ClassVar[bool] = False
     """Its decision is that of ``core/verdict.py``, so that failed attempts need not leave compiled code."""
 
@@ -238,6 +250,13 @@ def build(body: dict[str, Any]) -> Learner:
     for axis in ("numeric", "nominal"):
         _check_observer(axis, getattr(built, f"{axis}_observer").name)
     _check_criterion(built)
+    if built.compat not in built.compats:
+        options = ", ".join("null" if option is None else repr(option) for option in built.compats)
+        msg = (
+            f"compat={built.compat!r} must be one of {options} for {body['name']!r}: "
+            "there is no published code of it to be compatible with"
+        )
+        raise ParameterError(msg)
     return built
 
 

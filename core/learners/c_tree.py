@@ -14,9 +14,9 @@ class Plugin(h_tree.Plugin):
     """H-Tree with confidence intervals of the criterion itself: ``{"name": "c-tree", "c": 0.05}``.
 
     ``criterion`` is gini, entropy or km; ``variant`` practical (parameter ``c``) or theory (``delta``). No
-    ties, binary tests, majority classes, as CDT runs it (ALGORITHMS section 8). Of two classes with equal
-    weight in a leaf the second is predicted: CDT says 1 wherever its share is at least ½ [D9]. km and the
-    theory of gini are for two classes.
+    ties, binary tests, majority classes, as CDT runs it (ALGORITHMS section 8; De Rosa and Cesa-Bianchi
+    2017). Of two classes with equal weight in a leaf the second is predicted: CDT says 1 wherever its share
+    is at least ½ [D9]. km and the theory of gini are for two classes.
     """
 
     criterion: Any = "gini"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from core import appraisal
+from core.errors import ParameterError
 from core.learners import h_tree
 from core.learners.base import Decision, HasState
 from core.plugin import number
@@ -32,6 +34,16 @@ class Plugin(h_tree.Plugin):
     """
 
     revisit_period: float = number(2000.0, above=0.0)
+    """Labelled weight between two evaluations of an inner node."""
+
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa")
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and that MOA has such a tree."""
+        super(Plugin, self).__post_init__()
+        if self.compat is not None and getattr(self.schedule, "name", None) == "imac":
+            msg = f"compat={self.compat!r} must be null with the schedule 'imac': no published code does both"
+            raise ParameterError(msg)
 
     def revision_words(self, attributes: int) -> int:
         """Return the length of a node's memory: a sum of merits for every attribute."""

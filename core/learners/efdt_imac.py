@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from core.learners.efdt import Plugin as Efdt
 
@@ -18,3 +18,5 @@ class Plugin(Efdt):
     """
 
     schedule: Any = "imac"
+
+    compats: ClassVar[tuple[str | None, ...]] = (None,)

@@ -26,6 +26,7 @@ class Plugin(Learner):
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
+    """A tie: below this ε the best test is taken, whatever its lead; 0: never."""
 
     compiled: ClassVar[bool] = True
 

@@ -23,15 +23,16 @@ LN_FLOOR: Final = math.log(1e-300)
 class Plugin(Observer):
     """``"numeric_observer": "exact", "capacity": 200``: of every attribute the first values of a leaf.
 
-    Candidates are the midpoints between neighbours that differ (ALGORITHMS section 2.4c). A leaf that is full
-    takes in no more values: it decides on those it has, and their weight is the n of the bound, so that more
-    records make it no surer. ε has to be small enough at ``capacity`` (R·0.2 at 200, R·0.09 at 1,000, for
-    δ = 1e-7), and ``tau`` splits a tie only if ε falls below it there. For few attributes; memory is
-    24·capacity·attributes bytes a leaf, an attempt costs capacity·classes·attributes. Naive Bayes takes the
-    normal density of the values kept.
+    Candidates are the midpoints between neighbours that differ (ALGORITHMS section 2.4c; Quinlan 1993). A
+    leaf that is full takes in no more values: it decides on those it has, and their weight is the n of the
+    bound, so that more records make it no surer. ε has to be small enough at ``capacity`` (R·0.2 at 200,
+    R·0.09 at 1,000, for δ = 1e-7), and ``tau`` splits a tie only if ε falls below it there. For few
+    attributes; memory is 24·capacity·attributes bytes a leaf, an attempt costs capacity·classes·attributes.
+    Naive Bayes takes the normal density of the values kept.
     """
 
     capacity: int = count(200, at_least=2, at_most=10_000)
+    """Values of an attribute that a leaf keeps."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("row", "attribute")

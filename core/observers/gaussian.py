@@ -27,13 +27,15 @@ FAR: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """Weight, mean, squared deviations and range (ALGORITHMS section 2.4a; Welford's update).
+    """Weight, mean, squared deviations and range (ALGORITHMS section 2.4a; Welford's update;
+    Pfahringer, Holmes, Kirkby 2008).
 
     ``candidates`` thresholds lie evenly between the smallest and the largest value of the leaf. Layout
     [class][statistic][attribute]: an update touches one class and runs along the attributes.
     """
 
     candidates: int = count(10, at_least=1, at_most=1000)
+    """Thresholds of an attribute that an attempt looks at."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", STATISTICS, "attribute")

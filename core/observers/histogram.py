@@ -29,20 +29,25 @@ EDGES: Final = 1
 class Plugin(Observer):
     """``"numeric_observer": "histogram", "bins": 32``: branch masses are exact, for thresholds chosen early.
 
-    Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]). ``edges="quantile"`` (the
-    default) puts them, attribute by attribute, where they cut its first ``warm_up`` values into equal parts,
-    equal edges merged; these values themselves are not counted, neither in the bins nor in the n of the bound,
-    so that nothing splits before. ``"range"``
-    puts them evenly between ``low`` and ``high``, the same for all attributes. What lies outside counts in
-    the first or last bin. Memory: 8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes
-    a model. Naive Bayes takes Laplace's (n_bc + 1)/(n_c + bins).
+    Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]; Pfahringer, Holmes, Kirkby
+    2008). ``edges="quantile"`` (the default) puts them, attribute by attribute, where they cut its first
+    ``warm_up`` values into equal parts, equal edges merged; these values themselves are not counted, neither
+    in the bins nor in the n of the bound, so that nothing splits before. ``"range"`` puts them evenly between
+    ``low`` and ``high``, the same for all attributes. What lies outside counts in the first or last bin.
+    Memory: 8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes a model. Naive Bayes
+    takes Laplace's (n_bc + 1)/(n_c + bins).
     """
 
     bins: int = count(32, at_least=2, at_most=1024)
+    """Bins of each attribute."""
     warm_up: int = count(1000, at_least=2, at_most=100_000)
+    """First values of an attribute, from which quantiles are made."""
     edges: str | None = choice("quantile", "quantile", "range")
+    """Where edges come from: quantiles of the first values, or even steps from `low` to `high`."""
     low: float = number(0.0)
+    """Lower end of the range, of all attributes."""
     high: float = number(1.0)
+    """Upper end of the range."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", "bin", "attribute")

@@ -17,13 +17,15 @@ _LARGE: Final = 1e150
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """Counts ``nom[class, value]`` (ALGORITHMS section 2.5), the values of all attributes side by side.
+    """Counts ``nom[class, value]`` (ALGORITHMS section 2.5; Domingos and Hulten 2000), the values of all
+    attributes side by side.
 
     Proposes one branch per value (multiway) and each value against the rest (binary); only the latter with
     ``binary_splits``.
     """
 
     binary_splits: bool = flag(False)
+    """Only tests of one value against all others; else also one branch per value."""
 
     kind: ClassVar[str] = "nominal"
     axes: ClassVar[tuple[str | int, ...]] = ("class", "value")

@@ -25,6 +25,7 @@ class Plugin(Schedule):
     """
 
     grace_period: float = number(200.0, above=0.0)
+    """Labelled weight before the first attempt at a leaf."""
 
     def first(self) -> float:
         """Return the grace period."""

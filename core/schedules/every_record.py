@@ -19,10 +19,11 @@ from core.tree.statistics import reckoned_weight
 class Plugin(Schedule):
     """Due at every record from the weight ``grace_period`` on: ``{"schedule": "every_record"}``.
 
-    The reference that split delays are measured against (ALGORITHMS section 18 [D40]).
+    The reference that split delays are measured against (ALGORITHMS section 18 [D40]; Sun and others 2020).
     """
 
     grace_period: float = number(100.0, above=0.0)
+    """Labelled weight before the first attempt at a leaf."""
 
     periodic: ClassVar[bool] = False
     ranked: ClassVar[bool] = False

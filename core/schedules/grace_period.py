@@ -14,9 +14,11 @@ from core.tree.statistics import SLACK, reckoned_weight
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Schedule):
-    """Due whenever the leaf has seen ``grace_period`` more than at its last attempt (section 5)."""
+    """Due whenever the leaf has seen ``grace_period`` more than at its last attempt (Domingos and Hulten
+    2000)."""
 
     grace_period: float = number(200.0, above=0.0)
+    """Labelled weight between two attempts at a leaf."""
 
     ranked: ClassVar[bool] = False
 

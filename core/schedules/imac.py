@@ -23,7 +23,8 @@ from core.tree.statistics import evidence, reckoned_weight
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Schedule):
-    """Due when the best candidate leads by more than ε, or ε is below τ (ALGORITHMS section 15; VFS 3.3).
+    """Due when the best candidate leads by more than ε, or ε is below τ (ALGORITHMS section 15; Sun and
+    others 2020, section 3.3).
 
     ``{"schedule": "imac", "grace_period": 200, "check_period": 200}``: the first attempt comes at the first
     record after ``grace_period`` (η of the paper) that finds the leaf impure [D36]. An attempt that fails
@@ -34,8 +35,11 @@ class Plugin(Schedule):
     """
 
     grace_period: float = number(200.0, above=0.0)
+    """Labelled weight before the first attempt at a leaf (η)."""
     check_period: float = number(200.0, above=0.0)
+    """Labelled weight after which candidates are renewed and exchanged (µ)."""
     keep_illegal: bool = flag(False)
+    """Attributes that are behind by more than ε may be candidates, too."""
 
     periodic: ClassVar[bool] = False
 

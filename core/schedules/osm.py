@@ -32,6 +32,7 @@ class Plugin(Schedule):
     """
 
     grace_period: float = number(200.0, above=0.0)
+    """Labelled weight before the first attempt, and at least between two."""
 
     def first(self) -> float:
         """Return the grace period."""

@@ -18,6 +18,9 @@ def show(
     as_json: Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of all settings.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Print docs/settings.md.")] = False,
+    parameters: Annotated[
+        bool, typer.Option("--parameters", help="Print docs/parameters.md: what a model's spec can say.")
+    ] = False,
 ) -> None:
     """Print every setting in force, secrets masked.
 
@@ -35,6 +38,11 @@ def show(
         from streamapp.settings.page import page as settings_page
 
         typer.echo(settings_page(), nl=False)
+        return
+    if parameters:
+        from streamapp.settings.parameters_page import page as parameters_page
+
+        typer.echo(parameters_page(), nl=False)
         return
     if schema:
         typer.echo(json.dumps(Settings.model_json_schema(), indent=2))

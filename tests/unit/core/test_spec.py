@@ -106,3 +106,23 @@ def test_kinds_are_positions_among_the_names():
 def test_an_observer_of_the_other_kind_is_refused(axis, name):
     with pytest.raises(ParameterError, match=f"{axis}='{name}' must be one of"):
         Spec.parse({"learner": {"name": "h-tree", axis: name}})
+
+
+@pytest.mark.parametrize(
+    ("learner", "rule"),
+    [
+        ({"name": "efdt", "compat": "imac"}, r"compat='imac' must be one of null, 'moa' for 'efdt'"),
+        ({"name": "efdt-imac", "compat": "moa"}, r"compat='moa' must be null with the schedule 'imac'"),
+        ({"name": "efdt-imac", "compat": "imac"}, r"compat='imac' must be null with the schedule 'imac'"),
+        ({"name": "efdt", "schedule": "imac", "compat": "moa"}, r"must be null with the schedule 'imac'"),
+    ],
+)
+def test_a_compatibility_that_no_code_defines_is_refused(learner, rule):
+    with pytest.raises(ParameterError, match=rule):
+        Spec.parse({"learner": learner})
+
+
+@pytest.mark.parametrize("name", [name for name in presets() if "efdt" not in name])
+def test_every_other_preset_has_both_compatibilities(name):
+    for compat in (None, "moa", "imac"):
+        assert Spec.parse({"learner": {"name": name, "compat": compat}}).learner.compat == compat
