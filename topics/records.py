@@ -220,7 +220,7 @@ class EvaluationRecord:
     declined: int = 0
     expired: int = 0
     outstanding: int = 0
-    drawn_labels: int = 0  # judged predictions of records drawn at random
+    drawn_labels: int = 0  # judged predictions that stand for all records
     accuracy_unbiased: float = math.nan  # estimated from these, with its interval of 95 %
     accuracy_unbiased_low: float = math.nan
     accuracy_unbiased_high: float = math.nan

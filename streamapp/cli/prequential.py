@@ -20,7 +20,7 @@ FIGURES = (
     ("labels", "labels used", "{:,}"),
     ("refused", "  budget closed", "{:,}"),
     ("accuracy_of_labels", "accuracy on those", "{:.4%}"),
-    ("drawn_labels", "  drawn at random", "{:,}"),
+    ("drawn_labels", "  that stand for all", "{:,}"),
     ("accuracy_unbiased", "unbiased estimate", "{:.4%}"),
     ("accuracy_unbiased_low", "  95 % from", "{:.4%}"),
     ("accuracy_unbiased_high", "  95 % to", "{:.4%}"),

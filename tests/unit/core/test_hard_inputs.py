@@ -157,7 +157,7 @@ def test_fifty_thousand_attributes_of_sparse_records():
 
 def test_a_leaf_that_does_not_fit_at_all_is_refused_with_the_remedy():
     schema = Schema.of([Attribute(f"f{i}") for i in range(500)], ("0", "1"))
-    rule = r"max_bytes=1000 must be at least 41\d\d\d, a model of 1 leaf of 500 attributes and 2 classes; "
+    rule = r"max_bytes=1000 must be at least 40\d\d\d, a model of 1 leaf of 500 attributes and 2 classes; "
     with pytest.raises(SchemaError, match=rule):
         table_of(schema, spec_of(max_bytes=1000.0))
 

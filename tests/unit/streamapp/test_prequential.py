@@ -113,7 +113,7 @@ def test_every_strategy_and_budget(capsys: pytest.CaptureFixture[str], query: st
 
 
 def test_what_nobody_knows_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
-    spec = json.dumps({"query": "conf_tree", "budget": {"limit": 0.1}})
+    spec = json.dumps({"query": "variable_uncertainty", "budget": {"limit": 0.1}})
     assert result(capsys, "--data", "gen:sea?n=3000", "--spec", spec)["accuracy_unbiased"] is None
     assert main(["prequential", "--data", "gen:sea?n=3000", "--spec", spec]) == 0
     assert "unbiased" not in capsys.readouterr().out

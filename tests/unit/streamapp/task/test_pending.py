@@ -70,7 +70,7 @@ def test_features_come_back_as_they_were_kept_and_missing_columns_are_nan() -> N
         ],
         equal_nan=True,
     )
-    assert pending.answered(int(serials[0])) == (2, True, 0)
+    assert pending.answered(int(serials[0])) == (2, True, 0, 0.5)
 
 
 def test_a_settled_instance_is_remembered_without_its_features() -> None:
