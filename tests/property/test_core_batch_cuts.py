@@ -108,9 +108,13 @@ def specs(draw):
     criterion, bound = draw(st.sampled_from(PAIRS))
     schedule = draw(st.sampled_from(registry.names("schedules")))
     own = {"check_period": draw(st.sampled_from([3, 15]))} if schedule == "imac" else {}
+    name = draw(st.sampled_from(registry.names("learners")))
+    published = [
+        each for each in (None, "moa", "imac") if fits({"name": name, "schedule": schedule, "compat": each})
+    ]
     return {
         "learner": {
-            "name": draw(st.sampled_from(registry.names("learners"))),
+            "name": name,
             "criterion": criterion,
             "bound": bound,
             "schedule": schedule,
@@ -121,7 +125,7 @@ def specs(draw):
             "delta": 0.05,
             "tau": 0.3,
             "binary_splits": draw(st.booleans()),
-            "compat": draw(st.sampled_from([None, "moa", "imac"])),
+            "compat": draw(st.sampled_from(published)),
             "max_leaves": draw(st.sampled_from([1, 5, 1000])),
         },
         "query": {"name": draw(st.sampled_from(registry.names("queries")))},
