@@ -10,7 +10,7 @@ ARGS   ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format warm clean
+.PHONY: help setup demo test check coverage format warm clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,8 +45,13 @@ check: $(TOOLS) ## Lint, format, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 # Two processes, because the tests with a broker wait as much as they compute.
-test: check warm ## Everything that CI runs (ARGS='-k topics')
+test: check warm ## Everything that CI runs (ARGS='-k topics': only such tests)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	$(if $(ARGS),,@$(MAKE) --no-print-directory coverage)
+
+# Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
+coverage: $(TOOLS) ## Tests of the kernels as plain Python, and how much of core they reach
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered @tests/kernels.txt
 
 warm: setup ## Compile the kernels into the cache
 	@$(BIN)/grove warm
@@ -56,5 +61,5 @@ format: $(TOOLS) ## Put the code into shape
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and all caches in this folder
-	rm -rf $(VENV) *.egg-info build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) *.egg-info build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

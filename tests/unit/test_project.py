@@ -54,6 +54,19 @@ def test_ci_calls_the_developers_test_command_and_nothing_else() -> None:
     assert commands == ["exec make test"]
 
 
+def test_the_test_command_runs_the_kernels_without_compiler_and_holds_their_coverage() -> None:
+    done = subprocess.run(
+        ["make", "-n", "test", "ARGS="], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    (run,) = [line for line in done.splitlines() if line.startswith("NUMBA_DISABLE_JIT=1 ")]
+    assert " --cov " in run
+    assert run.endswith(" @tests/kernels.txt")
+    report = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]["report"]
+    assert report["fail_under"] >= 50
+    for line in (ROOT / "tests" / "kernels.txt").read_text().split():
+        assert (ROOT / line.removeprefix("--deselect=").partition("::")[0]).exists(), line
+
+
 def test_help_describes_every_target() -> None:
     makefile = (ROOT / "Makefile").read_text()
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from streamapp.metrics import Metrics
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("| line | what it means | what to do |\n|---|---|---|\n")[1].split("\n\n")[0]
@@ -42,3 +44,11 @@ def test_every_line_is_said(line: str) -> None:
 def test_every_line_has_a_remedy() -> None:
     for row in TABLE.splitlines():
         assert len(row.strip("| ").split(" | ")) == 3, row
+
+
+def test_every_metric_is_counted() -> None:
+    named = set(re.findall(r"`((?:grove|kafka)_[a-z_]+)", PAGE))
+    assert {"grove_tree_splits_total", "grove_label_budget_ratio", "kafka_consumergroup_lag"} <= named
+    counted = {family.name for family in Metrics().registry.collect()}
+    unknown = {name for name in named if name.removesuffix("_total") not in counted and name not in TEXTS}
+    assert unknown == set()
