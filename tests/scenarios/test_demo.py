@@ -26,9 +26,11 @@ KEYS = [
 ]
 
 
-def start(tmp_path: Path, *arguments: str, servers: str | None = None) -> "subprocess.Popen[str]":
+def start(
+    tmp_path: Path, *arguments: str, servers: str | None = None, **more: str
+) -> "subprocess.Popen[str]":
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GROVE_")}
-    environment |= {"TMPDIR": str(tmp_path), "COLUMNS": "120"}
+    environment |= {"TMPDIR": str(tmp_path), "COLUMNS": "120", **more}
     if servers:
         environment["GROVE_KAFKA_BOOTSTRAP_SERVERS"] = servers
     return subprocess.Popen(
@@ -151,3 +153,15 @@ def test_mistakes_are_found_before_anything_is_started(tmp_path: Path) -> None:
     assert demo.returncode == 64, "a mistake on the command line"
     assert err == "grove: nothing.csv: no such file\n"
     assert list(tmp_path.iterdir()) == [], "no broker's directory"
+
+
+def test_a_broker_that_is_not_there_is_found_before_anything_is_compiled(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    demo = start(tmp_path, "--json", servers="127.0.0.1:1", NUMBA_CACHE_DIR=str(cache))
+    out, err = demo.communicate(timeout=120)
+    assert demo.returncode == 1
+    assert out == ""
+    *steps, mistake = err.splitlines()
+    assert steps == ["reading the data set …", "creating topics …"], "said at once, beside --json too"
+    assert mistake.startswith("grove: bootstrap.servers=127.0.0.1:1 did not answer")
+    assert list(cache.rglob("*.nbi")) == []

@@ -67,6 +67,15 @@ def test_the_test_command_runs_the_kernels_without_compiler_and_holds_their_cove
         assert (ROOT / line.removeprefix("--deselect=").partition("::")[0]).exists(), line
 
 
+def test_the_demo_installs_the_pinned_package_without_tools_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "clean").mkdir()
+    command = ["make", "-n", "demo", "ARGS=", f"VENV={tmp_path / 'clean'}"]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    (install,) = [line for line in lines if " pip install " in line]
+    assert install.split("pip install ")[1] == "--quiet --constraint constraints.txt --editable ."
+    assert lines[lines.index(install) - 1].startswith('echo "installing streamgrove')
+
+
 def test_help_describes_every_target() -> None:
     makefile = (ROOT / "Makefile").read_text()
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
