@@ -51,9 +51,8 @@ class MemoryLimit:
         tree = arena.tree_view(model.plan, model.ints, model.main)
         leaves = list(leaves_in_order(tree))
         active = [_sizes(model, tree, node) for node in leaves if node not in self.inactive]
-        inactive = [
-            java.INACTIVE_LEAF + java.distribution(tree.masses[n]) for n in leaves if n in self.inactive
-        ]
+        counting = [tree.masses[node] for node in leaves if node in self.inactive]
+        inactive = [java.INACTIVE_LEAF + java.distribution(masses) for masses in counting]
         if active:
             self.active_bytes = sum(alone for alone, _ in active) / len(active)
         if inactive:
@@ -136,9 +135,8 @@ class LimitedTable(ModelTable):
         model, limit = self.model(index), self.limits[index]
         if any(isinstance(event, Split) for event in events[known:]):
             limit.enforce(model)
-        elif _has_forgotten(
-            model, node
-        ):  # no split was the best: for MOA an inactive leaf, until there is room
+        elif _has_forgotten(model, node):
+            # Not to split was best: MOA makes the leaf inactive, and at once active again if there is room.
             limit.deactivate(model, node)
             limit.enforce(model)
 
