@@ -14,7 +14,8 @@ What a request stands for. A strategy that knows its chance c > 0 asks for one i
 hand: the label stands for 1/c of those that met an open budget. Whether the budget is open does not depend on
 what the record looks like, but on what came before. So records that found it closed are taken over by the
 next ones that find it open, of which each takes 1/TAKE_OVER of those that wait, asked or not: what is like
-them in time stands for them, at any rate of asking. A request stands for ``carried / c`` records.
+them in time stands for them, at any rate of asking. A request stands for ``carried / c`` records. Where a
+slice is reserved nobody reckons so: the slice is better.
 """
 
 from __future__ import annotations
@@ -78,10 +79,12 @@ def ask(
                 leaf_at(ints, tree, ints[node + at.NODE_SLOT]) if is_leaf else -1,
                 t,
             )
-            stands = stand_in(plan, ints, floats, answer != queries.NO, chance)
+            if plan[at.PLAN_SLICE] == 0:
+                stands = stand_in(plan, ints, floats, answer != queries.NO, chance)
         else:
             ints[at.MODEL_REFUSED] += 1
-            floats[plan[at.PLAN_EVALUATION] + at.EVALUATION_SHUT] += 1.0
+            if plan[at.PLAN_SLICE] == 0:
+                floats[plan[at.PLAN_EVALUATION] + at.EVALUATION_SHUT] += 1.0
         asked = answer != queries.NO
         if answer == queries.AT_RANDOM:
             drawn = DRAWN_BY_STRATEGY

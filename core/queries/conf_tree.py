@@ -33,8 +33,9 @@ class Plugin(Query):
 @kernel
 def epsilon(m: float, t: int, classes: float, delta: float) -> float:
     """Return ε of a leaf that has seen m > 0 labels, at record t."""
-    doubt = -math.log(delta) if delta > 0.0 else math.log(float(t))
-    return math.sqrt((math.log(classes * t) + doubt) / (2.0 * m))
+    if delta > 0.0:  # K·t/δ itself may be beyond all floats
+        return math.sqrt((math.log(classes * t) - math.log(delta)) / (2.0 * m))
+    return math.sqrt(math.log(classes * t * t) / (2.0 * m))
 
 
 @kernel
