@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import math
 import threading
 import weakref
 from collections.abc import Sequence
@@ -31,12 +32,17 @@ Kind = Literal["numeric", "nominal"]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values."""
+    """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values.
+
+    ``range`` says between which values those of a numeric one lie, as far as one knows: an observer may cut
+    it evenly (core/observers/histogram.py). Nobody is held to it.
+    """
 
     name: str
     kind: Kind = "numeric"
     values: tuple[str, ...] = ()
     open: bool = False
+    range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictions."""
@@ -46,6 +52,14 @@ class Attribute:
         if self.kind == "numeric" and (self.values or self.open):
             msg = f"values={self.values!r} of the numeric attribute {self.name!r} must be empty"
             raise SchemaError(msg)
+        if self.range is not None:
+            low, high = self.range
+            if self.kind != "numeric" or not -math.inf < low < high < math.inf:
+                msg = (
+                    f"range={self.range!r} of attribute {self.name!r} must be two finite numbers, the first "
+                    "below the second, of a numeric attribute"
+                )
+                raise SchemaError(msg)
         if len(set(self.values)) != len(self.values):
             msg = f"values={self.values!r} of attribute {self.name!r} must differ from each other"
             raise SchemaError(msg)
@@ -252,7 +266,8 @@ class Schema:
             and mine.declared_values[: len(theirs.declared_values)] == theirs.declared_values
             and len(mine.attributes) >= len(theirs.attributes)
             and all(
-                new.name == old.name and new.kind == old.kind and new.values[: len(old.values)] == old.values
+                (new.name, new.kind, new.range) == (old.name, old.kind, old.range)
+                and new.values[: len(old.values)] == old.values
                 for new, old in zip(mine.attributes, theirs.attributes, strict=False)
             )
         )
@@ -342,6 +357,8 @@ def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
     body: dict[str, Any] = {"name": attribute.name, "kind": attribute.kind}
     if attribute.kind == "nominal":
         body |= {"values": list(attribute.values), "open": attribute.open}
+    if attribute.range is not None:
+        body["range"] = list(attribute.range)
     return body
 
 
@@ -351,9 +368,19 @@ def _attribute_from_dict(body: dict[str, Any]) -> Attribute:
         body.get("kind", "numeric"),
         tuple(str(v) for v in body.get("values", ())),
         bool(body.get("open", False)),
+        _range(body.get("range")),
     )
 
 
+def _range(given: Any) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    low, high = map(float, given)
+    return low, high
+
+
 @functools.lru_cache(maxsize=4096)
-def _attribute(name: str, kind: Kind, values: tuple[str, ...], is_open: bool) -> Attribute:
-    return Attribute(name, kind, values, is_open)
+def _attribute(
+    name: str, kind: Kind, values: tuple[str, ...], is_open: bool, limits: tuple[float, float] | None
+) -> Attribute:
+    return Attribute(name, kind, values, is_open, limits)

@@ -69,7 +69,8 @@ class Plan:
         ]
         numeric_table = at.PLAN_HEADER
         nominal_table = numeric_table + len(numeric)
-        first_parameter = nominal_table + at.NOMINAL_FIELDS * len(nominal)
+        ranges = nominal_table + at.NOMINAL_FIELDS * len(nominal)
+        first_parameter = ranges + 2 * len(numeric)
         constants = [plugin.constants() for _, plugin in parameters]
         words = first_parameter + sum(map(len, constants))
         self.ints = ints = at.aligned_words(words)
@@ -89,10 +90,13 @@ class Plan:
         ints[at.PLAN_NUMERIC_TABLE] = numeric_table
         ints[numeric_table:nominal_table] = numeric
         ints[at.PLAN_NOMINAL_TABLE] = nominal_table
-        table = ints[nominal_table:first_parameter].reshape(len(nominal), at.NOMINAL_FIELDS)
+        table = ints[nominal_table:ranges].reshape(len(nominal), at.NOMINAL_FIELDS)
         table[:, at.NOMINAL_COLUMN] = nominal
         table[:, at.NOMINAL_FIRST] = firsts[:-1]
         table[:, at.NOMINAL_ROOM] = rooms
+        ints[at.PLAN_RANGES] = ranges
+        limits = [schema.attributes[i].range or spec.learner.numeric_observer.range for i in numeric]
+        floats[ranges:first_parameter] = np.array(limits, dtype=np.float64).reshape(-1)
         self._write_sections()
         ints[at.PLAN_SCHEDULE_AT] = self.shape(1, 1).schedule_at
         floats[at.PLAN_GAP], floats[at.PLAN_TIE] = spec.learner.limits

@@ -50,6 +50,11 @@ class Observer(Parameters):
         """Return the sizes of axes of its own, which never change."""
         return {}
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Return between which values those of an attribute lie whose schema says nothing."""
+        return 0.0, 1.0
+
     def shared(self, attributes: int) -> int:
         """Return how many words all leaves of a model share, at PLAN_SHARED; new ones are zeros.
 

@@ -17,8 +17,6 @@ from core.tree import layout
 BINS: Final = 0
 WARM_UP: Final = 1
 BY_RANGE: Final = 2
-LOW: Final = 3
-HIGH: Final = 4
 
 # The model's words of one attribute: values so far, edges (ascending, then NaN), its first values (sorted)
 SEEN: Final = 0
@@ -32,10 +30,11 @@ class Plugin(Observer):
     Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]; Pfahringer, Holmes, Kirkby
     2008). ``edges="quantile"`` (the default) puts them, attribute by attribute, where they cut its first
     ``warm_up`` values into equal parts, equal edges merged; these values themselves are not counted, neither
-    in the bins nor in the n of the bound, so that nothing splits before. ``"range"`` puts them evenly between
-    ``low`` and ``high``, the same for all attributes. What lies outside counts in the first or last bin.
-    Memory: 8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes a model. Naive Bayes
-    takes Laplace's (n_bc + 1)/(n_c + bins).
+    in the bins nor in the n of the bound, so that nothing splits before. ``"range"`` puts them evenly into
+    the range that the schema gives an attribute (``{"name": "age", "range": [0, 120]}``), or else between
+    ``low`` and ``high``. What lies outside counts in the first or last bin. Memory: 8·bins·classes·attributes
+    bytes a leaf, and 8·(warm_up + bins)·attributes a model. Naive Bayes takes Laplace's
+    (n_bc + 1)/(n_c + bins).
     """
 
     bins: int = count(32, at_least=2, at_most=1024)
@@ -45,9 +44,9 @@ class Plugin(Observer):
     edges: str | None = choice("quantile", "quantile", "range")
     """Where edges come from: quantiles of the first values, or even steps from `low` to `high`."""
     low: float = number(0.0)
-    """Lower end of the range, of all attributes."""
+    """Lower end of the range of attributes whose schema gives none."""
     high: float = number(1.0)
-    """Upper end of the range."""
+    """Upper end of that range."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", "bin", "attribute")
@@ -61,7 +60,12 @@ class Plugin(Observer):
 
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of the kernels' words."""
-        return float(self.bins), float(self.warm_up), float(self.edges == "range"), self.low, self.high
+        return float(self.bins), float(self.warm_up), float(self.edges == "range")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Return ``low`` and ``high``."""
+        return self.low, self.high
 
     def sizes(self) -> dict[str, int]:
         """Return the number of bins."""
@@ -86,7 +90,8 @@ def _edge(plan: Any, knobs: Any, floats: Any, position: int, i: int) -> float:
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     if knobs[first + BY_RANGE] != 0.0:
         share = (i + 1.0) / knobs[first + BINS]
-        return knobs[first + LOW] * (1.0 - share) + knobs[first + HIGH] * share
+        ends = plan[layout.PLAN_RANGES] + 2 * position
+        return knobs[ends] * (1.0 - share) + knobs[ends + 1] * share
     return floats[_block(plan, knobs, position) + EDGES + i]
 
 

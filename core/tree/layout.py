@@ -184,7 +184,8 @@ PLAN_REVISIT: Final = 56  # weight between two evaluations of an inner node (flo
 PLAN_LAST_OF_TWO: Final = 57  # of two classes with equal weight the majority is the second
 PLAN_HALVES: Final = 58  # all attributes are nominal, with room for two values each
 PLAN_FORESIGHT: Final = 59  # how records go down a tree together (core/tree/foresight.py)
-PLAN_HEADER: Final = 60
+PLAN_RANGES: Final = 60  # at: lower and upper end of each numeric attribute (float64)
+PLAN_HEADER: Final = 61
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

@@ -1,6 +1,7 @@
 """The schema in a control: taken as it stands or refused, never bent into shape.
 
-    {"attributes": [{"name": "amount"}, {"name": "country", "kind": "nominal", "values": ["FR"]}],
+    {"attributes": [{"name": "amount", "range": [0, 5000]},
+                    {"name": "country", "kind": "nominal", "values": ["FR"]}],
      "classes": ["legitimate", "fraud"], "max_classes": 8, "open_attributes": false, "classes_open": false}
 
 Classes are named as labels are (docs/records.md): `1` is the class `1`, `true` the class `true`.
@@ -17,7 +18,7 @@ from core.plugin import check
 from topics.codecs.cells import class_name
 
 MEMBERS: Final = ("attributes", "classes", "max_classes", "open_attributes", "classes_open")
-OF_ATTRIBUTE: Final = ("name", "kind", "values", "open")
+OF_ATTRIBUTE: Final = ("name", "kind", "values", "open", "range")
 MAX_SHOWN: Final = 80
 """Characters of a refused value that are shown."""
 
@@ -68,7 +69,16 @@ def _attribute(given: Any) -> Attribute:
             True,
             f"false for the numeric attribute {name!r}; make its kind 'nominal', or leave it out",
         )
-    return Attribute(name, kind, tuple(values), is_open)
+    return Attribute(name, kind, tuple(values), is_open, _range(name, given.get("range")))
+
+
+def _range(name: str, given: Any) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    numbers = [each for each in given if type(each) in (int, float)] if isinstance(given, list) else []
+    if len(numbers) != 2 or len(given) != 2 or not numbers[0] < numbers[1]:
+        _refuse("range", given, f"two numbers, the lower first, for attribute {name!r}; or leave it out")
+    return float(numbers[0]), float(numbers[1])
 
 
 def _classes(given: Any) -> list[str]:

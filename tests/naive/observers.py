@@ -167,8 +167,9 @@ class Nominal:
 class Histogram:
     """Weight per class and bin; ``values``, shared by all leaves, holds the attribute's first values."""
 
-    def __init__(self, options, values):
+    def __init__(self, options, values, ends=None):
         self.options = options
+        self.low, self.high = ends or (options.low, options.high)
         self.values = values
         self.counts = {}
 
@@ -177,7 +178,7 @@ class Histogram:
         bins, n = self.options.bins, self.options.warm_up
         if self.options.edges == "range":
             shares = [(i + 1.0) / bins for i in range(bins - 1)]
-            return [self.options.low * (1.0 - share) + self.options.high * share for share in shares]
+            return [self.low * (1.0 - share) + self.high * share for share in shares]
         if len(self.values) < n:
             return None
         found, ordered = [], sorted(self.values)

@@ -204,6 +204,16 @@ def with_attribute(**members: Any) -> dict[str, Any]:
         (with_attribute(kind="nominal", values="xy"), 'values="xy" must be an array of strings'),
         (with_attribute(kind="nominal", values=[1]), "values=1 must be strings; quote the values"),
         (with_attribute(kind="nominal", open="no"), 'open="no" must be true or false'),
+        (
+            with_attribute(range=[1, 1]),
+            "range=[1, 1] must be two numbers, the lower first, for attribute 'a'",
+        ),
+        (with_attribute(range=[0, True]), "range=[0, true] must be two numbers, the lower first"),
+        (with_attribute(range="0-1"), 'range="0-1" must be two numbers, the lower first'),
+        (
+            with_attribute(kind="nominal", range=[0, 1]),
+            "range=(0.0, 1.0) of attribute 'a' must be two finite",
+        ),
         (with_attribute(open=True), "open=true must be false for the numeric attribute 'a'"),
     ],
 )
@@ -314,3 +324,9 @@ def test_what_was_done_is_said_with_key_and_offset() -> None:
         "no longer frozen",
         "deleted",
     ]
+
+
+def test_a_range_of_an_attribute_is_kept() -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", schema=with_attribute(range=[-1, 2.5]), key="a")
+    assert partition.model("a").schema.attributes[0].range == (-1.0, 2.5)

@@ -113,3 +113,29 @@ def test_an_open_attribute_takes_in_only_so_many_values():
 def test_refusals(make, message):
     with pytest.raises(SchemaError, match=message):
         make()
+
+
+def test_the_range_of_an_attribute_is_part_of_the_schema():
+    given = Schema.of([Attribute("age", range=(0, 120)), Attribute("x")], ("a", "b"))
+    again = Schema.from_json(given.to_json())
+    assert again is given
+    assert [each.range for each in again.attributes] == [(0, 120), None]
+    assert '"range"' not in Schema.of([Attribute("x")], ("a",)).to_json()
+    wider = Schema.of([Attribute("age", range=(0, 130)), Attribute("x")], ("a", "b"))
+    assert not wider.extends(given)
+    assert given.extends(given)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [
+        ("numeric", (1.0, 1.0)),
+        ("numeric", (2.0, 1.0)),
+        ("numeric", (0.0, float("inf"))),
+        ("numeric", (float("nan"), 1.0)),
+        ("nominal", (0.0, 1.0)),
+    ],
+)
+def test_a_range_that_is_none_is_refused(kind, limits):
+    with pytest.raises(SchemaError, match=r"range=\(.*\) of attribute 'a' must be two finite numbers"):
+        Attribute("a", kind, range=limits)

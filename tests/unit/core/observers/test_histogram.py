@@ -1,13 +1,17 @@
 """Bins: where their edges lie, what they count, what they propose (ALGORITHMS section 2.4b)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from core import arena
 from core.errors import ParameterError
 from core.events import Split
+from core.features import Attribute, Schema
 from core.spec import Spec
 from core.tree import layout as at
+from tests.naive.observers import Histogram
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 
@@ -100,3 +104,23 @@ def test_memory_is_what_the_docstring_says():
     ).learner.numeric_observer
     assert np.prod(observer.shape(3, 5, 0)) == 16 * 3 * 5
     assert observer.shared(5) == 5 * (1 + 15 + 1000)
+
+
+def test_every_attribute_has_its_own_range():
+    """[D3]: the schema's; of those it says nothing of, the observer's."""
+    schema = Schema.of(
+        [Attribute("a", range=(0.0, 4.0)), Attribute("b", range=(-100.0, 100.0)), Attribute("c")], "xy"
+    )
+    spec = spec_of("mc", numeric_observer="histogram", bins=4, edges="range", low=0.0, high=40.0)
+    table = table_of(schema, spec)
+    x = np.array(
+        [[0.5, -99.0, 5.0], [1.5, -1.0, 15.0], [2.5, 1.0, 25.0], [3.5, 99.0, 35.0], [9.0, 999.0, 99.0]]
+    )
+    answer(table, x, [0, 1, 0, 1, 1])
+    found = arena.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).main).numeric[0]
+    for attribute, ends in enumerate(((0.0, 4.0), (-100.0, 100.0), None)):
+        twin = Histogram(SimpleNamespace(bins=4, edges="range", low=0.0, high=40.0, warm_up=0), [], ends)
+        for row, label in zip(x[:, attribute].tolist(), (0, 1, 0, 1, 1), strict=True):
+            twin.observe(row, label, 1.0)
+        theirs = [[sum(twin.counts[c][b : b + 1]) for b in range(4)] for c in (0, 1)]
+        assert found[:, :, attribute].tolist() == theirs == [[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 2.0]]
