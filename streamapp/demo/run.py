@@ -95,7 +95,6 @@ class DemoPlan:
 
 def run_demo(plan: DemoPlan, display: Display) -> Summary:
     """Run everything and return the summary; raises when not every record was answered."""
-    display.say("reading the data set")
     truth = read_truth(plan)
     with ExitStack() as cleanup:
         directory = cleanup.enter_context(_work_directory())
