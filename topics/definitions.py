@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Direction = Literal["in", "out"]
+Direction = Literal["in", "out", "internal"]
 
 DEFAULT_PREFIX = "grove."
 DEFAULT_PARTITIONS = 16
@@ -118,6 +118,24 @@ DEAD_LETTERS = Topic(
     retention_ms=90 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
+# Without limit: a worker trims it behind the snapshots that make its beginning superfluous.
+JOURNAL = Topic(
+    "journal",
+    "internal",
+    "what a commit processed of this partition, in which order",
+    retention_ms=UNLIMITED,
+    key="none",
+    max_message_bytes=BLOCK_BYTES,
+)
+# The changelog of a table: what has the same key takes its place, nothing goes by age.
+SNAPSHOTS = Topic(
+    "snapshots",
+    "internal",
+    "parts of snapshots, as the journal names them",
+    retention_ms=UNLIMITED,
+    cleanup="compact",
+    key="part of a snapshot",
+)
 
 CATALOGUE: tuple[Topic, ...] = (
     INSTANCES,
@@ -128,6 +146,8 @@ CATALOGUE: tuple[Topic, ...] = (
     DRIFT_ALERTS,
     EVALUATIONS,
     DEAD_LETTERS,
+    JOURNAL,
+    SNAPSHOTS,
 )
 
 
@@ -148,6 +168,8 @@ class TopicNames:
     drift_alerts: str = field(init=False)
     evaluations: str = field(init=False)
     dead_letters: str = field(init=False)
+    journal: str = field(init=False)
+    snapshots: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Put the prefix before every name; refuse one that Kafka would refuse later."""

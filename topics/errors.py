@@ -5,7 +5,9 @@
     ├── DatasetError     a data set file that cannot be read; names file and line
     ├── CatalogueError   topics that are missing or differ from the catalogue
     └── BrokerError      a broker that cannot be reached or refuses; names the address
-        └── DeliveryError    records that were produced but not delivered
+        ├── DeliveryError    records that were produced but not delivered
+        ├── AbortedError     a transaction that cannot be committed; the producer can begin another one
+        └── FencedError      another producer took over the transactional id
 
 A bad record on a topic is not an exception. It becomes a `Malformed` with one of the reasons below, and the
 other records of its batch go on.
@@ -45,6 +47,14 @@ class BrokerError(TopicsError):
 
 class DeliveryError(BrokerError):
     """Records that the broker did not take: the message counts them and gives the first reason."""
+
+
+class AbortedError(BrokerError):
+    """A transaction that has to be aborted: nothing of it happened, and a new one may begin."""
+
+
+class FencedError(BrokerError):
+    """A producer that another one with the same `transactional.id` has taken the place of."""
 
 
 class Reason(StrEnum):

@@ -115,6 +115,10 @@ class _Failures:
         self.fatal = self.fatal or DeliveryError(message)
         return DeliveryError(message)
 
+    def forget(self) -> None:
+        """Forget undelivered records: their transaction is aborted."""
+        self.failed, self.reason, self._reason_is_another = 0, "", False
+
     def erred(self, error: KafkaError) -> None:
         """Note an error of the client."""
         if error.fatal():
@@ -313,7 +317,7 @@ class Sender:
         self._producer.purge()
         self._flush(FLUSH_STEP_S)
 
-    def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
+    def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
         """Return the error for a record that the client did not take, or for what ended the client."""
         self._poll(0)
         return self._failures.refused(topic, partition, value, failure)
@@ -336,14 +340,18 @@ class Sender:
         except SystemError:
             self._failures.ended(_reason_to_end(self._kafka))
 
+    def is_overdue(self) -> bool:
+        """Whether the caller wants to end, and has waited for the broker long enough."""
+        if not self._stopped():
+            return False
+        now = time.monotonic()
+        self._give_up_at = min(self._give_up_at, now + STOP_S)
+        return now >= self._give_up_at
+
     def _check_waiting(self) -> None:
         """Raise if waiting for the broker has no point any more."""
         self.check()
-        if not self._stopped():
-            return
-        now = time.monotonic()
-        self._give_up_at = min(self._give_up_at, now + STOP_S)
-        if now >= self._give_up_at:
+        if self.is_overdue():
             waiting = len(self._producer) + sum(len(rest.values) for rest in self._offered)
             self._producer.purge()
             message = (

@@ -8,28 +8,39 @@ from topics.definitions import (
     DEAD_LETTERS,
     EVALUATIONS,
     INSTANCES,
+    JOURNAL,
     LABEL_REQUESTS,
+    SNAPSHOTS,
     TopicNames,
 )
 
 PER_DAY = 24 * 3600 * 1000
 
 
-def test_the_catalogue_lists_three_inputs_and_five_outputs():
-    by_direction = {d: [t.name for t in CATALOGUE if t.direction == d] for d in ("in", "out")}
+def test_the_catalogue_lists_three_inputs_five_outputs_and_where_state_is_kept():
+    directions = ("in", "out", "internal")
+    by_direction = {d: [t.name for t in CATALOGUE if t.direction == d] for d in directions}
     assert by_direction == {
         "in": ["instances", "labels", "controls"],
         "out": ["predictions", "label-requests", "drift-alerts", "evaluations", "dead-letters"],
+        "internal": ["journal", "snapshots"],
     }
 
 
-def test_all_topics_are_keyed_by_model_and_co_partitioned():
-    assert {(t.key, t.group) for t in CATALOGUE} == {("model key", "learning")}
+def test_all_topics_are_co_partitioned_and_those_of_users_keyed_by_model():
+    assert {t.group for t in CATALOGUE} == {"learning"}
+    assert {t.key for t in CATALOGUE if t.direction != "internal"} == {"model key"}
+
+
+def test_state_is_kept_until_a_worker_removes_it():
+    assert {t.config["retention.ms"] for t in (JOURNAL, SNAPSHOTS)} == {"-1"}
+    assert SNAPSHOTS.config["cleanup.policy"] == "compact"
+    assert JOURNAL.config["cleanup.policy"] == "delete"
 
 
 def test_commands_are_kept_for_ever_and_dead_letters_longest_of_the_others():
     assert CONTROLS.config["retention.ms"] == "-1"
-    others = [t.retention_ms for t in CATALOGUE if t is not CONTROLS]
+    others = [t.retention_ms for t in CATALOGUE if t is not CONTROLS and t.direction != "internal"]
     assert DEAD_LETTERS.retention_ms == max(others) >= 90 * PER_DAY
 
 

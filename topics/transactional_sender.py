@@ -1,0 +1,135 @@
+"""Sends records in transactions: outputs and the offsets of what they answer become visible together.
+
+    open ──> send … send ──> commit(offsets)        all of it, or
+                        └──> abort                  nothing of it
+
+One transactional producer a process. Its id is fixed, so that a restart ends what its predecessor left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from topics.errors import AbortedError, BrokerError, FencedError
+from topics.sender import Sender
+
+TIMEOUT_MS: Final = 10_000
+"""A dead producer's open transaction hides what comes after it for so long, if nobody takes its id over."""
+
+STEP_S: Final = 5.0
+
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001
+
+
+class TransactionalSender(Sender):
+    """A sender whose records count only once their transaction is committed."""
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        transactional_id: str,
+        stopped: Callable[[], bool] = lambda: False,
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> None:
+        """Open the producer; `timeout_ms`: after so long the broker aborts a transaction by itself."""
+        super().__init__(
+            {**kafka, "transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}, stopped
+        )
+        self.transactional_id = transactional_id
+        self.in_transaction = False
+
+    def open(self) -> None:
+        """End what another producer with our id has left open, and fence it; waits for the broker."""
+        self._patiently(lambda: self._producer.init_transactions(STEP_S))
+
+    def offer_run(
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
+    ) -> None:
+        """Produce records as a part of the transaction; AbortedError if it cannot be committed any more."""
+        self._begin()
+        super().offer_run(topic, partition, values, keys, timestamps, headers)
+
+    def commit(self, offsets: Mapping[tuple[str, int], int], group: bytes) -> None:
+        """Commit what was sent, and the offsets (topic, partition → position) for a group's member.
+
+        `group`: librdkafka's group metadata. Raise AbortedError if the transaction has to be aborted (the
+        group moved on, records expired), FencedError if we are not the producer of this id any more.
+        """
+        self.drain()
+        self._begin()
+        positions = [TopicPartition(topic, partition, at) for (topic, partition), at in offsets.items()]
+        self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))
+        self._patiently(lambda: self._producer.commit_transaction(STEP_S))
+        self.in_transaction = False
+        self.check()
+
+    def abort(self) -> None:
+        """Throw away what was sent since the last commit."""
+        with self._handing_over:
+            self._offered.clear()
+        if self.in_transaction:
+            self._patiently(lambda: self._producer.abort_transaction(STEP_S))
+        self.in_transaction = False
+        self._failures.forget()
+
+    def check(self) -> None:
+        """Raise if the transaction cannot be committed."""
+        try:
+            super().check()
+        except BrokerError as error:
+            if self._failures.fatal is not None:
+                raise
+            raise AbortedError(str(error)) from None
+
+    def _begin(self) -> None:
+        if not self.in_transaction:
+            self._patiently(self._producer.begin_transaction)
+            self.in_transaction = True
+
+    def _patiently(self, step: Callable[[], None]) -> None:
+        """Take a step of the transaction protocol, again while the broker is merely slow or away."""
+        while True:
+            try:
+                step()
+            except KafkaException as failure:
+                error = failure.args[0]
+                if error.fatal() or error.code() in _FENCED:
+                    raise self._end(error) from None
+                if error.txn_requires_abort() or error.code() == KafkaError._STATE:  # noqa: SLF001
+                    raise AbortedError(error.str()) from None
+                if not error.retriable():
+                    message = f"transactional.id={self.transactional_id}: {error.str()}"
+                    raise BrokerError(message) from None
+                self._check_stopping()
+            else:
+                return
+
+    def _check_stopping(self) -> None:
+        """Raise if waiting for the broker has no point any more."""
+        if self.is_overdue():
+            message = "a transaction was not finished before the worker stopped: the broker is away"
+            raise AbortedError(message)
+
+    def _end(self, error: KafkaError) -> BrokerError:
+        if error.code() in _FENCED:
+            self._failures.fatal = FencedError(
+                f"transactional.id={self.transactional_id} was taken over by another producer; two workers "
+                "must not have the same group.instance.id"
+            )
+        else:
+            self._failures.fatal = BrokerError(f"the producer has failed for good: {error.str()}")
+        return self._failures.fatal
+
+    def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
+        if failure.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - the transaction failed before
+            return AbortedError(f"{topic}[{partition}]: {self._failures.reason or failure.args[0].str()}")
+        return super()._refused(topic, partition, value, failure)
