@@ -13,6 +13,7 @@ from streamapp.pages import add_pages
 from streamapp.pages.models import add_model_page
 from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
+from streamapp.snapshots.table import add_table
 from streamapp.task_manager import TaskManager
 from streamapp.transport.application import App, Wiring
 from streamapp.transport.quiet import quieten
@@ -42,7 +43,8 @@ def create_app(
         env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
         canonical_url=f"http://{instance}",  # Faust's assignor knows a worker by it
         datadir=str(settings.state_dir / instance),
-        store="memory://",
+        store="rocksdb://",
+        table_standby_replicas=0,
         cython_optimizations=True,
         stream_buffer_maxsize=16,  # deliveries; the driver has one under way
         topic_disable_leader=True,
@@ -64,6 +66,7 @@ def create_app(
     )
     # acks=False: what is processed and what may be committed is the task manager's knowledge, not Faust's.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
+    manager.attach_table(add_table(app, names.snapshots))
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
     add_pages(app, health, metrics.registry)
     add_model_page(app, manager)

@@ -1,11 +1,14 @@
-"""When and how processed work is committed: the outputs first, then the offsets.
+"""When and how processed work is committed, while computing goes on.
 
-    runs      ──1──2──3──────4────5──────6──7──     computing goes on while a commit is under way:
-    outputs     1  2  3 │ flush 1-3 │ 4 5   6  7     what it leads to is held until the flush is over
-    offsets             └───────────┴─ 3
+    runs      ──1──2──3──────4────5──────6──7──
+    at least once             outputs 1 2 3 │ flush 1-3 │ 4 5   6  7
+                              journal, offsets          └─ 3 ─┘
+    exactly once              outputs 1 2 3 │ transaction: 1-3, journal, offsets │ 4 5 6 7
 
-The flush waits until the broker has acknowledged every output; what is sent meanwhile prolongs it. A little
-may pass (else a slow stream would wait for every commit), the rest is held, and what is held is bounded.
+At least once flushes the outputs until the broker has acknowledged them, and commits journal and offsets in
+a transaction behind it: a little may be sent meanwhile (else a slow stream would wait for every commit).
+Exactly once has outputs, journal and offsets in one transaction; what comes meanwhile belongs to the next
+one. What is held is bounded.
 
 Nothing here waits in the event loop. While the producer has no room (a slow broker, or one that is away) what
 is sent is kept, and `room` comes only when a thread has handed it over: after each run, so it is a run's.
@@ -14,12 +17,15 @@ is sent is kept, and `room` comes only when a thread has handed it over: after e
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from streamapp.runs import Run
+
+T = TypeVar("T")
 
 # Commits that take longer than half the interval come less often, but not because one waited out an outage.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
@@ -52,10 +58,16 @@ class Commits:
     """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
 
     def __init__(
-        self, outputs: Outputs, *, interval: float, clock: Callable[[], float] = time.monotonic
+        self,
+        outputs: Outputs,
+        *,
+        interval: float,
+        exactly_once: bool,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`interval`: seconds between commits."""
+        """`interval`: seconds between commits; `exactly_once`: outputs are part of the transaction."""
         self._outputs = outputs
+        self._exactly_once = exactly_once
         self._interval = interval
         self._clock = clock
         self._held: list[tuple[Run, Any]] = []
@@ -85,7 +97,7 @@ class Commits:
         """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
         n = len(run.raw)
         if not self._flushed.is_set():
-            if self._held or self._passed_records + n > MAX_PASSED_RECORDS:
+            if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
                 self._held.append((run, effects))
                 self._held_records += n
                 self._held_bytes += sum(map(len, filter(None, run.raw.values))) + self._outputs.bytes_of(
@@ -100,47 +112,52 @@ class Commits:
         if self._held_records > MAX_HELD_RECORDS or self._held_bytes > MAX_HELD_BYTES:
             await self._flushed.wait()
         if self._outputs.is_full:
-            await _in_daemon(self._outputs.drain)
+            await in_daemon(self._outputs.drain)
 
-    async def commit(self, commit_offsets: Callable[[], Awaitable[None]]) -> None:
-        """Flush what was sent up to now, then commit."""
+    def forget(self) -> None:
+        """Throw away what is held: it will be computed again."""
+        self._held, self._held_records, self._held_bytes = [], 0, 0
+        self.due = None
+
+    async def commit(self, transact: Callable[[], None]) -> None:
+        """Flush what was sent up to now and `transact`, or both at once; the latter runs in a thread."""
         started = self._clock()
         self.due = None
         self._passed_records = 0
         self._flushed.clear()
         try:
-            await _in_daemon(self._outputs.flush)
+            await in_daemon(transact if self._exactly_once else self._outputs.flush)
+        except BaseException:
+            self.forget()
+            raise
         finally:
             held, self._held = self._held, []
             self._held_records = self._held_bytes = 0
             self._flushed.set()
         for run, effects in held:
             self._outputs.send(run, effects)
-        await commit_offsets()
+        if not self._exactly_once:
+            await in_daemon(transact)
         self.seconds = self._clock() - started
 
 
-async def _in_daemon(work: Callable[[], None]) -> None:
+async def in_daemon(work: Callable[[], T]) -> T:
     """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
+    done: asyncio.Future[T] = loop.create_future()
 
-    def settle(error: BaseException | None) -> None:
-        if done.done():
-            return  # nobody waits any more
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+    def settle(settling: Callable[[], None]) -> None:
+        if not done.done():  # else nobody waits any more
+            settling()
 
     def run() -> None:
-        error: BaseException | None = None
         try:
-            work()
-        except BaseException as caught:  # whatever it is, it belongs to the one who waits
-            error = caught
+            result = work()
+            settling = functools.partial(done.set_result, result)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
+            settling = functools.partial(done.set_exception, error)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, error)
+            loop.call_soon_threadsafe(settle, settling)
 
-    threading.Thread(target=run, name=work.__name__, daemon=True).start()
-    await done
+    threading.Thread(target=run, name="broker", daemon=True).start()
+    return await done

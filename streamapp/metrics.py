@@ -123,7 +123,7 @@ class Metrics:
     def _driver(self) -> None:
         self.commit_seconds = self._seconds(
             "grove_commit_seconds",
-            "Flushing the outputs and committing the offsets (process).",
+            "Committing outputs, journal and offsets (process).",
             _COMMIT_BUCKETS,
         )
         self.rebalance_seconds = self._seconds(
@@ -131,15 +131,25 @@ class Metrics:
             "From losing partitions to all of them live (process).",
             _COMMIT_BUCKETS,
         )
-        self.commits_refused = self._counter(
-            "grove_commits_refused", "Commits refused because the group had moved on (process)."
+        self.transactions_aborted = self._counter(
+            "grove_transactions_aborted", "Transactions aborted; their records are processed again (process)."
         )
         self.partitions_stopped = self._counter(
             "grove_partitions_stopped", "Partitions stopped by an unexpected error (process)."
         )
-        self.state_lost = self._counter(
-            "grove_state_lost",
-            "Partitions that began with new models although records were processed before (process).",
+        self.restore_seconds = self._seconds(
+            "grove_restore_seconds", "Restoring the state of a partition (process).", _COMMIT_BUCKETS
+        )
+        self.snapshots = self._counter("grove_snapshots", "Snapshots completed (process).")
+        self.snapshot_bytes = self._counter(
+            "grove_snapshot_bytes",
+            "Compressed bytes that the snapshots completed here consist of, shared ones included (process).",
+        )
+        self.snapshot_seconds = self._seconds(
+            "grove_snapshot_seconds", "From the cut to the complete snapshot (process).", _COMMIT_BUCKETS
+        )
+        self.replayed_records = self._counter(
+            "grove_replayed_records", "Records replayed to restore partitions (process)."
         )
         self.sought_back = self._counter(
             "grove_sought_back", "Fetch positions that had to be corrected (process)."
@@ -155,6 +165,17 @@ class Metrics:
 
     def _seconds(self, name: str, meaning: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, meaning, buckets=buckets, registry=self.registry)
+
+    def snapshot(self, units: int, size: int, seconds: float) -> None:
+        """Count a complete snapshot."""
+        self.snapshots.inc()
+        self.snapshot_bytes.inc(size)
+        self.snapshot_seconds.observe(seconds)
+
+    def restored(self, records: int, seconds: float) -> None:
+        """Count a restored partition."""
+        self.replayed_records.inc(records)
+        self.restore_seconds.observe(seconds)
 
     # -- what a run adds ------------------------------------------------------------------------------------
 

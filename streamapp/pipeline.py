@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Final, get_args
 
 from streamapp import runs
+from streamapp.journal.entry import Step
+from streamapp.journal.ledger import step_of
 from streamapp.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
 from streamapp.outputs.outgoing import Outgoing
 from streamapp.settings import Settings
+from streamapp.snapshots.writer import TaskCut
 from streamapp.task.careful import process_carefully
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects import Effects, Notice
@@ -24,6 +27,7 @@ from streamapp.task.model_quota import ModelQuota
 from streamapp.task.task import Run, Source, Task
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
+from topics.sender import Sender
 
 logger = logging.getLogger(__name__)
 
@@ -42,21 +46,36 @@ class Pipeline:
     """Tasks, outbox, metrics and log of one worker, as the task manager uses them."""
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, *, partitions: int, limits: OutputLimits
+        self, settings: Settings, sender: Sender, metrics: Metrics, *, partitions: int, limits: OutputLimits
     ) -> None:
-        """`partitions`: what every topic has; `limits`: how large its records may be."""
+        """`sender`: the producer of the outputs; `partitions`: what every topic has; `limits`: how large its
+        records may be."""
         names = TopicNames(settings.topics_prefix)
         self._sources: dict[str, Source] = {getattr(names, source): source for source in get_args(Source)}
         self._config = TaskConfig.from_settings(settings)
         self._quota = ModelQuota(self._config.models_max_count)
         self._encoder = Encoder.from_settings(settings, names, limits)
-        self._outbox = Outbox(settings, limits)
+        self._outbox = Outbox(sender)
         self._metrics = metrics
         self._placement = KeyPlacement(metrics, partitions)
+
+    @property
+    def config(self) -> str:
+        """The configuration of tasks, as the journal has it."""
+        return self._config.to_json()
 
     def new_task(self, partition: int) -> Task:
         """Return a task with new models."""
         return Task(partition, self._config, self._quota)
+
+    def adopt_task(self, task: Task) -> None:
+        """Make a restored task one of this worker's: its configuration, its share of models."""
+        task.configure(self._config)
+        task.join(self._quota)
+
+    def cut_task(self, task: Task) -> TaskCut:
+        """Return a task as it is now, for a snapshot."""
+        return task.cut()
 
     def drop_task(self, task: Task) -> None:
         """Give up a task: its partition left, or its state is not to be trusted."""
@@ -71,6 +90,10 @@ class Pipeline:
         effects, records = process_carefully(task, of_task, self._encoder.encode)
         self._metrics.computed(source, time.perf_counter() - started)
         return Results(effects, records)
+
+    def step(self, run: runs.Run, results: Results) -> Step:
+        """Return what the journal has to say of a run."""
+        return step_of(self._sources[run.topic], run.raw, run.position, results.effects)
 
     def send(self, run: runs.Run, results: Results) -> None:
         """Produce the outputs of a run; say and count what it led to."""

@@ -2,33 +2,43 @@
 
     driver ── delivery ──> process ──> task ──> effects ──> outputs
                               │
-                              └─ every commit.interval.ms: flush the outputs, then commit the offsets
+                              └─ every commit.interval.ms: a *cut* (outputs, journal, offsets)
 
-At least once: offsets are committed only after every output of the records before them is acknowledged. If an
-output cannot be delivered nothing is committed past it: the worker ends, and the records are processed again.
+A cut is a point between two runs. What is committed there is all that happened before it, in every partition
+of this worker. If a transaction is aborted, the tasks are ahead of what is committed: all are dropped, the
+worker joins the group again, and each partition is restored like any that arrives (`streamapp/restore`).
 
-State lives in memory. A partition that leaves and comes back keeps its task if its committed offsets are the
-ones the task stands at; else it starts with new models, which is said in the log and counted
-(`grove_state_lost_total`).
+A partition that leaves and comes back keeps its task if its committed offsets are the ones the task stands
+at.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from faust.types import TP
 
-from streamapp.commits import Commits, Outputs
+from streamapp import faults
+from streamapp.commits import Commits, Outputs, in_daemon
+from streamapp.errors import StreamappError
 from streamapp.health import LIVE, Health
+from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
+from streamapp.journal.ledger import Ledger
 from streamapp.metrics import Metrics
+from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
+from streamapp.snapshots.writer import SnapshotWriter, TaskCut
+from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
-from streamapp.transport.thread import CommitRefusedError, Membership
+from streamapp.transport.thread import Membership
+from topics.errors import AbortedError
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +48,47 @@ T = TypeVar("T")
 class Processor(Outputs, Protocol):
     """What turns runs into outputs: tasks, codecs, outbox."""
 
+    @property
+    def config(self) -> str:
+        """The configuration of tasks, as the journal has it."""
+
     def new_task(self, partition: int) -> Any:
         """Return a task with new models."""
+
+    def cut_task(self, task: Any) -> TaskCut:
+        """Return a task as it is now, for a snapshot."""
+
+    def adopt_task(self, task: Any) -> None:
+        """Make a restored task one of this worker's."""
 
     def drop_task(self, task: Any) -> None:
         """Give up a task."""
 
     def compute(self, task: Any, run: Run) -> Any:
         """Return the effects of a run; raise what our own code does wrong."""
+
+    def step(self, run: Run, effects: Any) -> Step:
+        """Return what the journal has to say of a run."""
+
+
+class Transactions(Protocol):
+    """Where cuts are committed. Every method waits for the broker."""
+
+    def open(self) -> None:
+        """Make sure that no predecessor of ours has a transaction open."""
+
+    def commit(self, cut: Cut) -> None:
+        """Commit a cut; AbortedError if that cannot be."""
+
+    def abort(self) -> None:
+        """Throw away what was sent since the last commit."""
+
+
+class Restorer(Protocol):
+    """Where the state of a partition comes from. Waits for the broker."""
+
+    def restore(self, wanted: Wanted) -> Restored:
+        """Return the task of a partition, or that the one that stands there may stay."""
 
 
 class Source(Protocol):
@@ -58,14 +101,14 @@ class Source(Protocol):
     def broker_reachable(self) -> bool:
         """Whether the broker answers, as far as is known."""
 
-    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
-        """Commit offsets of records that were processed as `membership`."""
-
     def abandon(self) -> None:
         """Forget what was fetched."""
 
     def drop(self, partition: int) -> None:
         """Stop fetching one partition."""
+
+    async def rejoin(self) -> None:
+        """Join the group anew."""
 
     async def crash(self, reason: BaseException) -> None:
         """End the worker."""
@@ -76,16 +119,11 @@ class Partition:
     """A partition whose task lives here."""
 
     task: Any
-    processed: dict[str, int]  # topic -> position behind the last processed record
-    committed: dict[str, int]
+    ledger: Ledger
+    committed: Positions
     membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
     live: bool = False  # its records are being fetched
     stopped: str | None = None  # why its processing was stopped for good
-
-    @property
-    def dirty(self) -> dict[str, int]:
-        """What is processed but not committed: topic -> position."""
-        return {topic: at for topic, at in self.processed.items() if at != self.committed[topic]}
 
 
 class TaskManager:
@@ -96,19 +134,28 @@ class TaskManager:
     def __init__(
         self,
         processor: Processor,
+        transactions: Transactions,
+        restorer: Restorer,
+        snapshots: SnapshotWriter,
         metrics: Metrics,
         health: Health,
         *,
+        topics: Sequence[str],
         commit_interval: float,
+        exactly_once: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`commit_interval`: seconds."""
+        """`topics`: the sources in causal order; `commit_interval`: seconds."""
         self.partitions: dict[int, Partition] = {}
         self._processor = processor
+        self._transactions = transactions
+        self._restorer = restorer
+        self._snapshots = snapshots
+        self._topics = tuple(topics)
         self._metrics = metrics
         self._health = health
         self._clock = clock
-        self._commits = Commits(processor, interval=commit_interval, clock=clock)
+        self._commits = Commits(processor, interval=commit_interval, exactly_once=exactly_once, clock=clock)
         self._committing: asyncio.Task[None] | None = None
         self._failed = False  # outputs were lost: nothing may be committed any more
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
@@ -120,6 +167,14 @@ class TaskManager:
         self.source = consumer
         self._health.broker_reachable = lambda: consumer.broker_reachable
 
+    def attach_table(self, table: Any) -> None:
+        """Get to know the table that snapshots lie in."""
+        self._snapshots.attach(table)
+
+    async def stopping(self) -> None:
+        """Let snapshots come to an end, while the table and its producer still work."""
+        await self._snapshots.stop()
+
     # -- processing -----------------------------------------------------------------------------------------
 
     async def process(self, delivery: Delivery) -> None:
@@ -129,9 +184,13 @@ class TaskManager:
                 partition = self.partitions.get(delivery.partition)
                 current = delivery.epoch == self.source.epoch and not self._failed
                 if current and partition is not None:
-                    if delivery.run is not None and partition.stopped is None:
-                        await self._process(delivery.partition, partition, delivery.run)
-                    await self._room()
+                    try:
+                        if delivery.run is not None and partition.stopped is None:
+                            await self._process(delivery.partition, partition, delivery.run)
+                        await self._room()
+                    except AbortedError as error:
+                        await self._abort(error)
+                        return
                     self._commit_if_due()
         finally:
             delivery.finish()
@@ -140,22 +199,31 @@ class TaskManager:
         if not partition.live:  # skipped, it would be called processed all the same
             await self._end(RuntimeError(f"partition {number} is not live, and a run of it was handed out"))
             return
+        began = self._clock()
         try:
             effects = self._processor.compute(partition.task, run)
         except Exception as error:  # a bug of ours: what it left of the state is not to be trusted
             self._stop(number, partition, run, error)
             return
+        step = self._processor.step(run, effects)
         try:
             self._commits.send(run, effects)
+        except AbortedError:
+            raise
         except Exception as error:  # the driver has handed the run out: it will call it processed
             await self._end(error)
             return
-        self.moved(number, run.topic, run.position)
+        partition.ledger.note(step)
+        self._commits.note()
+        now = self._clock()
+        self._snapshots.note(number, now - began, sum(map(len, filter(None, run.raw.values))), now)
 
     async def _room(self) -> None:
         """Return when another run may be processed."""
         try:
             await self._commits.room()
+        except AbortedError:
+            raise
         except Exception as error:
             await self._end(error)
 
@@ -168,17 +236,21 @@ class TaskManager:
         partition.stopped = str(error)  # names topic, partition, offset and model key
         partition.live = False
         self.source.drop(number)
-        self._health.partitions[number] = f"stopped: {partition.stopped}"
+        self._snapshots.drop(number)
+        self._note_stop(number, error)
+
+    def _note_stop(self, number: int, error: Exception) -> None:
+        self._health.partitions[number] = f"stopped: {error}"
         self._metrics.partitions_stopped.inc()
         logger.error(
             "partition %d is stopped, the others go on: %s", number, error, exc_info=error.__cause__ or error
         )
 
     def moved(self, partition: int, topic: str, position: int) -> None:
-        """Note that everything before `position` is processed (or was never a record)."""
-        processed = self.partitions[partition].processed
-        if processed[topic] != position:
-            processed[topic] = position
+        """Note that there is no record left before `position`."""
+        ledger, source = self.partitions[partition].ledger, self._topics.index(topic)
+        if ledger.positions[source] != position:
+            ledger.note(Step(source, position))
             self._commits.note()
 
     async def between_runs(self, read: Callable[[list[Any]], T]) -> T:
@@ -190,9 +262,11 @@ class TaskManager:
 
     def tick_due(self, now: float) -> int | None:
         """Return a partition whose work should be committed although nothing arrives for it."""
-        if not self._commits.is_due(now) or self._is_committing:
+        if self._is_committing:
             return None
-        return next(iter(self._uncommitted(self.source.membership)), None)
+        if self._commits.is_due(now):
+            return next(iter(self._uncommitted(self.source.membership)), None)
+        return next(iter(self._snapshots.ready() or self._snapshots.due(now)), None)
 
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
@@ -222,44 +296,105 @@ class TaskManager:
         return self._committing is not None and not self._committing.done()
 
     def _commit_if_due(self) -> None:
-        if self._commits.is_due(self._clock()) and not (self._is_committing or self._failed):
+        now = self._clock()
+        if self._is_committing or self._failed:
+            return
+        if self._commits.is_due(now) or self._snapshots.ready() or self._snapshots.due(now):
             self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def _commit(self) -> None:
         membership = self.source.membership
-        work = self._uncommitted(membership)
-        if membership is None or not work:
+        if membership is None:
             return
-        offsets = {
-            TP(topic, number): at for number, (_, dirty) in work.items() for topic, at in dirty.items()
-        }
+        dirty = self._uncommitted(membership)
+        cut, kept = self._cut(membership, dirty), self._cut_tasks(membership)
+        if cut.records and not await self._transact(cut):
+            return
+        for number, records in cut.records.items():
+            # Restored meanwhile, it stands where the group's offsets were then.
+            if self.partitions.get(number) is dirty[number] and dirty[number].membership == membership:
+                self._note_committed(number, records)
+        for number, (state, task_cut, positions) in kept.items():
+            if self.partitions.get(number) is state:
+                self._snapshots.begin(number, task_cut, positions, self._processor.config)
+            else:
+                task_cut.abandon()
+
+    def _cut(self, membership: Membership, dirty: Mapping[int, Partition]) -> Cut:
+        """Close what was processed up to now."""
+        records: dict[int, list[Record]] = {}
+        offsets: dict[TP, int] = {}
+        for number, state in dirty.items():
+            records[number] = []
+            if (manifest := self._snapshots.manifest(number)) is not None:
+                records[number].append(manifest)
+            if not state.ledger.is_empty:
+                entry = state.ledger.cut()
+                records[number].append(entry)
+                moved = zip(self._topics, entry.before, entry.after, strict=True)
+                offsets |= {TP(topic, number): after for topic, before, after in moved if after != before}
+        return Cut(records, offsets, membership)
+
+    def _cut_tasks(self, membership: Membership) -> dict[int, tuple[Partition, TaskCut, Positions]]:
+        """Cut the tasks whose snapshots are due, at the very point at which the transaction is cut."""
+        kept = {}
+        for number in self._snapshots.due(self._clock()):
+            state = self.partitions[number]
+            if state.membership == membership and state.stopped is None:
+                self._snapshots.cut(number)
+                task_cut = self._processor.cut_task(state.task)
+                kept[number] = state, task_cut, tuple(state.ledger.positions)
+        return kept
+
+    async def _transact(self, cut: Cut) -> bool:
+        """Commit a cut; tell whether it is committed. If it is not, no task of before is left."""
         try:
-            await self._commits.commit(lambda: self.source.commit_as(membership, offsets))
-        except CommitRefusedError as error:
-            logger.warning("commit of %d partitions refused, they will be read again: %s", len(work), error)
-            self._metrics.commits_refused.inc()
-            self.source.abandon()
+            await self._commits.commit(lambda: self._transactions.commit(cut))
+        except AbortedError as error:
+            await self._abort(error)
         except Exception as error:
             await self._end(error)
         else:
-            for number, (state, dirty) in work.items():
-                # Restored meanwhile, it stands where the group's offsets were then.
-                if self.partitions.get(number) is state and state.membership == membership:
-                    state.committed |= dirty
             self._health.committed()
             self._metrics.commit_seconds.observe(self._commits.seconds)
+            return True
+        return False
 
-    def _uncommitted(self, membership: Membership | None) -> dict[int, tuple[Partition, dict[str, int]]]:
-        """Return the partitions restored as `membership` with what is to be committed of them.
+    def _note_committed(self, number: int, records: Sequence[Record]) -> None:
+        for record in records:
+            if isinstance(record, Entry):
+                self.partitions[number].committed = record.after
+                self._snapshots.moved(number)
+            elif isinstance(record, Manifest):
+                self._snapshots.committed(number, record, self._clock())
+
+    def _uncommitted(self, membership: Membership | None) -> dict[int, Partition]:
+        """Return the partitions restored as `membership` of which something is to be committed.
 
         After a rebalance those that are not restored yet hold what an earlier member processed: others may
         have gone on from there.
         """
         return {
-            number: (state, dirty)
+            number: state
             for number, state in self.partitions.items()
-            if state.membership == membership and (dirty := state.dirty)
+            if state.membership == membership
+            and not (state.ledger.is_empty and self._snapshots.manifest(number) is None)
         }
+
+    async def _abort(self, reason: AbortedError) -> None:
+        """Go back to what is committed: drop the tasks, which are ahead of it, and join the group again."""
+        logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
+        self._metrics.transactions_aborted.inc()
+        self._commits.forget()
+        self.source.abandon()
+        for number in list(self.partitions):
+            self._drop(number)
+        try:
+            await in_daemon(self._transactions.abort)
+        except Exception as error:
+            await self._end(error)
+        else:
+            await self.source.rejoin()
 
     # -- assignments ----------------------------------------------------------------------------------------
 
@@ -267,36 +402,80 @@ class TaskManager:
         """Forget the tasks of partitions that are not ours any more; the others are not live yet."""
         keep = set(partitions)
         for number in self.partitions.keys() - keep:
-            self._processor.drop_task(self.partitions.pop(number).task)
+            self._drop(number)
         for state in self.partitions.values():
             state.live = False
         self._health.partitions = dict.fromkeys(sorted(keep), "restoring")
         self._health.assigned = True
         logger.info("assigned partitions %s", sorted(keep))
 
-    async def restore(self, partition: int, positions: Mapping[str, int], *, new: bool) -> None:
-        """Make the task of a partition stand at `positions`; `new`: nothing was ever committed for it."""
-        state = self.partitions.get(partition)
-        if state is not None and state.processed == positions and state.stopped is None:
+    async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
+        """Make the task of a partition stand where its committed offsets are; return where that is.
+
+        `first`: where a partition begins that was never processed. None: it cannot be restored and is
+        stopped. Raises NotYetError while a transaction of another worker has to be waited for.
+        """
+        state, membership = self.partitions.get(partition), self.source.membership
+        keepable = state is not None and state.stopped is None and state.ledger.is_empty
+        standing = tuple(state.ledger.positions) if state is not None and keepable else None
+        abandoned = threading.Event()
+        wanted = Wanted(
+            partition,
+            tuple(first[topic] for topic in self._topics),
+            standing,
+            self._snapshots.chunks(partition),
+            abandoned.is_set,
+            functools.partial(self._health.partitions.__setitem__, partition),
+        )
+        try:
+            await in_daemon(self._transactions.open)
+            restored = await in_daemon(lambda: self._restorer.restore(wanted))
+        except StreamappError as error:
+            self._note_stop(partition, error)
+            return None
+        finally:
+            abandoned.set()
+        if restored.task is None and state is not None and restored.positions == standing:
             logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
-            state.committed = dict(positions)
-            state.membership = self.source.membership
-            return
-        if not new:
-            self._metrics.state_lost.inc()
-            logger.warning(
-                "partition %d starts with new models at %s: what was learned is lost (it was in memory)",
+            state.committed = restored.positions
+            state.membership = membership
+        else:
+            self._place(partition, restored, membership)
+        return dict(zip(self._topics, restored.positions, strict=True))
+
+    def _place(self, partition: int, restored: Restored, membership: Membership | None) -> None:
+        """Put a restored task, or a new one, in the place of what is here of a partition."""
+        self._drop(partition)
+        if restored.task is None:
+            task = self._processor.new_task(partition)
+        else:
+            task = restored.task
+            self._processor.adopt_task(task)
+            self._metrics.restored(restored.records, restored.seconds)
+            logger.info(
+                "partition %d is restored: %d records replayed in %.1f s",
                 partition,
-                dict(positions),
+                restored.records,
+                restored.seconds,
             )
+        incarnation = restored.incarnation + 1
+        ledger = Ledger(restored.positions, incarnation, self._processor.config)
+        self._snapshots.add(partition, restored.base, incarnation)
+        if restored.records:  # what had to be replayed now need not be replayed the next time
+            self._snapshots.note(partition, restored.seconds, 0, self._clock())
+        self.partitions[partition] = Partition(task, ledger, restored.positions, membership)
+
+    def _drop(self, partition: int) -> None:
+        state = self.partitions.pop(partition, None)
         if state is not None:
+            self._snapshots.drop(partition)
             self._processor.drop_task(state.task)
-        task = self._processor.new_task(partition)
-        self.partitions[partition] = Partition(task, dict(positions), dict(positions), self.source.membership)
 
     def live(self, partition: int) -> None:
         """Note that the records of a partition are being fetched."""
+        faults.point("live-before")
         self.partitions[partition].live = True
+        self._snapshots.live(partition)
         self._health.partitions[partition] = LIVE
         if self._revoked_at is not None and all(state.live for state in self.partitions.values()):
             self._metrics.rebalance_seconds.observe(self._clock() - self._revoked_at)
@@ -305,6 +484,7 @@ class TaskManager:
 
     def revoked(self) -> None:
         """Note that the group takes the partitions away; what comes back will be assigned again."""
+        self._snapshots.pause()
         self._health.assigned = False
         self._health.partitions = {}
         self._health.lags(0)  # the group may take longer than a worker may stand still
@@ -339,7 +519,7 @@ class TaskManager:
     def lags(self) -> dict[TP, int]:
         """Return how many offsets of each partition, live or stopped, are not committed."""
         return {
-            tp: max(0, end - state.committed[tp.topic])
+            tp: max(0, end - state.committed[self._topics.index(tp.topic)])
             for tp, end in self._log_ends.items()
             if (state := self.partitions.get(tp.partition)) is not None
         }
@@ -366,6 +546,10 @@ class TaskManager:
                 position,
                 first - 1,
             )
+            if tp.partition in self.partitions:
+                lost = Step(self._topics.index(topic), first, skipped=((position, first),))
+                self.partitions[tp.partition].ledger.note(lost)
+                self._commits.note()
         else:
             logger.error(
                 "topic %s partition %d: offset %d is behind the end %d of the log (was it truncated or made "

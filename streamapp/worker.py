@@ -20,22 +20,31 @@ from streamapp.app import create_app
 from streamapp.errors import SettingsError, StreamappError
 from streamapp.gauges import task_gauges
 from streamapp.health import Health
+from streamapp.journal.entry import SOURCES
+from streamapp.journal.log import JournalLog
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
 from streamapp.operating import DRAIN
 from streamapp.outputs.limits import OutputLimits
+from streamapp.outputs.senders import plain_sender, transactional_sender
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.settings.loading import unknown_variables
 from streamapp.settings.properties import NOT_OF_A_WORKER
+from streamapp.snapshots.schedule import Limits
+from streamapp.snapshots.table import SnapshotTable
+from streamapp.snapshots.writer import SnapshotWriter
 from streamapp.state_directory import StateDirectory, default_instance
-from streamapp.task_manager import TaskManager
+from streamapp.task.config import TaskConfig
+from streamapp.task_manager import Processor, Restorer, TaskManager
+from streamapp.transactions import Transactions
 from streamapp.transport.application import App
 from streamapp.warming import warm_kernels
 from topics import admin
 from topics.cluster import Cluster
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
+from topics.transactional_sender import TransactionalSender
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +68,17 @@ def run_worker(settings: Settings) -> int:
         tell_unused(settings)
         logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
         # Kernels are loaded only now: what is wrong with settings or topics is said at once.
-        from streamapp.pipeline import Pipeline
-
         logger.info("kernels are ready after %.1f s", warm_kernels())
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        processor = Pipeline(settings, metrics, partitions=partitions, limits=limits)
-        manager = TaskManager(processor, metrics, health, commit_interval=settings.commit_interval_ms / 1000)
+        from streamapp.pipeline import Pipeline
+
+        transactional = transactional_sender(settings, limits, instance, lambda: health.stopping)
+        exactly_once = settings.processing_guarantee == "exactly_once"
+        outputs = transactional if exactly_once else plain_sender(settings, limits)
+        processor = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits)
+        manager = create_manager(settings, processor, transactional, metrics, health)
         metrics.watch(lambda: task_gauges(manager))
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
@@ -74,7 +86,50 @@ def run_worker(settings: Settings) -> int:
         try:
             return run_app(app, loop, health)
         finally:
-            processor.close()  # what counts is flushed; else librdkafka would wait for a broker that is away
+            # What counts is flushed; else librdkafka would wait for a broker that is away.
+            processor.close()
+            transactional.close()
+
+
+def create_manager(
+    settings: Settings,
+    processor: Processor,
+    sender: TransactionalSender,
+    metrics: Metrics,
+    health: Health,
+    restorer: Restorer | None = None,
+) -> TaskManager:
+    """Return the task manager of a worker with all it commits through and restores from.
+
+    `sender`: takes the journal; with exactly once, the outputs of `processor` too. `restorer`: other than
+    from snapshots and journal.
+    """
+    from streamapp.restore.restorer import Restorer as FromSnapshots
+
+    kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
+    group, config = settings.application_id, TaskConfig.from_settings(settings)
+    return TaskManager(
+        processor,
+        Transactions(sender, names.journal, group),
+        restorer or FromSnapshots(kafka, group, names, config),
+        snapshot_writer(settings, names, metrics),
+        metrics,
+        health,
+        topics=[getattr(names, source) for source in SOURCES],
+        commit_interval=settings.commit_interval_ms / 1000,
+        exactly_once=settings.processing_guarantee == "exactly_once",
+    )
+
+
+def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> SnapshotWriter:
+    """Return what writes the snapshots of a worker."""
+    limits = Limits(
+        settings.snapshot_max_replay_ms / 1000,
+        settings.snapshot_max_replay_bytes,
+        settings.snapshot_interval_ms / 1000,
+    )
+    journal = JournalLog(librdkafka_properties(settings), names.journal)
+    return SnapshotWriter(SnapshotTable(), journal, metrics, limits)
 
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:

@@ -19,6 +19,8 @@ from streamapp.cli import (
     demo,
     experiment,
     generate,
+    journal,
+    models,
     oracle,
     prequential,
     replay,
@@ -61,6 +63,8 @@ _add(START, demo.demo)
 _add(RUN, broker.broker)
 app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
 app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
+app.add_typer(journal.app, name="journal", rich_help_panel=RUN)
+app.add_typer(models.app, name="models", rich_help_panel=RUN)
 _add(DATA, replay.replay)
 _add(DATA, oracle.oracle)
 _add(DATA, prequential.prequential)

@@ -1,4 +1,4 @@
-"""The way out: records to the broker, through one idempotent producer of the worker.
+"""The way out: records to the broker, through one producer of the worker.
 
 Order is that of the input, partition that of the input. What was sent is delivered once `flush` has returned;
 it raises DeliveryError, with topic, partition and reason, when something could not be.
@@ -7,26 +7,17 @@ it raises DeliveryError, with topic, partition and reason, when something could 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outgoing import Outgoing
-from streamapp.settings.clients import librdkafka_properties
-from topics.sender import BATCH_BYTES, Sender
-
-if TYPE_CHECKING:
-    from streamapp.settings import Settings
+from topics.sender import Sender
 
 
 class Outbox:
     """Sends records."""
 
-    def __init__(self, settings: Settings, limits: OutputLimits) -> None:
-        given = librdkafka_properties(settings)
-        batch = str(given.get("batch.size", BATCH_BYTES))
-        # A batch of small records that its topic does not take would be lost as a large one is.
-        most = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
-        self._sender = Sender({**given, **most, "message.max.bytes": limits.producer})
+    def __init__(self, sender: Sender) -> None:
+        """`sender`: takes outputs; with exactly once as parts of its transaction."""
+        self._sender = sender
 
     def send(self, partition: int, records: Iterable[Outgoing]) -> None:
         """Hand the outputs of a run to the producer; what it has no room for is kept, in order."""

@@ -72,7 +72,30 @@ class Settings(BaseSettings):
     )
 
     processing_guarantee: Literal["at_least_once", "exactly_once"] = Field(
-        "at_least_once", description="`at_least_once` in this release."
+        "at_least_once",
+        description="Outputs in the transaction that commits state and offsets, or (`at_least_once`) sent at "
+        "once and perhaps again after a failure.",
+    )
+    transaction_timeout_ms: int = Field(
+        10_000,
+        ge=1000,
+        le=900_000,
+        description="The broker ends a dead worker's transaction after so long; until then it hides what "
+        "comes after it.",
+    )
+    snapshot_max_replay_ms: int = Field(
+        3000,
+        ge=1,
+        le=3_600_000,
+        description="A partition is snapshotted when its restore would have to compute for so long.",
+    )
+    snapshot_max_replay_bytes: int = Field(
+        256 << 20,
+        ge=1,
+        description="Also when a restore would have to read so many bytes of records again.",
+    )
+    snapshot_interval_ms: int = Field(
+        60_000, ge=1, description="And at the latest so long after something changed."
     )
     commit_interval_ms: int = Field(100, ge=1, le=3_600_000, description="Time between commits.")
     max_poll_records: int = Field(

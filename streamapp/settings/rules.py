@@ -30,8 +30,9 @@ OWNED = {
     "enable.auto.offset.store": "offsets are committed after the outputs; leave it out",
     "enable.idempotence": "the producer is always idempotent; leave it out",
     "acks": "acknowledgement by all replicas is always asked for; leave it out",
-    "transactional.id": "it comes with exactly once; leave it out",
+    "transactional.id": "it is made of application.id and group.instance.id; leave it out",
     "isolation.level": "it is always read_committed; leave it out",
+    "transaction.timeout.ms": "it is a setting of its own; use GROVE_TRANSACTION_TIMEOUT_MS",
     "partitioner": "an answer goes to the partition of its question; leave it out",
     "partition.assignment.strategy": "tables and topics must move together; leave it out",
 }
@@ -40,8 +41,6 @@ OWNED = {
 class Values(Protocol):
     """The settings that rules look at."""
 
-    @property
-    def processing_guarantee(self) -> str: ...
     @property
     def bootstrap_servers(self) -> str: ...
     @property
@@ -68,20 +67,7 @@ class Values(Protocol):
 
 def problems(settings: Values) -> list[str]:
     """Every rule that is broken, as sentences; empty when all is well."""
-    return [
-        sentence
-        for rule in (_guarantee, _servers, _prefix, _times, _sizes, _kafka)
-        for sentence in rule(settings)
-    ]
-
-
-def _guarantee(settings: Values) -> list[str]:
-    if settings.processing_guarantee == "at_least_once":
-        return []
-    return [
-        "processing.guarantee=exactly_once must be at_least_once in this release (exactly once comes with "
-        "transactions); remove the setting"
-    ]
+    return [sentence for rule in (_servers, _prefix, _times, _sizes, _kafka) for sentence in rule(settings)]
 
 
 def _servers(settings: Values) -> list[str]:

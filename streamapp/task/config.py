@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -54,6 +55,20 @@ class TaskConfig:
             dead_letter_stacktrace=settings.dead_letter_stacktrace,
             limits=Limits(settings.record_max_bytes, settings.block_max_rows),
         )
+
+    def to_json(self) -> str:
+        """Return the configuration as canonical JSON, for the journal."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> TaskConfig:
+        """Return the configuration that `to_json` wrote; a field it does not name has its default."""
+        body = json.loads(text)
+        known = {field.name for field in dataclasses.fields(TaskConfig)}
+        if unknown := sorted(body.keys() - known):
+            message = f"task configuration has unknown fields {unknown}: a newer release wrote it; run that"
+            raise ValueError(message)
+        return TaskConfig(**(body | {"limits": Limits(**body.get("limits", {}))}))
 
     @property
     def early_hold_ms(self) -> int:

@@ -52,6 +52,10 @@ class EarlyLabels:
         self.bytes = 0
         self.given_up = 0  # labels whose instance did not come
 
+    def configure(self, hold_ms: int, max_bytes: int) -> None:
+        """Change the bounds."""
+        self._hold_ms, self._max_bytes = hold_ms, max_bytes
+
     def __len__(self) -> int:
         """Return the number of names remembered."""
         return len(self._held)

@@ -87,6 +87,10 @@ class EventTime:
         self._max_jump_ms = max_jump_ms
         self.restore(ClockState(None, None, 0, 0, 0, 0))
 
+    def configure(self, max_jump_ms: int) -> None:
+        """Change what is believed at first sight."""
+        self._max_jump_ms = max_jump_ms
+
     def state(self) -> ClockState:
         """Return what `restore` takes back."""
         return ClockState(self.clock, self._suspect, self._agreed, self._behind, self._behind_at, self.jumps)

@@ -52,6 +52,14 @@ class PartitionState:
         """Count requests of a model that have ended, by the strategy that asked."""
         effects.closed[self.store.model(slot).spec.query.name, ENDS[how]] += n
 
+    def configure(self, config: TaskConfig) -> None:
+        """Go on under another configuration."""
+        self.config = config
+        self.default_spec = config.default_spec()
+        self.pending.configure(config.pending_ttl_ms, config.pending_max_bytes)
+        self.early.configure(config.early_hold_ms, config.early_max_bytes)
+        self.time.configure(config.event_time_max_jump_ms)
+
     def forget_due(self, clock: int) -> None:
         """Forget what waited too long; look-ups have judged it so already."""
         self.pending.expire(clock)

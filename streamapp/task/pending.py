@@ -170,6 +170,10 @@ class Pending:
         self.dropped = 0  # instances forgotten early: no room, or their model is gone
         self._mark = self._now()
 
+    def configure(self, ttl_ms: int, max_bytes: int) -> None:
+        """Change the bounds."""
+        self._ttl_ms, self._max_bytes = ttl_ms, max_bytes
+
     def __len__(self) -> int:
         """Return the number of ids remembered."""
         return len(self._index)

@@ -195,6 +195,16 @@ class Task:
         next_, counted = self._marked
         self.next, self.counters = dict(next_), Counter(counted)
 
+    def configure(self, config: TaskConfig) -> None:
+        """Go on under another configuration, between two runs."""
+        self.config = config
+        self._state.configure(config)
+
+    def join(self, quota: ModelQuota) -> None:
+        """Count this task's models among those of a worker."""
+        quota.add(len(self.models))
+        self.models.quota = quota
+
     def close(self) -> None:
         """Give back the places of this task's models: the partition left this worker."""
         self.models.quota.give_back(len(self.models))

@@ -22,8 +22,15 @@ class Manager(Protocol):
     def assigned(self, partitions: Iterable[int]) -> None:
         """Forget every other partition; none is live."""
 
-    async def restore(self, partition: int, positions: Mapping[str, int], *, new: bool) -> None:
-        """Make the state of a partition stand at `positions`; `new`: nothing was ever committed for it."""
+    async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
+        """Make the state of a partition stand at its committed positions and return them.
+
+        `first`: where one begins that was never processed. None: it is stopped, the others go on. Raises
+        NotYetError if it has to be asked again.
+        """
+
+    async def stopping(self) -> None:
+        """Let go of what needs the app; called before any part of it stops."""
 
     def revoked(self) -> None:
         """Note that the group takes the partitions away."""
@@ -72,6 +79,11 @@ class App(faust.App):
     logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
     wiring: Wiring
     leaving = False  # the group too, when the worker stops: a static member would be waited for
+
+    async def stop(self) -> None:
+        """Stop; the manager first, while everything that it uses still runs."""
+        await self.wiring.manager.stopping()
+        await super().stop()
 
     def on_rebalance_end(self) -> None:
         """Faust has recovered and resumed its flow: what is fetched from now on stays in the queues."""

@@ -5,13 +5,14 @@ Group membership, assignor, recovery and agents stay Faust's. What differs:
 - `_drain_messages` hands out runs (`streamapp.runs`), one event each, and waits until each is processed;
 - a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all
   queues when it resumes, so whatever is fetched earlier would be lost;
-- offsets are committed by the task manager, with the generation that processed the records; Faust's acks are
-  off.
+- offsets are committed by the task manager, in transactions, as the member that processed the records;
+  Faust's acks are off.
 """
 
 from __future__ import annotations
 
 import asyncio
+import collections
 import logging
 import time
 from collections.abc import Mapping
@@ -21,12 +22,14 @@ from aiokafka.errors import ConsumerStoppedError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
+from streamapp.restore.errors import NotYetError
 from streamapp.runs import Run, TimeOrder
 from streamapp.transport.application import App
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
 STOP_PATIENCE = 15.0  # seconds a worker that stops waits for its last commit
+PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 
 
@@ -88,7 +91,12 @@ class Consumer(driver.Consumer):
         now = time.monotonic()
         waits = [patience, self.manager.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
-        return await self._thread.take(wanted, min(waits))
+        return await self._thread.take(wanted, min(waits), self._changelogs())
+
+    def _changelogs(self) -> set[TP]:
+        """Return the partitions of tables that Faust wants to read: those in recovery, and standbys."""
+        tables = self.app.tables
+        return {tp for tp in self._get_active_partitions() if tp.topic in tables.changelog_topics}
 
     async def _deliver_round(self, epoch: int) -> bool:
         """Deliver at most one run of each live partition; tell whether there was one."""
@@ -116,7 +124,18 @@ class Consumer(driver.Consumer):
         await self.callback(message)
         await delivery.done
 
+    async def _recover(self, records: Mapping[TP, list[Any]]) -> None:
+        """Give a table's records to Faust, one event each: they are large and few."""
+        generation = self.app.consumer_generation_id
+        for tp, found in records.items():
+            for record in found:
+                if not self.flow_active or generation != self.app.consumer_generation_id:
+                    return  # recovery begins anew, and seeks
+                message = self._to_message(tp, record)
+                await self.wait_first(self.callback(message), self.suspend_flow.wait())
+
     async def _feed(self, epoch: int, fetched: Fetched) -> None:
+        await self._recover(fetched.changelogs)
         if epoch != self.epoch:
             return  # fetched for an assignment that is over
         for tp, log_end in fetched.log_ends.items():
@@ -183,20 +202,34 @@ class Consumer(driver.Consumer):
             raise RuntimeError(message)
         if not sources:
             return
-        committed = await self._thread.committed(sources)
         logs = await self._thread.log_ranges(sources)
-        for partition in partitions:
-            if epoch != self.epoch:
-                return
-            starts = {
-                tp.topic: self._start(tp, committed[tp], logs[tp]) for tp in sources if tp[1] == partition
-            }
-            await self.manager.restore(
-                partition, starts, new=all(committed[TP(t, partition)] is None for t in topics)
-            )
-            await self._thread.seek_all({TP(topic, partition): at for topic, at in starts.items()})
-            if epoch != self.epoch:
-                return
+        waiting, retries = collections.deque(partitions), 0
+        while waiting and epoch == self.epoch:
+            partition = waiting.popleft()
+            first = {topic: self._first(logs[TP(topic, partition)]) for topic in topics}
+            try:
+                starts = await self.manager.restore(partition, first)
+            except NotYetError as reason:  # the others need not wait for it
+                self.log.info("Partition %d waits: %s", partition, reason)
+                waiting.append(partition)
+                retries += 1
+                if retries >= len(waiting):
+                    await asyncio.sleep(PENDING_PAUSE)
+                    retries = 0
+                continue
+            if starts is not None and epoch == self.epoch:
+                await self._begin(epoch, partition, starts, logs)
+
+    async def _begin(
+        self, epoch: int, partition: int, positions: Mapping[str, int], logs: Mapping[TP, tuple[int, int]]
+    ) -> None:
+        """Let a restored partition live: from its positions on its records are fetched."""
+        starts = {
+            topic: self._reachable(TP(topic, partition), at, logs[TP(topic, partition)])
+            for topic, at in positions.items()
+        }
+        await self._thread.seek_all({TP(topic, partition): at for topic, at in starts.items()})
+        if epoch == self.epoch:
             self._orders[partition] = self._new_order(partition, starts)
             self.manager.live(partition)
             self._thread.interrupt()
@@ -210,13 +243,13 @@ class Consumer(driver.Consumer):
             max_records=self.wiring.max_records,
         )
 
-    def _start(self, tp: TP, committed: int | None, log: tuple[int, int]) -> int:
+    def _first(self, log: tuple[int, int]) -> int:
+        """Return where a partition begins that was never processed."""
+        return log[0 if self.app.conf.consumer_auto_offset_reset == "earliest" else 1]
+
+    def _reachable(self, tp: TP, position: int, log: tuple[int, int]) -> int:
         first, end = log
-        if committed is None:
-            return first if self.app.conf.consumer_auto_offset_reset == "earliest" else end
-        if first <= committed <= end:
-            return committed
-        return self._out_of_range(tp, committed, log)
+        return position if first <= position <= max(first, end) else self._out_of_range(tp, position, log)
 
     def _out_of_range(self, tp: TP, position: int, log: tuple[int, int]) -> int:
         """Report records that the broker no longer has, and return where to go on."""
@@ -277,9 +310,9 @@ class Consumer(driver.Consumer):
 
     # -- offsets: the task manager's ------------------------------------------------------------------------
 
-    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
-        """Commit offsets of records that were processed as `membership`."""
-        await self._thread.commit_as(membership, offsets)
+    async def rejoin(self) -> None:
+        """Join the group anew: every partition is then restored."""
+        await self._thread.rejoin()
 
     async def commit_and_end_transactions(self) -> None:
         """Commit what is processed; Faust calls this when partitions are revoked and when it stops."""

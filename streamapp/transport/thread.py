@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""The consumer's thread: fetching columns, committing with the generation that owns the work, seeking.
+"""The consumer's thread: fetching columns, seeking, knowing who we are in the group.
 
 Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never
 lost between aiokafka and us because *positions* are compared, not record offsets (which have gaps:
@@ -20,13 +20,8 @@ from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
 from aiokafka.errors import (
     ConsumerStoppedError,
-    IllegalGenerationError,
-    KafkaError,
     OffsetOutOfRangeError,
-    RebalanceInProgressError,
-    UnknownMemberIdError,
 )
-from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
@@ -48,15 +43,11 @@ FLOW_MIN_BYTES = 1 << 16
 # aiokafka's fetcher overlooks that a request has ended when it is woken in the same moment, and then sleeps
 # for 200 ms: while records flow it looks again sooner.
 FLOW_PLAN_SECONDS = 0.005
+MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
 
 _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
-
-
-class CommitRefusedError(Exception):
-    """The group has moved on: what was to be committed will be processed again by the partition's next
-    owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +65,7 @@ class Fetched:
     """What one fetch brought."""
 
     columns: dict[TP, Columns] = field(default_factory=dict)
+    changelogs: dict[TP, list[Any]] = field(default_factory=dict)  # records, of tables in recovery
     log_ends: dict[TP, int] = field(
         default_factory=dict
     )  # of every wanted partition the broker has answered for
@@ -180,10 +172,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     # -- fetch ----------------------------------------------------------------------------------------------
 
-    async def take(self, wanted: Mapping[TP, int], patience: float) -> Fetched:
-        """Return what there is of the wanted partitions (partition -> our position), waiting up to `timeout`
-        s."""
-        return await self._in_thread(self._take(wanted, patience))
+    async def take(self, wanted: Mapping[TP, int], patience: float, changelogs: Iterable[TP] = ()) -> Fetched:
+        """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
+        waiting up to `patience` s."""
+        return await self._in_thread(self._take(wanted, patience, tuple(changelogs)))
 
     def interrupt(self) -> None:
         """Let a `take` that waits return: what is wanted has changed."""
@@ -195,7 +187,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         for waiter in list(fetcher._fetch_waiters):
             fetcher._notify(waiter)
 
-    async def _take(self, wanted: Mapping[TP, int], patience: float) -> Fetched:
+    async def _take(
+        self, wanted: Mapping[TP, int], patience: float, changelogs: tuple[TP, ...] = ()
+    ) -> Fetched:
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
         if consumer._closed or fetcher._closed:
@@ -204,8 +198,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         deadline = time.monotonic() + patience
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = Fetched()
-            self._drain(fetcher, wanted, fetched)
-            while not (fetched.columns or fetched.out_of_range or self._interrupted):
+            self._drain(fetcher, wanted, fetched, changelogs)
+            while not (fetched.columns or fetched.changelogs or fetched.out_of_range or self._interrupted):
                 left = deadline - time.monotonic()
                 if left <= 0 or not self.consumer.flow_active:
                     break
@@ -215,13 +209,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.result()  # raises what is wrong with the group
                 else:
                     waiter.cancel()
-                self._drain(fetcher, wanted, fetched)
+                self._drain(fetcher, wanted, fetched, changelogs)
         fetched.unserved = self.serving.unserved(wanted)
         self._interrupted = False
         self._flowing = bool(fetched.columns) or patience == 0
         return fetched
 
-    def _drain(self, fetcher: Any, wanted: Mapping[TP, int], fetched: Fetched) -> None:
+    def _drain(
+        self, fetcher: Any, wanted: Mapping[TP, int], fetched: Fetched, changelogs: Iterable[TP]
+    ) -> None:
         """Add to `fetched` what there is now."""
         subscriptions = fetcher._subscriptions
         assignment = subscriptions.subscription.assignment if subscriptions.subscription else None
@@ -250,17 +246,21 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 state.consumed_to(columns.position)
                 if has_more(result._partition_records):
                     fetcher._records[tp] = result
+        for tp in changelogs:
+            result = fetcher._records.pop(tp, None)
+            if result is None:
+                continue
+            drained = True
+            if type(result) is not FetchResult:
+                result.check_raise()
+            elif result.check_assignment(tp):
+                fetched.changelogs[tp] = result.getall(MAX_CHANGELOG_RECORDS)
+                if result.has_more():
+                    fetcher._records[tp] = result
         if drained:
             fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
 
     # -- offsets --------------------------------------------------------------------------------------------
-
-    async def committed(self, partitions: Iterable[TP]) -> dict[TP, int | None]:
-        """Return the committed offset of each partition; None where nothing was committed yet."""
-        wanted = [TopicPartition(*tp) for tp in partitions]
-        coordinator = self._ensure_consumer()._coordinator
-        found = await self._in_thread(coordinator.fetch_committed_offsets(wanted))
-        return {TP(*tp): found[tp].offset if tp in found and found[tp].offset >= 0 else None for tp in wanted}
 
     async def log_ranges(self, partitions: Iterable[TP]) -> dict[TP, tuple[int, int]]:
         """Return the first offset and the end of each partition's log."""
@@ -279,33 +279,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         for tp, position in positions.items():
             if consumer._subscription.is_assigned(tp):
                 consumer._fetcher.seek_to(TopicPartition(*tp), position)
-
-    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
-        """Commit as the member that processed the records; raise CommitRefusedError if we are no longer
-        it."""
-        await self._in_thread(self._commit_as(membership, offsets))
-
-    async def _commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
-        coordinator = self._ensure_consumer()._coordinator
-        request = {TopicPartition(*tp): OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
-        while True:
-            await coordinator.ensure_coordinator_known()
-            # aiokafka would send a retry with whatever generation it has by then, for partitions not ours any
-            # more
-            if self.membership != membership:
-                msg = f"generation {membership.generation} is over"
-                raise CommitRefusedError(msg)
-            try:
-                async with coordinator._commit_lock:
-                    await coordinator._do_commit_offsets(None, request)
-                return
-            except (UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError) as error:
-                raise CommitRefusedError(str(error)) from error
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                self.sources.check()  # offsets of a topic that is gone cannot be committed
-                await asyncio.sleep(coordinator._retry_backoff_ms / 1000)
 
     async def rejoin(self) -> None:
         """Join the group anew."""

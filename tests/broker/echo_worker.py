@@ -1,5 +1,7 @@
 """A worker whose task answers every record with its topic, offset and place in the order of processing.
 
+It has no state worth the name: a restored partition counts on from the positions of its journal.
+
 `python -m tests.broker.echo_worker`, settings from the environment. What it writes to `predictions`
 (partition of the record, key of the record) is JSON: {"source", "offset", "timestamp", "n", "value"}; n
 counts the records of the task.
@@ -11,25 +13,32 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
 from streamapp.app import create_app
 from streamapp.health import Health
+from streamapp.journal.entry import SOURCES, Step
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
+from streamapp.outputs.limits import OutputLimits
+from streamapp.outputs.senders import transactional_sender
+from streamapp.restore.log_reader import LogReader
+from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
 from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.state_directory import StateDirectory, default_instance
-from streamapp.task_manager import TaskManager
-from streamapp.worker import check_topics, run_app, with_port
+from streamapp.worker import check_topics, create_manager, run_app, with_port
 from topics.definitions import TopicNames
 
 
 class Echo:
     """The smallest processor: counts, and echoes through an idempotent producer."""
+
+    config = "{}"
 
     def __init__(self, settings: Settings) -> None:
         self._topic = TopicNames(settings.topics_prefix).predictions
@@ -44,6 +53,16 @@ class Echo:
 
     def new_task(self, partition: int) -> dict[str, int]:
         return {"n": 0}
+
+    def adopt_task(self, task: dict[str, int]) -> None:
+        """Nothing is to be done for it."""
+
+    def step(self, run: Run, effects: list[dict[str, Any]]) -> Step:
+        return Step(SOURCES.index(run.topic.rpartition(".")[2]), run.position)
+
+    def cut_task(self, task: dict[str, int]) -> Any:
+        message = "an echo has no snapshots"
+        raise NotImplementedError(message)
 
     def drop_task(self, task: dict[str, int]) -> None:
         """Nothing is held for it."""
@@ -91,6 +110,20 @@ class Echo:
             raise RuntimeError(message)
 
 
+class CommittedPositions:
+    """Restores positions only."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames) -> None:
+        self._kafka, self._group = kafka, group
+        self._topics = tuple(getattr(names, source) for source in SOURCES)
+
+    def restore(self, wanted: Wanted) -> Restored:
+        with LogReader(self._kafka, self._group, wanted.abandoned) as reader:
+            committed = reader.committed(self._topics, wanted.partition)
+        at = [committed[topic] for topic in self._topics]
+        return Restored(None, tuple(f if a is None else a for a, f in zip(at, wanted.first, strict=True)), 0)
+
+
 def main() -> int:
     settings = load_settings()
     instance = settings.group_instance_id or default_instance(0)
@@ -101,9 +134,11 @@ def main() -> int:
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        manager = TaskManager(
-            Echo(settings), metrics, health, commit_interval=settings.commit_interval_ms / 1000
-        )
+        names, kafka = TopicNames(settings.topics_prefix), librdkafka_properties(settings)
+        limits = OutputLimits.of_catalogue(names)
+        sender = transactional_sender(settings, limits, instance, lambda: health.stopping)
+        restorer = CommittedPositions(kafka, settings.application_id, names)
+        manager = create_manager(settings, Echo(settings), sender, metrics, health, restorer)
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         return run_app(app, loop, health)
 

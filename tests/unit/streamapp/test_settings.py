@@ -142,8 +142,8 @@ class TestRules:
         ("flags", "expected"),
         [
             (
-                {"processing_guarantee": "exactly_once"},
-                "processing.guarantee=exactly_once must be at_least_once",
+                {"processing_guarantee": "exactly_twice"},
+                "processing.guarantee=exactly_twice must be one of at_least_once, exactly_once",
             ),
             ({"web_port": 70_000}, "web.port=70000 must be at most 65535; set GROVE_WEB_PORT"),
             ({"commit_interval_ms": 0}, "commit.interval.ms=0 must be at least 1"),

@@ -2,25 +2,37 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from faust.types import TP
 
 from streamapp.health import Health
+from streamapp.journal.entry import Entry, Manifest, Record, Step
 from streamapp.metrics import Metrics
+from streamapp.restore.errors import NotYetError, RestoreError
+from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
+from streamapp.snapshots.schedule import Limits
+from streamapp.snapshots.stored import StoredSnapshot
+from streamapp.snapshots.writer import SnapshotWriter
 from streamapp.task_manager import TaskManager
+from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
-from streamapp.transport.thread import CommitRefusedError, Membership
+from streamapp.transport.thread import Membership
+from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
+from topics.errors import AbortedError
 from topics.records import RawRecords
 
-TOPICS = ("instances", "labels")
+TOPICS = ("controls", "instances", "labels")
 
 
 class Outputs:
     """A processor that writes down what happens; tasks are lists of offsets."""
+
+    config = "{}"
 
     def __init__(self) -> None:
         self.happened: list[str] = []
@@ -38,6 +50,12 @@ class Outputs:
     def new_task(self, partition: int) -> list[int]:
         return []
 
+    def adopt_task(self, task: list[int]) -> None:
+        self.happened.append("adopted")
+
+    def cut_task(self, task: list[int]) -> ListCut:
+        return ListCut({"task": repr(task).encode()})
+
     def drop_task(self, task: list[int]) -> None:
         self.happened.append("dropped")
 
@@ -47,6 +65,9 @@ class Outputs:
             raise ValueError(message)
         task += run.raw.offsets
         return run.raw.offsets
+
+    def step(self, run: Run, effects: list[int]) -> Step:
+        return Step(TOPICS.index(run.topic), run.position)
 
     def send(self, run: Run, effects: list[int]) -> None:
         if self.refuses:
@@ -75,34 +96,72 @@ class Outputs:
         self.delivered = sent
 
 
-class Group:
-    """The driver as the task manager sees it, and the offsets of the group."""
+class Kafka:
+    """Transactions and what they committed: offsets of the group, journal."""
 
-    def __init__(self, outputs: Outputs) -> None:
+    def __init__(self, outputs: Outputs, exactly_once: bool) -> None:
+        self.outputs = outputs
+        self.exactly_once = exactly_once
+        self.member = Membership(1, "me", None)
+        self.offsets: dict[TP, int] = {}
+        self.journal: dict[int, list[Record]] = {}
+        self.visible: list[int] = []
+        self.opened = self.aborts = 0
+        self.task: list[int] | None = None  # what a restore gives
+        self.unstable = 0  # how often a restore has to be asked again
+
+    def open(self) -> None:
+        self.opened += 1
+
+    def commit(self, cut: Cut) -> None:
+        if self.exactly_once:
+            self.outputs.flush()
+        if cut.membership != self.member:
+            message = "generation 1 is over"
+            raise AbortedError(message)
+        for tp, at in cut.offsets.items():
+            assert set(range(self.offsets.get(tp, 0), at)) <= set(self.outputs.delivered), "flush first"
+        self.offsets |= cut.offsets
+        self.visible = list(self.outputs.delivered)
+        for partition, records in cut.records.items():
+            self.journal.setdefault(partition, []).extend(records)
+
+    def entries(self, partition: int) -> list[Entry]:
+        return [record for record in self.journal.get(partition, []) if isinstance(record, Entry)]
+
+    def abort(self) -> None:
+        self.aborts += 1
+
+    def restore(self, wanted: Wanted) -> Restored:
+        if self.unstable:
+            self.unstable -= 1
+            raise NotYetError
+        entries = self.entries(wanted.partition)
+        at = entries[-1].after if entries else wanted.first
+        if wanted.standing == at:
+            return Restored(None, at, 0)
+        return Restored(self.task, at, max((entry.incarnation for entry in entries), default=0), 5, 0.1)
+
+
+class Group:
+    """The driver as the task manager sees it."""
+
+    def __init__(self) -> None:
         self.membership: Membership | None = Membership(1, "me", None)
         self.epoch = 1
         self.broker_reachable = True
-        self.offsets: dict[TP, int] = {}
         self.dropped: list[int] = []
         self.crashed: BaseException | None = None
-        self.before_commit: Callable[[], Awaitable[None]] | None = None
-        self._outputs = outputs
-
-    async def commit_as(self, membership: Membership, offsets: Mapping[TP, int]) -> None:
-        if self.before_commit is not None:
-            await self.before_commit()
-        if membership != self.membership:
-            message = "over"
-            raise CommitRefusedError(message)
-        for tp, at in offsets.items():
-            assert set(range(self.offsets.get(tp, 0), at)) <= set(self._outputs.delivered), "flush first"
-        self.offsets |= offsets
+        self.rejoined = 0
 
     def abandon(self) -> None:
         self.epoch += 1
 
     def drop(self, partition: int) -> None:
         self.dropped.append(partition)
+
+    async def rejoin(self) -> None:
+        self.rejoined += 1
 
     async def crash(self, reason: BaseException) -> None:
         self.crashed = reason
@@ -119,18 +178,28 @@ class Clock:
 class Worker:
     """A manager with its surroundings, and partition 0 live."""
 
-    def __init__(self) -> None:
+    def __init__(self, exactly_once: bool) -> None:
         self.outputs, self.clock, self.health, self.metrics = Outputs(), Clock(), Health(), Metrics()
-        self.group = Group(self.outputs)
+        self.group, self.table = Group(), MemoryTable()
+        self.kafka = Kafka(self.outputs, exactly_once)
         self.manager = TaskManager(
-            self.outputs, self.metrics, self.health, commit_interval=0.1, clock=self.clock
+            self.outputs,
+            self.kafka,
+            self.kafka,
+            SnapshotWriter(self.table, MemoryJournal(), self.metrics, Limits(1e9, 100, 60.0)),
+            self.metrics,
+            self.health,
+            topics=TOPICS,
+            commit_interval=0.1,
+            exactly_once=exactly_once,
+            clock=self.clock,
         )
         self.manager.attach(self.group)
 
-    async def assign(self, partitions: tuple[int, ...] = (0,), new: bool = True, **at: int) -> None:
+    async def assign(self, partitions: tuple[int, ...] = (0,)) -> None:
         self.manager.assigned(partitions)
         for partition in partitions:
-            await self.manager.restore(partition, {t: at.get(t, 0) for t in TOPICS}, new=new)
+            assert await self.manager.restore(partition, dict.fromkeys(TOPICS, 0)) is not None
             self.manager.live(partition)
 
     async def deliver(
@@ -145,32 +214,42 @@ class Worker:
         await self.manager.process(Delivery(partition, run, self.group.epoch, done))
         assert done.done(), "the driver waits for it"
 
+    async def until(self, true: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not true():  # noqa: ASYNC110 - threads and tasks are at work, no event
+                await asyncio.sleep(0)
+
     def metric(self, name: str) -> float:
         return self.metrics.registry.get_sample_value(name) or 0.0
 
 
-def run(story: Callable[[Worker], Awaitable[Any]]) -> None:
+GUARANTEES = pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly-once", "at-least-once"])
+
+
+def run(story: Callable[[Worker], Awaitable[Any]], exactly_once: bool = True) -> None:
     async def told() -> None:
-        await story(Worker())
+        await story(Worker(exactly_once))
 
     asyncio.run(told())
 
 
-def test_offsets_are_committed_per_interval_after_the_outputs() -> None:
+@GUARANTEES
+def test_offsets_are_committed_per_interval_after_the_outputs(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0, 1, 2)
-        assert w.group.offsets == {}
+        assert w.kafka.offsets == {}
         w.clock.now += 0.2
         await w.deliver(3, topic="instances")
         await w.manager.commit("test")
-        assert w.group.offsets == {TP("instances", 0): 4}
+        assert w.kafka.offsets == {TP("instances", 0): 4}
         assert w.outputs.happened == ["flushed"]
 
-    run(story)
+    run(story, exactly_once)
 
 
-def test_a_tick_is_due_for_a_partition_with_uncommitted_work() -> None:
+@GUARANTEES
+def test_a_tick_is_due_for_a_partition_with_uncommitted_work(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign((0, 1))
         assert w.manager.tick_due(w.clock.now + 100) is None
@@ -182,25 +261,27 @@ def test_a_tick_is_due_for_a_partition_with_uncommitted_work() -> None:
         assert w.manager.tick_due(w.clock.now) == 1
         await w.deliver(partition=1)
         await w.manager.commit("wait for the one at hand")
-        assert w.group.offsets == {TP("instances", 1): 1}
+        assert w.kafka.offsets == {TP("instances", 1): 1}
         assert w.manager.tick_due(w.clock.now + 100) is None
 
-    run(story)
+    run(story, exactly_once)
 
 
-def test_a_run_of_a_partition_that_is_not_live_ends_the_worker() -> None:
+@GUARANTEES
+def test_a_run_of_a_partition_that_is_not_live_ends_the_worker(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         w.manager.assigned((0,))  # again, and not live yet
         await w.deliver(0, 1)
         assert "partition 0 is not live" in str(w.group.crashed)
         await w.manager.commit("too late")
-        assert w.group.offsets == {}, "the driver calls it processed, which it is not"
+        assert w.kafka.offsets == {}, "the driver calls it processed, which it is not"
 
-    run(story)
+    run(story, exactly_once)
 
 
-def test_what_a_stopped_partition_did_before_is_committed_too() -> None:
+@GUARANTEES
+def test_what_a_stopped_partition_did_before_is_committed_too(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
@@ -209,22 +290,23 @@ def test_what_a_stopped_partition_did_before_is_committed_too() -> None:
         assert w.manager.tick_due(w.clock.now) == 0
         await w.deliver()
         await w.manager.commit("wait for it")
-        assert w.group.offsets == {TP("instances", 0): 1}
+        assert w.kafka.offsets == {TP("instances", 0): 1}
         assert w.manager.tick_due(w.clock.now + 1) is None
 
-    run(story)
+    run(story, exactly_once)
 
 
-def test_markers_behind_the_last_record_are_committed_too() -> None:
+@GUARANTEES
+def test_markers_behind_the_last_record_are_committed_too(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0, 1)
         w.outputs.sent += [2, 3]  # no records: nothing has to be delivered for them
         w.manager.moved(0, "instances", 4)
         await w.manager.commit("test")
-        assert w.group.offsets == {TP("instances", 0): 4}
+        assert w.kafka.offsets == {TP("instances", 0): 4}
 
-    run(story)
+    run(story, exactly_once)
 
 
 def test_computing_goes_on_while_a_commit_is_under_way_and_its_outputs_wait(
@@ -246,12 +328,13 @@ def test_computing_goes_on_while_a_commit_is_under_way_and_its_outputs_wait(
         w.outputs.gate.set()
         await w.manager.commit("the rest")
         assert w.outputs.sent == [0, 1, 2, 3, 4]
-        assert w.group.offsets == {TP("instances", 0): 5}
+        assert w.kafka.offsets == {TP("instances", 0): 5}
 
-    run(story)
+    run(story, exactly_once=False)
 
 
-def test_nothing_is_committed_past_an_output_that_was_lost() -> None:
+@GUARANTEES
+def test_nothing_is_committed_past_an_output_that_was_lost(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
@@ -261,26 +344,64 @@ def test_nothing_is_committed_past_an_output_that_was_lost() -> None:
         w.outputs.fails = False
         await w.deliver(1)
         await w.manager.commit("again")
-        assert w.group.offsets == {}
+        assert w.kafka.offsets == {}
         assert w.outputs.sent == [0], "what comes later is not processed any more"
 
-    run(story)
+    run(story, exactly_once)
 
 
-def test_nothing_is_committed_past_an_output_that_the_producer_did_not_take() -> None:
+@GUARANTEES
+def test_nothing_is_committed_past_an_output_that_the_producer_did_not_take(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
         w.outputs.refuses = True
-        w.clock.now += 1
         await w.deliver(1)
         assert isinstance(w.group.crashed, RuntimeError)
         w.outputs.refuses = False
         w.manager.moved(0, "instances", 2)  # the driver, after what it fetched next
         await w.deliver(2)
         await w.manager.commit("stopping")
-        assert w.group.offsets == {}
+        assert w.kafka.offsets == {}
         assert w.outputs.sent == [0]
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_anew(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0)
+        w.kafka.member = Membership(2, "me", None)  # the group has moved on
+        await w.manager.commit("test")
+        assert (w.group.epoch, w.kafka.offsets, w.group.crashed) == (2, {}, None)
+        assert (w.kafka.aborts, w.group.rejoined, w.manager.partitions) == (1, 1, {})
+        assert w.outputs.happened[-2:] == ["dropped", "dropped"]
+        assert w.metric("grove_transactions_aborted_total") == 1
+        w.group.membership = w.kafka.member
+        await w.assign((0, 1))
+        await w.deliver(0)
+        await w.manager.commit("again")
+        assert w.kafka.offsets == {TP("instances", 0): 1}
+
+    run(story, exactly_once)
+
+
+def test_exactly_once_holds_back_all_outputs_while_a_transaction_ends() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.clock.now += 1
+        w.outputs.gate.clear()
+        await w.deliver(1)  # starts the commit of 0 and 1
+        await asyncio.sleep(0)
+        await w.deliver(2)
+        assert w.outputs.sent == [0, 1]
+        w.outputs.gate.set()
+        await w.manager.commit("the rest")
+        assert w.kafka.visible == [0, 1, 2]
+        assert [entry.steps for entry in w.kafka.entries(0)] == [(Step(1, 2),), (Step(1, 3),)]
 
     run(story)
 
@@ -299,9 +420,9 @@ def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed
         await asyncio.gather(first, second)
         assert (w.outputs.sent, w.outputs.happened) == ([0, 0], ["drained"])
         await w.manager.commit("test")
-        assert w.group.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
+        assert w.kafka.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
 
-    run(story)
+    run(story, exactly_once=False)
 
 
 def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_room() -> None:
@@ -313,9 +434,9 @@ def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_r
         await w.deliver(0)
         assert isinstance(w.group.crashed, RuntimeError)
         await w.manager.commit("stopping")
-        assert w.group.offsets == {}
+        assert w.kafka.offsets == {}
 
-    run(story)
+    run(story, exactly_once=False)
 
 
 def test_the_outputs_of_what_is_held_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,21 +460,65 @@ def test_the_outputs_of_what_is_held_count_too(monkeypatch: pytest.MonkeyPatch) 
         await third
         assert w.outputs.sent == [0, 1, 2, 3]
 
+    run(story, exactly_once=False)
+
+
+def test_the_journal_says_what_was_processed_in_which_order() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, 1)
+        await w.deliver(2)
+        await w.deliver(0, topic="labels")
+        await w.deliver(3)
+        await w.manager.commit("test")
+        (entry,) = w.kafka.entries(0)
+        assert entry.steps == (Step(1, 3), Step(2, 1), Step(1, 4))
+        assert (entry.before, entry.after) == ((0, 0, 0), (0, 4, 1))
+        assert (entry.incarnation, entry.config) == (1, "{}")
+
     run(story)
 
 
-def test_a_refused_commit_abandons_what_was_fetched() -> None:
+@GUARANTEES
+def test_a_snapshot_is_of_the_task_at_a_committed_point_and_counts_once_it_is_in_the_journal(
+    exactly_once: bool,
+) -> None:
     async def story(w: Worker) -> None:
+        def due() -> bool:
+            return w.manager.tick_due(w.clock.now) == 0
+
         await w.assign()
         await w.deliver(0)
+        await w.manager.commit("the incarnation is in the journal")
+        await w.deliver(1, values=(bytes(100),))  # the limit of bytes
+        await w.until(due)
+        await w.manager.commit("this cuts the task")
+        await w.deliver(2)
+        await w.until(due)
+        await w.deliver()
+        await w.manager.commit("this commits the manifest")
+        (manifest,) = [record for record in w.kafka.journal[0] if isinstance(record, Manifest)]
+        (unit,) = StoredSnapshot(manifest, w.table.chunks(0).get).units()
+        assert (unit.data, manifest.positions) == (b"[0, 1]", (0, 2, 0))
+        assert w.kafka.entries(0)[-1].after == (0, 3, 0)
+        assert w.metric("grove_snapshots_total") == 1
 
-        async def rejoin() -> None:
-            w.group.membership = Membership(2, "me", None)
+    run(story, exactly_once)
 
-        w.group.before_commit = rejoin
-        await w.manager.commit("test")
-        assert (w.group.epoch, w.group.offsets, w.group.crashed) == (2, {}, None)
-        assert w.metric("grove_commits_refused_total") == 1
+
+def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, values=(bytes(100),))
+        await w.manager.commit("the incarnation is in the journal")
+        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        await w.manager.commit("this cuts the task")
+        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        w.kafka.member = Membership(2, "me", None)
+        await w.manager.commit("too late")
+        assert w.table.chunks_of[0], "it was written"
+        assert not any(isinstance(record, Manifest) for record in w.kafka.journal[0])
+        assert w.manager.tick_due(w.clock.now) is None
 
     run(story)
 
@@ -376,23 +541,62 @@ def test_a_partition_that_comes_back_keeps_its_task_if_it_stands_at_the_committe
         await w.manager.commit("revoked")
         task = w.manager.partitions[0].task
         w.manager.revoked()
-        await w.assign(new=False, instances=2)
+        await w.assign()
         assert w.manager.partitions[0].task is task
-        assert w.metric("grove_state_lost_total") == 0
+        assert w.metric("grove_restore_seconds_count") == 0
 
     run(story)
 
 
-def test_a_partition_that_was_elsewhere_meanwhile_starts_anew_and_the_loss_is_counted() -> None:
+def test_a_partition_that_was_elsewhere_meanwhile_is_restored() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0, 1)
         await w.manager.commit("revoked")
         w.manager.revoked()
-        await w.assign(new=False, instances=7)
-        assert w.manager.partitions[0].task == []
-        assert w.outputs.happened == ["flushed", "dropped"]
-        assert w.metric("grove_state_lost_total") == 1
+        entry = w.kafka.entries(0)[-1]
+        w.kafka.journal[0].append(replace(entry, incarnation=2, before=entry.after, after=(0, 7, 0)))
+        w.kafka.task = [0, 1, 2, 3, 4, 5, 6]
+        await w.assign()
+        assert w.manager.partitions[0].task is w.kafka.task
+        assert w.outputs.happened[-2:] == ["dropped", "adopted"]
+        assert w.metric("grove_replayed_records_total") == 5
+        w.outputs.delivered = w.outputs.sent = list(range(7))
+        await w.deliver(7)
+        await w.manager.commit("test")
+        assert w.kafka.journal[0][-1].incarnation == 3
+
+    run(story)
+
+
+def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -> None:
+    async def story(w: Worker) -> None:
+        def refuse(wanted: Wanted) -> Restored:
+            if wanted.partition == 0:
+                raise RestoreError(0, "its journal is gone")
+            return Restored(None, (0, 0, 0), 0)
+
+        w.kafka.restore = refuse  # type: ignore[method-assign]
+        w.manager.assigned((0, 1))
+        first = dict.fromkeys(TOPICS, 0)
+        assert await w.manager.restore(0, first) is None
+        assert await w.manager.restore(1, first) == first
+        w.manager.live(1)
+        assert "its journal is gone; 'grove models reset" in w.health.partitions[0]
+        assert not all(check.ok for check in w.health.ready())
+        assert w.metric("grove_partitions_stopped_total") == 1
+
+    run(story)
+
+
+def test_a_partition_waits_for_the_transaction_of_another_worker() -> None:
+    async def story(w: Worker) -> None:
+        w.kafka.unstable = 1
+        w.manager.assigned((0,))
+        with pytest.raises(NotYetError):
+            await w.manager.restore(0, dict.fromkeys(TOPICS, 0))
+        await w.assign()
+        assert w.manager.partitions[0].live
 
     run(story)
 
@@ -417,7 +621,7 @@ def test_an_unexpected_error_stops_its_partition_and_the_others_go_on(
         await w.deliver(3)
         await w.deliver(0, partition=1)
         await w.manager.commit("test")
-        assert w.group.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
+        assert w.kafka.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
         assert w.group.dropped == [0]
         assert not all(check.ok for check in w.health.ready())
         assert all(check.ok for check in w.health.living()), "a restart would stop it again"
@@ -500,15 +704,15 @@ def test_what_an_earlier_member_processed_is_not_committed_before_the_partition_
         await w.assign((0, 1))
         await w.deliver(0)
         await w.deliver(0, partition=1)
-        w.group.membership = Membership(2, "me", None)
+        w.kafka.member = w.group.membership = Membership(2, "me", None)
         w.manager.assigned((0, 1))
-        await w.manager.restore(1, {"instances": 1, "labels": 0}, new=False)
+        await w.manager.restore(1, dict.fromkeys(TOPICS, 0))
         w.manager.live(1)
-        await w.deliver(1, partition=1)
+        await w.deliver(0, partition=1)
         w.clock.now += 1
         assert w.manager.tick_due(w.clock.now) == 1
         await w.manager.commit("stopping")
-        assert w.group.offsets == {TP("instances", 1): 2}
+        assert w.kafka.offsets == {TP("instances", 1): 1}
 
     run(story)
 
@@ -517,13 +721,14 @@ def test_a_commit_does_not_touch_a_partition_that_was_restored_meanwhile() -> No
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
-
-        async def rebalance() -> None:
-            await w.manager.restore(0, {"instances": 7, "labels": 0}, new=False)
-
-        w.group.before_commit = rebalance
-        await w.manager.commit("late")
-        assert w.manager.partitions[0].committed == {"instances": 7, "labels": 0}
+        w.clock.now += 1
+        w.outputs.gate.clear()
+        await w.deliver()  # starts the commit
+        w.kafka.journal[0] = [Entry(3, 1, "", (0, 0, 0), (0, 7, 0), ())]
+        await w.manager.restore(0, dict.fromkeys(TOPICS, 0))
+        w.outputs.gate.set()
+        await w.manager.commit("the one at hand")
+        assert w.manager.partitions[0].committed == (0, 7, 0)
 
     run(story)
 

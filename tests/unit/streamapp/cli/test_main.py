@@ -165,7 +165,7 @@ class TestMistakes:
             ("config show --set web.port", 64, "must look like NAME=VALUE"),
             ("config show --config none.toml", 78, "cannot read the settings file none.toml"),
             ("config show --set web.port=x", 78, "web.port=x must be a whole number"),
-            ("config check --set processing.guarantee=exactly_once", 78, "must be at_least_once"),
+            ("config check --set processing.guarantee=exactly_twice", 78, "must be one of at_least_once, "),
             ("config check --set model.spec=h-tre", 78, "model.spec: unknown learner 'h-tre'"),
             ("config check --set kafka.lingerr.ms=1", 78, "lingerr.ms"),
             ("topics create --partitions 0", 64, "--partitions"),

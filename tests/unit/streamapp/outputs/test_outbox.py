@@ -13,6 +13,7 @@ from streamapp.embedded.broker import free_port
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
+from streamapp.outputs.senders import plain_sender
 from streamapp.settings import Settings
 from streamapp.task.effects import Alert, Answers, DeadLetter, Effects, Origin
 from topics.codecs import decode_drift_alerts, decode_predictions
@@ -21,6 +22,7 @@ from topics.errors import DeliveryError, Reason
 from topics.records import DriftAlert, Predictions, RawRecords
 
 NAMES = TopicNames("t.")
+LIMITS = OutputLimits.of_catalogue(NAMES)
 NOW = 1_700_000_000_000
 
 
@@ -37,8 +39,7 @@ def cluster() -> Iterator[str]:
 
 
 def outbox(cluster: str, **kafka: Any) -> Outbox:
-    limits = OutputLimits.of_catalogue(NAMES)
-    return Outbox(Settings(bootstrap_servers=cluster, kafka=kafka), limits)
+    return Outbox(plain_sender(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS))
 
 
 def send(box: Outbox, run: RawRecords, effects: Effects) -> None:
@@ -169,7 +170,7 @@ def test_a_drift_alert_has_key_and_timestamp_of_the_record_that_raised_it(cluste
 
 
 def test_a_record_that_is_too_large_is_an_error_with_topic_and_partition(cluster: str) -> None:
-    box = Outbox(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000))
+    box = Outbox(plain_sender(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000)))
     huge = DeadLetter(Origin("t.instances", 2, 1, NOW, b"k", bytes(5000), ()), Reason.NOT_JSON, "x")
     with pytest.raises(DeliveryError, match=r"t\.dead-letters\[2\]: .*too large"):
         send(box, raw(1), Effects(dead_letters=[huge]))

@@ -24,7 +24,9 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     async def story() -> None:
         consumer: Any = Consumer.__new__(Consumer)
         consumer.loop = asyncio.get_running_loop()
-        consumer.app = SimpleNamespace(consumer_generation_id=1)
+        tables = SimpleNamespace(changelog_topics={"table"})
+        consumer.app = SimpleNamespace(consumer_generation_id=1, tables=tables)
+        consumer._active_partitions = {TP("topic", 0), TP("topic", 1), TP("table", 0)}
         consumer.wiring = SimpleNamespace(topics=("topic",))
         consumer.manager = SimpleNamespace(
             seconds_to_tick=lambda now: 1.0,
@@ -39,7 +41,8 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
             order.add("topic", columns(0, 1))
             consumer._orders[partition] = order
 
-        async def take(wanted: Any, patience: float) -> Fetched:
+        async def take(wanted: Any, patience: float, changelogs: Any) -> Fetched:
+            assert changelogs == {TP("table", 0)}
             return Fetched({TP("topic", 1): columns(2)})
 
         async def callback(message: Any) -> None:

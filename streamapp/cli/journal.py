@@ -1,0 +1,53 @@
+"""`grove journal`: what a journal says."""
+
+from typing import Annotated
+
+import typer
+
+from streamapp.cli.help import help_of
+from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+
+app = typer.Typer(help="Read the journal: what each commit processed, snapshots.", no_args_is_help=True)
+
+
+def show(
+    partition: Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)],
+    last: Annotated[
+        int, typer.Option("--last", "-n", help="How many offsets back from the end.", metavar="N", min=1)
+    ] = 100,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Show the newest records of a partition's journal, oldest first.
+
+    \b
+    [bold]Examples[/bold]
+      grove journal show --partition 3
+      grove journal show --partition 3 --last 100000 --json
+    """
+    import json
+
+    from streamapp.journal.entry import decode
+    from streamapp.journal.reading import as_json as body_of
+    from streamapp.journal.reading import as_text
+    from streamapp.restore.log_reader import LogReader
+    from streamapp.settings.clients import librdkafka_properties
+    from topics.definitions import TopicNames
+
+    settings = settings_from(config, servers, prefix, assignments)
+    topic = TopicNames(settings.topics_prefix).journal
+    group = f"{settings.application_id}-journal-show"  # commits nothing
+    with LogReader(librdkafka_properties(settings), group, lambda: False) as reader:
+        first, end = reader.of(topic, partition).range()
+        reader.open(topic, partition, max(first, end - last))
+        for raw in reader.to_end():
+            for offset, value in zip(raw.offsets, raw.values, strict=True):
+                body = body_of(partition, offset, decode(value or b"", topic, partition))
+                typer.echo(json.dumps(body) if as_json else as_text(body))
+
+
+for command in (show,):
+    app.command(command.__name__, help=help_of(command))(command)

@@ -1,0 +1,1 @@
+"""The journal: per commit and partition, what was processed and in which order."""

@@ -1,0 +1,142 @@
+"""Records of the journal: what one commit processed of one partition, snapshots, resets (docs/journal.md).
+
+The state of a partition is a function of its journal and of the instances and labels the journal speaks of.
+Whatever else a run depended on stands in the entry: its order, the configuration, the controls themselves,
+and the records that were put aside.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgpack
+
+from streamapp.errors import StreamappError
+from topics.records import RawRecords
+
+FORMAT_VERSION: Final = 1
+
+SOURCES: Final = ("controls", "instances", "labels")
+"""The input topics, in causal order; an entry names them by their index."""
+
+Ranges = tuple[tuple[int, int], ...]
+"""Offsets as half-open ranges, ascending."""
+
+Positions = tuple[int, ...]
+"""A position for each of SOURCES."""
+
+
+class JournalError(StreamappError):
+    """A journal that does not say what happened; its partition cannot be restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Records of one source that were processed one after the other."""
+
+    source: int  # index in SOURCES
+    to: int  # position behind them; they begin at the source's position before
+    skipped: Ranges = ()  # dead letters `processing-error`: they left no trace in the state
+    refused: Ranges = ()  # dead letters `too-many-models`: the worker had no room then
+    records: RawRecords | None = None  # controls only: the records themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one commit processed."""
+
+    incarnation: int  # of the task: one more than the highest before, whenever it was restored
+    state_version: int
+    platform: str
+    before: Positions
+    after: Positions
+    steps: tuple[Step, ...]
+    config: str | None = None  # of the task (JSON), in the first entry of an incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A snapshot that is complete: what it is of, and how to know it again in the table."""
+
+    incarnation: int  # of the task that was cut
+    sequence: int  # of the snapshot within the incarnation
+    state_version: int
+    platform: str
+    positions: Positions  # where the cut was
+    start: int  # offset in the journal at or before the first entry behind the cut
+    config: str  # of the task at the cut
+    units: int
+    size: int  # bytes of all units, compressed
+    index_chunks: int
+    index_crc: int
+    index_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """What was learned before is given up: new models from these positions on."""
+
+    incarnation: int  # the highest so far
+    positions: Positions
+
+
+Record = Entry | Manifest | Reset
+
+_KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset)
+
+
+def encode(record: Record) -> bytes:
+    """Return the value of a journal record."""
+    kind = _KINDS.index(type(record))
+    fields = [getattr(record, field.name) for field in dataclasses.fields(record)]
+    if isinstance(record, Entry):
+        fields[5] = [_step_body(step) for step in record.steps]
+    return bytes(msgpack.packb([FORMAT_VERSION, kind, *fields]))
+
+
+def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
+    """Return what a record's value says; JournalError if this release cannot read it."""
+    where = f"topic={topic} partition={partition}"
+    try:
+        body = msgpack.unpackb(value, use_list=False)
+        version, kind, *fields = body
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        message = f"{where}: a record is no journal entry ({error}); something else wrote to this topic"
+        raise JournalError(message) from error
+    if version != FORMAT_VERSION or kind not in range(len(_KINDS)):
+        message = (
+            f"{where}: journal format version={version} kind={kind} must be version {FORMAT_VERSION} and a "
+            f"kind below {len(_KINDS)}; run the release that wrote it, or a newer one"
+        )
+        raise JournalError(message)
+    if kind == 0:
+        fields[5] = tuple(_step(each, partition) for each in fields[5])
+    record: Record = _KINDS[kind](*fields)
+    return record
+
+
+def _step_body(step: Step) -> list[Any]:
+    body: list[Any] = [step.source, step.to]
+    if step.records is not None:
+        raw = step.records
+        columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, [list(h) for h in raw.headers])
+        body += [step.skipped, step.refused, raw.topic, *columns]
+    elif step.skipped or step.refused:
+        body += [step.skipped, step.refused]
+    return body
+
+
+def _step(body: tuple[Any, ...], partition: int) -> Step:
+    source, to, *rest = body
+    if not rest:
+        return Step(source, to)
+    skipped, refused, *controls = rest
+    if not controls:
+        return Step(source, to, skipped, refused)
+    topic, *columns = controls
+    offsets, timestamps, keys, values, headers = map(list, columns)
+    return Step(
+        source, to, skipped, refused, RawRecords(topic, partition, offsets, timestamps, keys, values, headers)
+    )

@@ -1,0 +1,73 @@
+"""What a journal says, for people and programs: one line a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Record, Reset, Step
+
+
+def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
+    """Return a record as a JSON object."""
+    head: dict[str, Any] = {
+        "partition": partition,
+        "offset": offset,
+        "kind": _KINDS[type(record)],
+        "incarnation": record.incarnation,
+    }
+    if isinstance(record, Entry):
+        return head | {
+            "before": _named(record.before),
+            "after": _named(record.after),
+            "steps": [_step(step) for step in record.steps],
+        }
+    if isinstance(record, Manifest):
+        return head | {
+            "sequence": record.sequence,
+            "positions": _named(record.positions),
+            "journal_from": record.start,
+            "units": record.units,
+            "bytes": record.size,
+            "state_version": record.state_version,
+        }
+    return head | {"positions": _named(record.positions)}
+
+
+def as_text(body: dict[str, Any]) -> str:
+    """Return the line of a record's JSON object."""
+    head = f"{body['partition']:>4} {body['offset']:>10}  {body['kind']:<8} {body['incarnation']:>4}"
+    if body["kind"] == "commit":
+        return f"{head}  {'  '.join(_moved(body))}"
+    where = " ".join(f"{source}={at}" for source, at in body["positions"].items())
+    if body["kind"] == "reset":
+        return f"{head}  new models at {where}"
+    return f"{head}.{body['sequence']}  {body['units']:,} units, {body['bytes']:,} bytes, of {where}"
+
+
+def _moved(body: dict[str, Any]) -> Iterator[str]:
+    for source in SOURCES:
+        before, after = body["before"][source], body["after"][source]
+        if after != before:
+            yield f"{source} {before}…{after}"
+    yield f"({len(body['steps'])} steps)"
+
+
+def _step(step: Step) -> dict[str, Any]:
+    body: dict[str, Any] = {"source": SOURCES[step.source], "to": step.to}
+    if step.skipped:
+        body["skipped"] = step.skipped
+    if step.refused:
+        body["refused"] = step.refused
+    if step.records is not None:
+        body["controls"] = [
+            None if key is None else key.decode("utf-8", "replace") for key in step.records.keys
+        ]
+    return body
+
+
+def _named(positions: Positions) -> dict[str, int]:
+    return dict(zip(SOURCES, positions, strict=True))
+
+
+_KINDS: dict[type[Record], str] = {Entry: "commit", Manifest: "snapshot", Reset: "reset"}

@@ -1,0 +1,39 @@
+"""The producers of a worker, made from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from streamapp.outputs.limits import OutputLimits
+from streamapp.settings.clients import librdkafka_properties
+from topics.sender import BATCH_BYTES, Sender
+from topics.transactional_sender import TransactionalSender
+
+if TYPE_CHECKING:
+    from streamapp.settings import Settings
+
+
+def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
+    """Return an idempotent producer: what it sends is visible at once."""
+    return Sender(_properties(settings, limits))
+
+
+def transactional_sender(
+    settings: Settings, limits: OutputLimits, instance: str, stopped: Callable[[], bool]
+) -> TransactionalSender:
+    """Return the transactional producer of the worker `instance`; `stopped`: whether it is to end."""
+    return TransactionalSender(
+        _properties(settings, limits),
+        f"{settings.application_id}-{instance}",
+        stopped,
+        settings.transaction_timeout_ms,
+    )
+
+
+def _properties(settings: Settings, limits: OutputLimits) -> dict[str, Any]:
+    given = librdkafka_properties(settings)
+    batch = str(given.get("batch.size", BATCH_BYTES))
+    # A batch of small records that its topic does not take would be lost as a large one is.
+    most = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
+    return {**given, **most, "message.max.bytes": limits.producer}

@@ -1,0 +1,1 @@
+"""Restoring the task of a partition from what Kafka holds."""

@@ -1,0 +1,158 @@
+"""Reading logs again from given positions, outside the group: what is committed, nothing that is pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, Self, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError
+from topics.records import Headers, RawRecords
+
+BATCH: Final = 2000  # records
+POLL_S: Final = 0.05  # `consume` waits it out unless a whole batch is there
+REQUEST_S: Final = 10.0
+
+
+class LogReader:
+    """One partition of one topic at a time, from a position on."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool]) -> None:
+        """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless."""
+        self._abandoned = abandoned
+        self._consumer = Consumer(
+            {
+                **kafka,
+                "group.id": group,
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+            }
+        )
+        self._topic, self._partition, self.position = "", -1, 0
+        self._ahead: list[Message] = []
+        self.end: int | None = None  # last stable offset, once it was reached
+
+    def __enter__(self) -> Self:
+        """Return the reader."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client."""
+        self._consumer.close()
+
+    def committed(self, topics: tuple[str, ...], partition: int) -> dict[str, int | None]:
+        """Return the group's stable committed positions of a partition (None: never committed).
+
+        Raise NotYetError while a transaction with offsets of them is pending: what it commits would be done
+        twice.
+        """
+        wanted = [TopicPartition(topic, partition) for topic in topics]
+        try:
+            found = self._consumer.committed(wanted, timeout=REQUEST_S)
+        except KafkaException as failure:
+            raise NotYetError(failure.args[0].str()) from None
+        for each in found:
+            if each.error is not None:
+                raise NotYetError(each.error.str())
+        return {each.topic: each.offset if each.offset >= 0 else None for each in found}
+
+    def commit(self, positions: Mapping[str, int], partition: int) -> None:
+        """Commit positions of a partition for the group, which must have no members."""
+        wanted = [TopicPartition(topic, partition, at) for topic, at in positions.items()]
+        self._consumer.commit(offsets=wanted, asynchronous=False)
+
+    def of(self, topic: str, partition: int) -> Self:
+        """Turn to a partition of a topic, without reading yet."""
+        self._topic, self._partition = topic, partition
+        return self
+
+    def range(self) -> tuple[int, int]:
+        """Return the first offset of the log and its last stable one."""
+        return self._ends(TopicPartition(self._topic, self._partition))
+
+    def _ends(self, here: TopicPartition) -> tuple[int, int]:
+        try:
+            first, end = self._consumer.get_watermark_offsets(here, timeout=REQUEST_S)
+        except KafkaException as failure:  # the broker is away: what the log has is not known yet
+            message = f"topic {here.topic} partition {here.partition}: {failure.args[0].str()}"
+            raise NotYetError(message) from None
+        return int(first), int(end)
+
+    def open(self, topic: str, partition: int, position: int | None = None) -> None:
+        """Go to a position (default: the beginning of the log)."""
+        first, _ = self._ends(TopicPartition(topic, partition))
+        if position is not None and first > position:
+            reason = (
+                f"topic {topic} begins at offset {first}, but records from {position} on are needed (its "
+                "retention.ms is too short)"
+            )
+            raise RestoreError(partition, reason)
+        self._topic, self._partition = topic, partition
+        self.position = first if position is None else position
+        self._ahead, self.end = [], None
+        self._consumer.assign([TopicPartition(topic, partition, self.position)])
+
+    def to_end(self) -> Iterator[RawRecords]:
+        """Yield what there is from the position to the last stable offset, in pieces."""
+        self.end = None
+        while self.end is None:
+            yield from self._read(None)
+
+    def up_to(self, position: int) -> Iterator[RawRecords]:
+        """Yield the records from the position to before another one, in pieces."""
+        while self.position < position:
+            yield from self._read(position)
+            if self.end is not None and self.end < position > self.position:
+                reason = (
+                    f"topic {self._topic} ends at offset {self.end}, but records up to {position} were "
+                    "processed: it was made anew, or truncated"
+                )
+                raise RestoreError(self._partition, reason)
+
+    def _read(self, to: int | None) -> Iterator[RawRecords]:
+        messages = self._ahead or self._poll()
+        taken = (
+            messages if to is None else [message for message in messages if cast(int, message.offset()) < to]
+        )
+        self._ahead = messages[len(taken) :]
+        if self._ahead and to is not None:
+            self.position = to
+        elif taken:
+            self.position = cast(int, taken[-1].offset()) + 1
+        if self.end is not None and not self._ahead:
+            self.position = max(self.position, self.end)
+        if taken:
+            yield self._columns(taken)
+
+    def _poll(self) -> list[Message]:
+        if self._abandoned():
+            raise AbandonedError
+        self.end = None
+        good: list[Message] = []
+        for message in self._consumer.consume(BATCH, POLL_S):
+            error = message.error()
+            if error is None:
+                good.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                self.end = message.offset()
+            elif not error.retriable():
+                raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
+        return good
+
+    def _columns(self, messages: list[Message]) -> RawRecords:
+        return RawRecords(
+            self._topic,
+            self._partition,
+            [cast(int, message.offset()) for message in messages],
+            [message.timestamp()[1] for message in messages],
+            [message.key() for message in messages],
+            [message.value() for message in messages],
+            [cast(Headers, message.headers() or ()) for message in messages],
+        )

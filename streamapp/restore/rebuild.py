@@ -1,0 +1,172 @@
+"""Rebuilding a task: the newest whole snapshot, the journal behind it, replay. What it reads, others open."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from core.snapshot import platform_tag
+from streamapp import faults
+from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Reset
+from streamapp.restore.errors import RestoreError
+from streamapp.restore.replay import Replay
+from streamapp.restore.tail import Tail, TailReader, entries_behind
+from streamapp.snapshots.chunks import DamagedError
+from streamapp.snapshots.index import index_keys
+from streamapp.snapshots.stored import StoredSnapshot
+from streamapp.snapshots.table import Chunks
+from streamapp.snapshots.writer import Base
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Task
+from streamapp.task.unit import DamagedStateError
+
+logger = logging.getLogger(__name__)
+
+Committed = tuple[int | None, ...]
+"""The group's position in each of SOURCES; None: never committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A partition that is to be restored."""
+
+    partition: int
+    first: Positions  # where it begins if nothing was ever committed of it
+    standing: Positions | None  # where the task that is here stands, if it may stay
+    chunks: Chunks  # of its snapshots
+    abandoned: Callable[[], bool]  # whether nobody waits for it any more
+    say: Callable[[str], None]  # how far it is
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a partition goes live with."""
+
+    task: Task | None  # None: the one that is here stays; a new one has seen nothing
+    positions: Positions
+    incarnation: int  # the highest of the journal
+    records: int = 0  # replayed
+    seconds: float = 0.0
+    base: Base = field(default_factory=Base)
+
+
+class EndMismatchError(Exception):
+    """The journal does not end where the committed offsets stand."""
+
+    def __init__(self, positions: Positions | None, committed: Committed) -> None:
+        ends = positions or (-1,) * len(SOURCES)
+        pairs = list(zip(ends, committed, strict=True))
+        self.ahead = any(at is not None and end > at for end, at in pairs)  # of the offsets
+        super().__init__(f"the journal ends at {_named(ends)}, the committed offsets are {_named(committed)}")
+
+
+class Rebuild:
+    """Makes the task of one partition again."""
+
+    def __init__(self, wanted: Wanted, config: TaskConfig, tails: TailReader, replay: Replay) -> None:
+        """`config`: of a task that begins anew after a reset; `replay`: one that stands nowhere yet."""
+        self._wanted = wanted
+        self._config = config
+        self._tails = tails
+        self._replay = replay
+
+    def run(self, committed: Committed) -> Restored:
+        """Return the task as it stood at the committed offsets.
+
+        Raise EndMismatchError, or RestoreError if the state cannot be had.
+        """
+        began, replay = time.monotonic(), self._replay
+        tail = self._tails.newest()
+        end = _end(tail)
+        if end is not None:
+            check_end(end, committed)  # before work that may be for nothing
+        tail, base = self._begin(tail)
+        faults.point("restore-read")
+        self._go_through(entries_behind(tail, base.manifest or _reset(tail)))
+        check_end(replay.positions, committed)
+        if replay.task is None or replay.positions is None:
+            return Restored(None, self._wanted.first, 0, base=base)
+        seconds = time.monotonic() - began
+        return Restored(replay.task, replay.positions, tail.incarnation, replay.records, seconds, base)
+
+    def _begin(self, tail: Tail) -> tuple[Tail, Base]:
+        """Stand at the newest snapshot that is whole; return the tail that goes with it."""
+        tried: set[Manifest] = set()
+        while True:
+            for found in tail.bases:
+                if isinstance(found, Reset):
+                    self._replay.begin(found.positions, None, self._config)
+                    return tail, Base(garbage=list(self._wanted.chunks.keys()))
+                base = self._load(found) if found not in tried else None
+                tried.add(found)
+                if base is not None:
+                    return (tail if found.start >= tail.start else self._tails.since(found.start)), base
+            if tail.whole:
+                break
+            tail = self._tails.since(tail.first)
+        if tail.first > 0:
+            reason = (
+                f"its journal begins at offset {tail.first}, and none of the {len(tried)} snapshots it "
+                "speaks of is whole here (without this worker's state.dir all of their topic is read anew)"
+            )
+            raise RestoreError(self._wanted.partition, reason)
+        return tail, Base(garbage=list(self._wanted.chunks.keys()))
+
+    def _load(self, manifest: Manifest) -> Base | None:
+        """Stand at a snapshot; None if it is not whole."""
+        wanted = self._wanted
+        try:
+            stored = StoredSnapshot(manifest, wanted.chunks.get)
+            wanted.say(f"restoring: reading a snapshot of {manifest.units} units, {manifest.size} bytes")
+            self._replay.begin(manifest.positions, stored.units(), TaskConfig.from_json(manifest.config))
+        except (DamagedError, DamagedStateError) as error:
+            logger.warning("partition %d: a snapshot cannot be used: %s", wanted.partition, error)
+            return None
+        named = stored.index.keys() | index_keys(manifest)
+        garbage = [key for key in wanted.chunks.keys() if key not in named]  # noqa: SIM118 - no dict
+        return Base(stored.index, manifest, garbage)
+
+    def _go_through(self, entries: list[Entry]) -> None:
+        wanted, foreign = self._wanted, 0
+        for number, entry in enumerate(entries, 1):
+            foreign += entry.platform != platform_tag()
+            self._replay.apply(entry)
+            done = f"{number} of {len(entries)} journal entries, {self._replay.records} records"
+            wanted.say(f"restoring: {done}")
+            faults.point("restore-replay")
+        if foreign:
+            logger.warning(
+                "partition %d: %d journal entries are of another platform: counts are exact, the last bits "
+                "of floats may differ",
+                wanted.partition,
+                foreign,
+            )
+
+
+def check_end(positions: Positions | None, committed: Committed) -> None:
+    """Raise EndMismatchError unless a journal that ends at positions (None: is empty) agrees with offsets."""
+    if positions is None and not any(at is not None for at in committed):
+        return
+    if positions is None or not agree(committed, positions):
+        raise EndMismatchError(positions, committed)
+
+
+def agree(committed: Committed, positions: Positions) -> bool:
+    """Whether committed offsets are the positions; a source without any was never read."""
+    pairs = list(zip(committed, positions, strict=True))
+    return any(at is not None for at, _ in pairs) and all(at is None or at == here for at, here in pairs)
+
+
+def _end(tail: Tail) -> Positions | None:
+    last = next((record for _, record in reversed(tail.records) if not isinstance(record, Manifest)), None)
+    return last.after if isinstance(last, Entry) else last.positions if last is not None else None
+
+
+def _reset(tail: Tail) -> Reset | None:
+    return next((base for base in tail.bases if isinstance(base, Reset)), None)
+
+
+def _named(positions: Committed) -> str:
+    return ", ".join(f"{source} {at}" for source, at in zip(SOURCES, positions, strict=True))

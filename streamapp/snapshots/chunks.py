@@ -1,0 +1,71 @@
+"""Units of a snapshot as keyed chunks of bounded size (docs/snapshot-table.md).
+
+    key     kind │ name │ 0 │ incarnation, 8 bytes │ sequence, 8 bytes │ chunk, 4 bytes      (big-endian)
+    value   a part of the unit's bytes, zstd-compressed as a whole
+
+Incarnation and sequence are of the snapshot that wrote the unit. No snapshot has those of another one, so
+nothing is ever overwritten, and what a worker writes that was fenced meanwhile is named by nobody.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import cramjam
+
+from streamapp.errors import StreamappError
+
+CHUNK_BYTES: Final = 512 * 1024
+ZSTD_LEVEL: Final = 1
+UNIT: Final = b"u"
+INDEX: Final = b"i"
+
+_TAIL = struct.Struct(">QQI")
+
+
+class DamagedError(StreamappError):
+    """A snapshot of which something is missing or altered."""
+
+
+class Copy(NamedTuple):
+    """Where a unit's bytes lie."""
+
+    incarnation: int
+    sequence: int
+    chunks: int
+    crc: int  # CRC-32 of the compressed bytes
+    size: int  # of the compressed bytes
+
+
+def chunk_keys(kind: bytes, name: bytes, copy: Copy) -> Iterator[bytes]:
+    """Yield the keys of a unit's chunks."""
+    head = kind + name + b"\0"
+    for number in range(copy.chunks):
+        yield head + _TAIL.pack(copy.incarnation, copy.sequence, number)
+
+
+def pack(
+    kind: bytes, name: bytes, incarnation: int, sequence: int, data: bytes
+) -> tuple[Copy, list[tuple[bytes, bytes]]]:
+    """Return where a unit will lie, and its chunks with their keys."""
+    packed = bytes(cramjam.zstd.compress(data, ZSTD_LEVEL))
+    values = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
+    copy = Copy(incarnation, sequence, len(values), zlib.crc32(packed), len(packed))
+    return copy, list(zip(chunk_keys(kind, name, copy), values, strict=True))
+
+
+def unpack(kind: bytes, name: bytes, copy: Copy, get: Callable[[bytes], bytes | None]) -> bytes:
+    """Return a unit's bytes; DamagedError if they are not all there as they were written."""
+    parts = [get(key) for key in chunk_keys(kind, name, copy)]
+    what = f"unit {name.decode()} of snapshot {copy.incarnation}.{copy.sequence}"
+    if any(part is None for part in parts):
+        message = f"{what}: {parts.count(None)} of {copy.chunks} chunks are missing"
+        raise DamagedError(message)
+    packed = b"".join(part for part in parts if part is not None)
+    if len(packed) != copy.size or zlib.crc32(packed) != copy.crc:
+        message = f"{what}: {len(packed)} bytes do not match their checksum"
+        raise DamagedError(message)
+    return bytes(cramjam.zstd.decompress(packed))

@@ -1,0 +1,54 @@
+"""When a partition's snapshot is due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+REST: Final = 20
+"""A snapshot that took a second of work is followed by at least so many seconds without one: 5 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a restore may have to make up for (settings `snapshot.*`)."""
+
+    replay_seconds: float
+    replay_bytes: int
+    interval: float  # seconds from the first change to the snapshot
+
+
+@dataclass(slots=True)
+class Schedule:
+    """What happened to a partition since its last cut."""
+
+    limits: Limits
+    compute: float = 0.0  # seconds
+    bytes: int = 0  # of records
+    dirty_since: float | None = None
+    not_before: float = 0.0
+
+    def note(self, seconds: float, size: int, now: float) -> None:
+        """Note that a run was processed."""
+        self.compute += seconds
+        self.bytes += size
+        if self.dirty_since is None:
+            self.dirty_since = now
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether the next cut is to be kept."""
+        if self.dirty_since is None or now < self.not_before:
+            return False
+        return (
+            self.compute >= self.limits.replay_seconds
+            or self.bytes >= self.limits.replay_bytes
+            or now - self.dirty_since >= self.limits.interval
+        )
+
+    def cut(self) -> None:
+        """Begin anew: the snapshot has everything up to now."""
+        self.compute, self.bytes, self.dirty_since = 0.0, 0, None
+
+    def written(self, work: float, now: float) -> None:
+        """Note that a snapshot is complete, which took `work` seconds of this process."""
+        self.not_before = now + REST * work

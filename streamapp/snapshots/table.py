@@ -1,0 +1,115 @@
+"""The Faust table that snapshots lie in: RocksDB here, a compacted changelog topic for whoever comes next.
+
+Faust writes a table only inside an agent's event. Snapshots are written between events, so both halves of a
+write are done here: RocksDB, and the changelog, whose acknowledgement is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from faust.tables.table import Table
+
+NAME: Final = "snapshots"
+
+RECOVERY_RECORDS: Final = 32
+"""Read from the changelog before RocksDB gets them; each may have half a megabyte."""
+
+# Faust's defaults are 2 GiB of block cache and three write buffers of 64 MiB, for each partition.
+OPTIONS: Final = {
+    "block_cache_size": 16 << 20,
+    "write_buffer_size": 8 << 20,
+    "max_write_buffer_number": 2,
+    "bloom_filter_size": 10,
+    "max_open_files": 256,
+}
+
+
+def add_table(app: Any, changelog: str) -> Any:
+    """Return the table, made a part of `app`; `changelog`: its topic."""
+    topic = app.topic(
+        changelog,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        compacting=True,
+        acks=False,
+        internal=True,
+        allow_empty=True,
+        maxsize=131_072,
+    )
+    table = ContiguousTable(
+        app,
+        name=NAME,
+        key_type=bytes,
+        value_type=bytes,
+        changelog_topic=topic,
+        recovery_buffer_size=RECOVERY_RECORDS,
+        options=dict(OPTIONS),
+    )
+    return app.tables.add(table)
+
+
+class ContiguousTable(Table[bytes, bytes]):
+    """A table that knows how far it has its changelog although others may have written to it.
+
+    Faust notes the offset of each write of its own as the point up to which RocksDB has everything. A worker
+    that was frozen, and writes on after another one has written, would then never read what that one wrote.
+    """
+
+    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+
+    def _on_changelog_sent(self, sent: Any) -> None:
+        written = sent.result()
+        open_ones: Any = cast(Any, self.data)._dbs  # noqa: SLF001 - asking for a closed one would open it
+        if written.topic_partition.partition not in open_ones:
+            return  # the partition is gone: whoever gets it reads this again
+        known = self.data.persisted_offset(written.topic_partition)
+        if written.offset == (0 if known is None else known + 1):
+            self.data.set_persisted_offset(written.topic_partition, written.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks of one partition, for any thread."""
+
+    get: Callable[[bytes], bytes | None]
+    keys: Callable[[], Iterable[bytes]]
+
+
+class SnapshotTable:
+    """Chunks by key. Everything but `Chunks` belongs to the event loop."""
+
+    def __init__(self) -> None:
+        self._table: Any = None
+
+    def attach(self, table: Any) -> None:
+        """Get to know the table, once there is an app."""
+        self._table = table
+
+    def chunks(self, partition: int) -> Chunks:
+        """Return the chunks of a partition that is here."""
+        data = self._table.data
+        db = data._db_for_partition(partition)  # noqa: SLF001 - Faust has no door to one partition
+        return Chunks(db.get, lambda: [key for key in db.keys() if key != data.offset_key])  # noqa: SIM118
+
+    async def write(self, partition: int, items: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Write values (None: remove the key); return when the changelog's broker has acknowledged them."""
+        db = self._table.data._db_for_partition(partition)  # noqa: SLF001
+        acknowledged = []
+        for key, value in items:
+            if value is None:
+                db.delete(key)
+            else:
+                db.put(key, value)
+            acknowledged.append(self._table.send_changelog(partition, key, value))
+        await asyncio.gather(*acknowledged)
+
+    async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
+        """Remove keys."""
+        await self.write(partition, ((key, None) for key in keys))

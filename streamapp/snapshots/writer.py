@@ -1,0 +1,418 @@
+"""Writing snapshots: behind the commit of their cut, in slices between runs.
+
+    commit ──cut──> units ──> chunks in the table ──> index ──> manifest ──> journal (next transaction)
+                     └ slices of a few ms ┘                                     └ now it counts
+
+What is superseded stays until one more snapshot is complete: the second newest one is what there is to fall
+back on. Then the chunks that only older ones name are removed, and the journal is cut off before the second
+newest one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from core.snapshot import STATE_VERSION, platform_tag
+from streamapp import faults
+from streamapp.commits import in_daemon
+from streamapp.journal.entry import Manifest, Positions
+from streamapp.metrics import Metrics
+from streamapp.snapshots.chunks import UNIT, Copy, pack
+from streamapp.snapshots.index import Index, index_keys
+from streamapp.snapshots.schedule import Limits, Schedule
+from streamapp.snapshots.table import Chunks
+from streamapp.task.unit import Unit, UnitName
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS: Final = 0.005  # units made into bytes in one go; runs wait for it
+SLICE_BYTES: Final = 4 << 20
+REMOVED_AT_ONCE: Final = 500  # keys
+RETRY_SECONDS: Final = 1.0
+JOURNAL_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 5.0
+
+
+class TaskCut(Protocol):
+    """A task as it was at a cut."""
+
+    @property
+    def removed(self) -> Collection[UnitName]:
+        """What was in the cut before and is gone; known once all units are made."""
+
+    def units(self) -> Iterator[Unit]:
+        """Yield what has changed since the cut before, one bounded piece of work each."""
+
+    def done(self) -> None:
+        """Count everything as stored."""
+
+    def abandon(self) -> None:
+        """Count what is in the cut as changed again."""
+
+
+class Table(Protocol):
+    """Where chunks lie (`streamapp/snapshots/table.py`)."""
+
+    def attach(self, table: Any) -> None:
+        """Get to know Faust's table."""
+
+    def chunks(self, partition: int) -> Chunks:
+        """Return the chunks of a partition that is here."""
+
+    async def write(self, partition: int, items: Any) -> None:
+        """Write values; return when they are acknowledged."""
+
+    async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
+        """Remove keys."""
+
+
+class Journal(Protocol):
+    """The journal's log. Waits for the broker."""
+
+    def end(self, partition: int) -> int:
+        """Return an offset that no later record is before."""
+
+    def trim(self, partition: int, before: int) -> None:
+        """Delete the records before an offset."""
+
+
+@dataclass(slots=True)
+class Base:
+    """The snapshot that a partition was restored from, or the newest complete one."""
+
+    index: Index = field(default_factory=Index)
+    manifest: Manifest | None = None
+    garbage: Collection[bytes] = ()  # keys that nobody needs once one more snapshot is complete
+
+
+@dataclass(slots=True)
+class _Writing:
+    """A snapshot under way."""
+
+    cut: TaskCut
+    positions: Positions
+    start: int
+    config: str
+    fresh: dict[bytes, Copy] = field(default_factory=dict)
+    index: Index | None = None
+    manifest: Manifest | None = None  # everything is in the table; to be committed
+    work: float = 0.0  # seconds
+    began: float = 0.0
+
+
+class PartitionSnapshots:
+    """The snapshots of one partition, from its restore on."""
+
+    def __init__(self, base: Base, incarnation: int, limits: Limits) -> None:
+        self.schedule = Schedule(limits)
+        self.start: int | None = None  # where in the journal a cut would begin; None: to be found out
+        self.live = asyncio.Event()  # the table of the partition is open
+        self.dropped = False
+        self.moved = False  # something of this incarnation is in the journal
+        self._base = base
+        self._incarnation = incarnation
+        self._sequence = 0
+        self._writing: _Writing | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no snapshot is under way."""
+        return self._writing is None
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """What is to be committed to the journal."""
+        return self._writing.manifest if self._writing else None
+
+    def drop(self) -> None:
+        """Give up: the task is gone."""
+        self.dropped = True
+        self.live.set()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give up the snapshot under way; what it held counts as changed."""
+        if self._writing is not None:
+            self._writing.cut.abandon()
+            self._writing = None
+
+    def begin(self, cut: TaskCut, positions: Positions, start: int, config: str) -> None:
+        """Begin to write a task that was cut at committed positions."""
+        self._sequence += 1
+        self._writing = _Writing(cut, positions, start, config, began=time.monotonic())
+
+    async def write(self, number: int, table: Table) -> None:
+        """Write what is left of the snapshot under way, whenever the partition is live."""
+        writing = self._writing
+        if writing is None:
+            return
+        units = writing.cut.units()
+        while slice_ := self._slice(writing, units):
+            packed = await in_daemon(lambda part=slice_: self._pack(part))  # type: ignore[misc]
+            for unit, (copy, items) in zip(slice_, packed, strict=True):
+                await self._put(number, table, items)
+                if self.dropped:
+                    return
+                writing.fresh[unit.name.encode()] = copy
+            faults.point("snapshot-chunks")
+        removed = [name.encode() for name in writing.cut.removed]
+        index = self._base.index.after(writing.fresh, removed)
+        copy, items = await in_daemon(lambda: index.pack(self._incarnation, self._sequence))
+        await self._put(number, table, items)
+        faults.point("snapshot-index")
+        writing.index, writing.manifest = index, self._manifest(writing, index, copy)
+
+    def _slice(self, writing: _Writing, units: Iterator[Unit]) -> list[Unit]:
+        began, size, taken = time.monotonic(), 0, []
+        for unit in units:
+            taken.append(unit)
+            size += len(unit.data)
+            if time.monotonic() - began > SLICE_SECONDS or size > SLICE_BYTES:
+                break
+        writing.work += time.monotonic() - began
+        return taken
+
+    def _pack(self, units: Sequence[Unit]) -> list[tuple[Copy, list[tuple[bytes, bytes]]]]:
+        return [
+            pack(UNIT, unit.name.encode(), self._incarnation, self._sequence, unit.data) for unit in units
+        ]
+
+    async def _put(self, number: int, table: Table, items: list[tuple[bytes, bytes]]) -> None:
+        """Write chunks until that has succeeded: they are what the manifest will promise."""
+        while True:
+            await self.live.wait()
+            if self.dropped:
+                return
+            try:
+                await table.write(number, items)
+            except Exception as error:  # noqa: BLE001 - whatever it is, nothing may count as written
+                logger.warning("partition %d: a part of a snapshot is not written, again: %s", number, error)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    def _manifest(self, writing: _Writing, index: Index, copy: Copy) -> Manifest:
+        return Manifest(
+            self._incarnation,
+            self._sequence,
+            STATE_VERSION,
+            platform_tag(),
+            writing.positions,
+            writing.start,
+            writing.config,
+            len(index.copies),
+            index.size,
+            copy.chunks,
+            copy.crc,
+            copy.size,
+        )
+
+    def committed(self, manifest: Manifest, now: float) -> tuple[list[bytes], int | None, float]:
+        """Note that a manifest is in the journal: the snapshot is complete.
+
+        Return the keys that nobody needs any more, where the journal may be cut off (None: nowhere), and how
+        many seconds it all took.
+        """
+        writing, old = self._writing, self._base
+        assert writing is not None
+        assert writing.index is not None
+        garbage = list(old.garbage)
+        later = old.index.only_here(writing.index)
+        if old.manifest is not None:
+            later += index_keys(old.manifest)
+        self._base = Base(writing.index, manifest, later)
+        self._writing = None
+        writing.cut.done()
+        self.schedule.written(writing.work, now)
+        seconds = time.monotonic() - writing.began
+        return garbage, old.manifest.start if old.manifest else None, seconds
+
+
+class SnapshotWriter:
+    """Writes the snapshots of a worker's partitions, one after the other."""
+
+    def __init__(
+        self,
+        table: Table,
+        journal: Journal,
+        metrics: Metrics,
+        limits: Limits,
+    ) -> None:
+        self._table = table
+        self._journal = journal
+        self._metrics = metrics
+        self._limits = limits
+        self._partitions: dict[int, PartitionSnapshots] = {}
+        self._stopped = False
+        self._busy: asyncio.Task[None] | None = None
+        self.tidying: set[asyncio.Task[None]] = set()
+
+    def attach(self, table: Any) -> None:
+        """Get to know Faust's table."""
+        self._table.attach(table)
+
+    def chunks(self, number: int) -> Chunks:
+        """Return the chunks of a partition whose table is here."""
+        return self._table.chunks(number)
+
+    async def stop(self) -> None:
+        """Write nothing any more; return when what is under way is written, or after a while."""
+        self._stopped = True
+        for partition in self._partitions.values():
+            partition.drop()
+        under_way = [task for task in (self._busy, *self.tidying) if task is not None]
+        if under_way:
+            await asyncio.wait(under_way, timeout=STOP_SECONDS)
+
+    # -- what the task manager says -------------------------------------------------------------------------
+
+    def add(self, number: int, base: Base, incarnation: int) -> None:
+        """Take on a partition that was restored from `base`."""
+        self.drop(number)
+        self._partitions[number] = PartitionSnapshots(base, incarnation, self._limits)
+
+    def drop(self, number: int) -> None:
+        """Give up a partition: its task is gone."""
+        partition = self._partitions.pop(number, None)
+        if partition is not None:
+            partition.drop()
+
+    def live(self, number: int) -> None:
+        """Note that the table of a partition is here."""
+        self._partitions[number].live.set()
+        self._start_writing()
+
+    def pause(self) -> None:
+        """Note that the tables may be taken away."""
+        for partition in self._partitions.values():
+            partition.live.clear()
+
+    def note(self, number: int, seconds: float, size: int, now: float) -> None:
+        """Note that a run was processed; size: bytes of its records."""
+        self._partitions[number].schedule.note(seconds, size, now)
+
+    def due(self, now: float) -> list[int]:
+        """Return the partitions whose next cut is to be kept."""
+        found: list[int] = []
+        if self._stopped:
+            return found
+        for number, partition in self._partitions.items():
+            # An incarnation that has left nothing in the journal may not be the only one of its number.
+            cuttable = partition.idle and partition.moved and partition.live.is_set()
+            if cuttable and partition.schedule.is_due(now):
+                if partition.start is None:
+                    self._look_for_start(number, partition)
+                elif partition.start >= 0:
+                    found.append(number)
+        return found
+
+    def cut(self, number: int) -> None:
+        """Note that a task is being cut: what it does from now on is for the snapshot after."""
+        self._partitions[number].schedule.cut()
+
+    def ready(self) -> list[int]:
+        """Return the partitions with a manifest that is to be committed."""
+        return [number for number, state in self._partitions.items() if state.manifest is not None]
+
+    def moved(self, number: int) -> None:
+        """Note that something a partition did is in the journal."""
+        if number in self._partitions:
+            self._partitions[number].moved = True
+
+    def manifest(self, number: int) -> Manifest | None:
+        """Return the manifest of a partition that is to be committed."""
+        partition = self._partitions.get(number)
+        return partition.manifest if partition is not None else None
+
+    def begin(self, number: int, cut: TaskCut, positions: Positions, config: str) -> None:
+        """Write a task that was cut at positions that are committed now."""
+        partition = self._partitions.get(number)
+        if partition is None or partition.start is None or self._stopped:
+            cut.abandon()
+            return
+        faults.point("snapshot-cut")
+        partition.begin(cut, positions, partition.start, config)
+        partition.start = None
+        self._start_writing()
+
+    def committed(self, number: int, manifest: Manifest, now: float) -> None:
+        """Note that a manifest is in the journal."""
+        partition = self._partitions.get(number)
+        if partition is None or partition.manifest is not manifest:
+            return
+        faults.point("snapshot-complete")
+        garbage, before, seconds = partition.committed(manifest, now)
+        self._metrics.snapshot(manifest.units, manifest.size, seconds)
+        logger.info(
+            "partition %d: snapshot %d.%d at %s is complete: %d units, %d bytes, %.2f s",
+            number,
+            manifest.incarnation,
+            manifest.sequence,
+            manifest.positions,
+            manifest.units,
+            manifest.size,
+            seconds,
+        )
+        self._in_background(self._tidy(number, partition, garbage, before))
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _start_writing(self) -> None:
+        if self._busy is None or self._busy.done():
+            self._busy = asyncio.get_running_loop().create_task(self._write_all())
+
+    def _in_background(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tidying.add(task)
+        task.add_done_callback(self.tidying.discard)
+
+    def _look_for_start(self, number: int, partition: PartitionSnapshots) -> None:
+        partition.start = -1  # being looked for
+
+        async def look() -> None:
+            try:
+                partition.start = await in_daemon(lambda: self._journal.end(number))
+            except Exception as error:  # noqa: BLE001 - the broker is away; the snapshot comes later
+                logger.warning("partition %d: no snapshot yet: %s", number, error)
+                await asyncio.sleep(JOURNAL_SECONDS)
+                partition.start = None
+
+        self._in_background(look())
+
+    async def _write_all(self) -> None:
+        while True:
+            waiting = [
+                (number, partition)
+                for number, partition in self._partitions.items()
+                if not partition.idle and partition.manifest is None and partition.live.is_set()
+            ]
+            if not waiting:
+                return
+            number, partition = waiting[0]
+            try:
+                await partition.write(number, self._table)
+            except Exception:
+                logger.exception(
+                    "partition %d: a snapshot failed, the next one will have what it had", number
+                )
+                partition.abandon()
+
+    async def _tidy(
+        self, number: int, partition: PartitionSnapshots, garbage: list[bytes], before: int | None
+    ) -> None:
+        """Remove what no manifest needs. What is left undone is found as garbage by the next restore."""
+        try:
+            for at in range(0, len(garbage), REMOVED_AT_ONCE):
+                if partition.dropped or not partition.live.is_set():
+                    return
+                await self._table.remove(number, garbage[at : at + REMOVED_AT_ONCE])
+                faults.point("snapshot-garbage")
+            if before is not None:
+                await in_daemon(lambda: self._journal.trim(number, before))
+        except Exception as error:  # noqa: BLE001 - it costs space, not state
+            logger.warning("partition %d: garbage of snapshots is left for later: %s", number, error)

@@ -1,0 +1,199 @@
+"""Snapshots on a real broker: workers that die at named steps, and on disks that are wiped.
+
+What is compared is everything a user can see: each answer once, in order, and the bytes of every model, which
+are those of one task that went through the same records undisturbed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from core.model import Model
+from streamapp.cli.main import main
+from streamapp.pages.models import fetch_model
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Run, Task
+from tests.broker.workers import Installation, WorkerProcess, wait_until
+from topics.partitioner import partition_of
+from topics.records import RawRecords
+
+pytestmark = pytest.mark.broker
+
+PARTITIONS = 2
+KEYS = [f"m{number}" for number in range(5)]
+SPEC = {"learner": {"name": "h-tree", "grace_period": 50, "leaf_model": "nba"}}
+FREQUENT = {
+    "GROVE_MODEL_SPEC": json.dumps(SPEC),
+    "GROVE_MAX_POLL_RECORDS": "100",
+    "GROVE_PROCESSING_GUARANTEE": "exactly_once",
+    "GROVE_SNAPSHOT_MAX_REPLAY_MS": "10",
+    "GROVE_SNAPSHOT_INTERVAL_MS": "200",
+}
+SECONDS = 180
+
+
+class Stream:
+    """Labelled instances of a few models, by number."""
+
+    def __init__(self, place: Installation) -> None:
+        self.place = place
+        self.n = 0
+
+    def grow(self, n: int) -> None:
+        producer = self.place.producer()
+        for number in range(self.n, self.n + n):
+            key = self.key(number).encode()
+            partition = partition_of(key, PARTITIONS)
+            producer.produce(self.place.names.instances, self.value(number), key, partition)
+        assert producer.flush(60) == 0
+        self.n += n
+
+    @staticmethod
+    def key(number: int) -> str:
+        return KEYS[number % len(KEYS)]
+
+    @staticmethod
+    def value(number: int) -> bytes:
+        a, b = number * 37 % 101 / 10, number * 53 % 89 / 10
+        label = "yes" if a + b > 9 else "no"
+        return orjson.dumps({"id": str(number), "features": {"a": a, "b": b}, "label": label})
+
+    def undisturbed(self) -> dict[str, bytes]:
+        """Return the models that one task makes of the records."""
+        task = Task(0, TaskConfig(model_spec=json.dumps(SPEC)))
+        numbers = range(self.n)
+        keys = [self.key(number).encode() for number in numbers]
+        values = [self.value(number) for number in numbers]
+        times = [1_700_000_000_000] * self.n
+        raw = RawRecords("t", 0, list(numbers), times, keys, values, [()] * self.n)
+        task.process(Run("instances", raw))
+        return {key: task.models.model(task.models.slot(key)).snapshot() for key in KEYS}
+
+    def check(self, worker: WorkerProcess) -> None:
+        """Compare answers and models with what they must be."""
+        self.place.wait_for_lag_0(SECONDS, [worker])
+        found: dict[str, list[tuple[str, int]]] = {key: [] for key in KEYS}
+        for record in self.place.read(self.place.names.predictions):
+            found[record["key"].decode()].append((record["id"], record["version"]))
+        for key, answers in found.items():
+            numbers = [str(number) for number in range(self.n) if self.key(number) == key]
+            assert answers == list(zip(numbers, range(len(numbers)), strict=True)), key
+        web = worker.web.removeprefix("http://")
+        for key, expected in self.undisturbed().items():
+            found_model = fetch_model(web, key)
+            assert Model.restore(found_model).summary().labels == len(found[key])
+            assert found_model == expected, f"model {key} is not the one of an undisturbed task"
+
+
+@pytest.fixture
+def place(broker: Any, tmp_path: Path) -> Installation:
+    module = "streamapp worker"
+    return Installation(broker.bootstrap_servers, "snap.", PARTITIONS, tmp_path, dict(FREQUENT), module)
+
+
+def journal_starts(place: Installation) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
+    topics = [TopicPartition(place.names.journal, number) for number in range(PARTITIONS)]
+    starts = [int(consumer.get_watermark_offsets(topic, timeout=10)[0]) for topic in topics]
+    consumer.close()
+    return starts
+
+
+def test_a_worker_on_an_empty_disk_goes_on_from_snapshots_and_not_from_the_beginning(
+    place: Installation,
+) -> None:
+    stream = Stream(place)
+    with place.worker("w0") as worker:
+        worker.wait_until_ready()
+        while min(journal_starts(place)) == 0:
+            assert worker.code is None, worker.log
+            stream.grow(500)
+            place.wait_for_lag_0(SECONDS, [worker])
+        worker.kill()
+        shutil.rmtree(place.directory / "state")
+        worker.start()
+        worker.wait_until_ready()
+        assert "snapshot cannot be used" not in worker.log
+        assert worker.metric("grove_replayed_records_total") < stream.n / 2
+        stream.grow(500)
+        stream.check(worker)
+        assert worker.terminate() == 0, worker.log
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        ["snapshot-chunks:2", "snapshot-index:2", "snapshot-cut:2", "snapshot-complete:2"],
+        ["commit-before:5", "commit-after:5", "restore-read", "restore-replay", "live-before:2"],
+    ],
+    ids=["snapshot", "commit-and-restore"],
+)
+def test_a_worker_that_dies_at_a_named_step_is_continued_by_the_next_one(
+    place: Installation, points: list[str]
+) -> None:
+    stream = Stream(place)
+    for point in points:
+        with place.worker("w0", GROVE_FAULT_POINT=point) as worker:
+
+            def died(worker: WorkerProcess = worker) -> bool:
+                if worker.code is None:
+                    stream.grow(200)
+                return worker.code is not None
+
+            wait_until(died, SECONDS, lambda worker=worker: worker.log, every=0.3)  # type: ignore[misc]
+            assert worker.code == -9, worker.log
+    with place.worker("w0") as worker:
+        worker.wait_until_ready()
+        stream.grow(500)
+        stream.check(worker)
+        assert worker.terminate() == 0, worker.log
+
+
+def test_a_partition_whose_snapshots_are_gone_is_stopped_until_it_is_reset(
+    place: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = Stream(place)
+    with place.worker("w0") as worker:
+        worker.wait_until_ready()
+        while min(journal_starts(place)) == 0:
+            assert worker.code is None, worker.log
+            stream.grow(500)
+            place.wait_for_lag_0(SECONDS, [worker])
+        assert worker.terminate() == 0, worker.log
+        lost = partition_of(KEYS[0].encode(), PARTITIONS)
+        consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
+        end = consumer.get_watermark_offsets(TopicPartition(place.names.instances, lost), timeout=10)[1]
+        consumer.close()
+        place.delete_before(place.names.instances, lost, int(end))
+        stream.grow(50)
+        shutil.rmtree(place.directory / "state")
+        tombstones(place, lost)
+        worker.start()
+        wait_until(lambda: "cannot be restored" in worker.log, SECONDS, lambda: worker.log)
+        status, said = worker.page("/readyz?verbose")
+        assert status == 503
+        assert f"grove models reset --partition {lost}" in said
+        assert worker.terminate() == 0, worker.log
+    options = ["-b", place.servers, "--topics-prefix", place.prefix, "--set", f"application.id={place.group}"]
+    reset = ["models", "reset", "--partition", str(lost), "--yes", *options]
+    wait_until(lambda: main(reset) == 0, SECONDS, lambda: capsys.readouterr().err, every=1.0)
+    with place.worker("w0") as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(SECONDS, [worker])
+        assert worker.terminate() == 0, worker.log
+
+
+def tombstones(place: Installation, partition: int) -> None:
+    """Remove all chunks of a partition from the changelog."""
+    producer = place.producer()
+    for message in place.raw(place.names.snapshots):
+        if message.partition() == partition and message.value() is not None:
+            producer.produce(place.names.snapshots, None, message.key(), partition)
+    assert producer.flush(60) == 0

@@ -1,0 +1,21 @@
+"""Group metadata are bytes of librdkafka's making; ours must be the ones it would make."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Consumer
+
+from streamapp.transactions import group_metadata
+from streamapp.transport.thread import Membership
+
+
+@pytest.mark.parametrize("instance", [None, "worker-0"])
+def test_a_membership_reads_as_librdkafka_writes_it(instance: str | None) -> None:
+    static = {} if instance is None else {"group.instance.id": instance}
+    consumer = Consumer({"group.id": "a group", "bootstrap.servers": "127.0.0.1:1", "log_level": 0, **static})
+    try:
+        made = consumer.consumer_group_metadata()
+    finally:
+        consumer.close()
+    # a consumer that never joined: generation -1, no member id
+    assert group_metadata("a group", Membership(-1, "", instance)) == bytes(made)

@@ -1,0 +1,210 @@
+"""The state of a partition is a function of its journal and its logs: a replay ends where the task was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamapp.journal.entry import SOURCES, Entry, Positions, decode, encode
+from streamapp.journal.ledger import Ledger, step_of
+from streamapp.restore.replay import Replay
+from streamapp.task.config import TaskConfig
+from streamapp.task.cut import Cut
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.task import Source, Task
+from streamapp.task.unit import Unit, UnitName
+from tests.property.test_task_cuts import SPECS, TTL, assert_same, story
+from tests.property.test_task_rollback import state
+from tests.topology.partition import PARTITION, Partition, Record, config
+from topics.records import RawRecords
+
+
+class Log:
+    """What was written to a source, read from a position on in pieces of some size."""
+
+    def __init__(self, records: list[RawRecords], position: int, piece: int) -> None:
+        self._records = [
+            (offset, raw, at)
+            for raw in records
+            for at, offset in enumerate(raw.offsets)
+            if offset >= position
+        ]
+        self._piece = piece
+
+    def up_to(self, position: int) -> Iterator[RawRecords]:
+        due = [record for record in self._records if record[0] < position]
+        self._records = self._records[len(due) :]
+        for start in range(0, len(due), self._piece):
+            part = due[start : start + self._piece]
+            columns = [
+                [getattr(raw, name)[at] for _, raw, at in part]
+                for name in ("offsets", "timestamps", "keys", "values", "headers")
+            ]
+            yield RawRecords(part[0][1].topic, PARTITION, *columns)
+
+
+class Journalled(Partition):
+    """A partition that keeps logs and a journal, and can be restored from them."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__(config(**limits))
+        self.logs: dict[Source, list[RawRecords]] = {"instances": [], "labels": [], "controls": []}
+        self.journal: list[bytes] = []
+        self.ledger = Ledger((0, 0, 0), 1, self.task.config.to_json())
+        self.quota = self.task.models.quota
+        self.cut: tuple[Cut, Positions] | None = None
+        self.snapshot: tuple[Positions, TaskConfig, dict[UnitName, Unit]] | None = None
+
+    def feed(self, *records: Record) -> Any:
+        effects = super().feed(*records)
+        source = records[0].source
+        raw = self._last
+        self.logs[source].append(raw)
+        self.ledger.note(step_of(source, raw, raw.offsets[-1] + 1, effects))
+        return effects
+
+    def _raw(self, source: Source, records: Any) -> RawRecords:
+        self._last = super()._raw(source, records)
+        return self._last
+
+    def commit(self) -> None:
+        if not self.ledger.is_empty:
+            self.journal.append(encode(self.ledger.cut()))
+
+    def begin_snapshot(self) -> None:
+        """Cut the task where the journal ends; its units are made later, while the task goes on."""
+        if self.cut is None:
+            self.cut = self.task.cut(), tuple(self.ledger.positions)
+
+    def end_snapshot(self, keep: bool) -> None:
+        """Write what was cut; or let it be torn."""
+        if self.cut is None:
+            return
+        cut, positions = self.cut
+        self.cut = None
+        fresh = {unit.name: unit for unit in cut.units()}
+        if not keep:
+            cut.abandon()
+            return
+        units = {} if self.snapshot is None else self.snapshot[2]
+        kept = {name: unit for name, unit in units.items() if name not in cut.removed}
+        self.snapshot = positions, self.task.config, kept | fresh
+        cut.done()
+
+    def replayed(self, piece: int, *, whole: bool = False) -> Replay:
+        """Restore as a worker does; whole: from the journal's beginning, whatever was snapshotted."""
+        replay = Replay(PARTITION, lambda source, at: Log(self.logs[source], at, piece))
+        entries = [entry for entry in map(decode, self.journal) if isinstance(entry, Entry)]
+        if self.snapshot is not None and not whole:
+            positions, given, units = self.snapshot
+            replay.begin(positions, units.values(), given)
+            behind = [number for number, entry in enumerate(entries) if entry.before == positions]
+            entries = entries[behind[0] :] if behind else []
+        for entry in entries:
+            replay.apply(entry)
+        return replay
+
+    def restart(self, piece: int, **limits: Any) -> None:
+        """Go on with what a replay makes of the journal, perhaps under another configuration."""
+        replay = self.replayed(piece)
+        self.cut = None
+        if replay.task is None or replay.positions is None:
+            return
+        given_ = config(**limits)
+        counters = self.task.counters
+        self.task = replay.task
+        self.task.counters = counters
+        self.task.configure(given_)
+        self.quota = ModelQuota(given_.models_max_count)
+        self.task.join(self.quota)
+        self.ledger = Ledger(replay.positions, self.ledger.incarnation + 1, given_.to_json())
+
+
+def models(task: Task) -> dict[str, bytes]:
+    """Return the snapshot of each model."""
+    store = task.models
+    return {key: store.model(slot).snapshot() for slot, key in store.keys.items()}
+
+
+def comparable(partition: Partition) -> dict[str, Any]:
+    """Return all state but what belongs to the process, or to when it was found that something is due.
+
+    That is the quota, the counters, and of a pending entry where it lies and which forgotten one it follows.
+    """
+    found = state(partition)
+    columns = ("born", "model", "width", "prediction", "requested", "drawn", "settled")
+    names = partition.task.pending._rows.dtype.names or ()
+    entries = {
+        name: [row[names.index(column)] for column in columns] for name, (_, row) in found["pending"].items()
+    }
+    del found["quota"], found["counters"]
+    return found | {"pending": entries}
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(sorted(SPECS)),
+    keep=st.sampled_from(["requested", "all"]),
+    piece=st.sampled_from([1, 3, 1000]),
+    snapshots=st.booleans(),
+)
+def test_a_restore_ends_in_the_same_state(
+    seed: int, kind: str, keep: str, piece: int, snapshots: bool
+) -> None:
+    """By replay from the beginning, and from snapshots that are written while the task goes on."""
+    draw = random.Random(seed)
+
+    def limits() -> dict[str, Any]:
+        return {
+            "spec": SPECS[kind],
+            "pending_keep": keep,
+            "pending_ttl_ms": draw.choice([TTL, 2 * TTL]),
+            "pending_max_bytes": draw.choice([4096, 1 << 20]),
+            "models_max_classes": 6,
+            "models_max_count": 2 + draw.randrange(3),
+        }
+
+    partition = Journalled(**limits())
+    run: list[Record] = []
+    for record in story(seed, 300):
+        if run and (run[0].source != record.source or draw.random() < 0.1):
+            partition.feed(*run)
+            run = []
+            if draw.random() < 0.2:
+                partition.commit()
+                if snapshots and draw.random() < 0.3:
+                    partition.begin_snapshot()
+                if draw.random() < 0.1:
+                    partition.restart(piece, **limits())
+            if draw.random() < 0.1:
+                partition.end_snapshot(keep=draw.random() < 0.8)
+        run.append(record)
+    partition.feed(*run)
+    partition.commit()
+    before = comparable(partition)
+    for whole in (False, True):
+        replay = partition.replayed(piece, whole=whole)
+        assert replay.task is not None
+        replayed = Partition()
+        replayed.task = replay.task
+        if not snapshots:  # what is counted of pendings and early labels, and their places, is no state
+            assert_same(comparable(replayed), before)
+        assert models(replay.task) == models(partition.task)
+        assert replay.task.digest() == partition.task.digest()
+        assert [replay.task.next.get(source, 0) for source in SOURCES] == list(replay.positions or ())
+
+
+def test_an_entry_is_read_as_it_was_written() -> None:
+    partition = Journalled()
+    for record in story(3, 120):
+        partition.feed(record)
+    partition.commit()
+    entry = decode(partition.journal[0])
+    assert isinstance(entry, Entry)
+    assert decode(encode(entry)) == entry
+    assert entry.config == partition.task.config.to_json()

@@ -1,0 +1,74 @@
+"""A table and a journal in memory, for snapshots without Faust and a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from streamapp.snapshots.table import Chunks
+from streamapp.task.unit import Unit, UnitName
+
+
+class MemoryTable:
+    """Chunks of each partition in a dict."""
+
+    def __init__(self) -> None:
+        self.chunks_of: dict[int, dict[bytes, bytes]] = {}
+        self.writes = 0
+        self.failures = 0  # of the next writes
+
+    def attach(self, table: Any) -> None:
+        """There is nothing to get to know."""
+
+    def chunks(self, partition: int) -> Chunks:
+        here = self.chunks_of.setdefault(partition, {})
+        return Chunks(here.get, lambda: list(here))
+
+    async def write(self, partition: int, items: Any) -> None:
+        if self.failures:
+            self.failures -= 1
+            message = "the broker is away"
+            raise ConnectionError(message)
+        here = self.chunks_of.setdefault(partition, {})
+        for key, value in items:
+            assert key not in here, "nothing is ever overwritten"
+            here[key] = value
+            self.writes += 1
+
+    async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
+        for key in keys:
+            del self.chunks_of[partition][key]
+
+
+class MemoryJournal:
+    """Where a journal ends and begins."""
+
+    def __init__(self) -> None:
+        self.ends: dict[int, int] = {}
+        self.trimmed: list[tuple[int, int]] = []
+
+    def end(self, partition: int) -> int:
+        return self.ends.get(partition, 0)
+
+    def trim(self, partition: int, before: int) -> None:
+        self.trimmed.append((partition, before))
+
+
+class ListCut:
+    """A cut of which all units are there already."""
+
+    def __init__(self, units: dict[str, bytes], removed: Collection[str] = ()) -> None:
+        self._units = units
+        self.removed = [UnitName("test", name) for name in removed]
+        self.abandoned = False
+        self.is_done = False
+
+    def units(self) -> Iterator[Unit]:
+        for name, data in self._units.items():
+            yield Unit(UnitName("test", name), data)
+
+    def done(self) -> None:
+        self.is_done = True
+
+    def abandon(self) -> None:
+        self.abandoned = True

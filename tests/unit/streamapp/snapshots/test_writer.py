@@ -1,0 +1,179 @@
+"""Writing snapshots: what is in the table when, and what is removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from streamapp.journal.entry import Manifest
+from streamapp.metrics import Metrics
+from streamapp.snapshots.schedule import Limits
+from streamapp.snapshots.stored import StoredSnapshot
+from streamapp.snapshots.writer import Base, SnapshotWriter
+from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
+
+
+class Story:
+    """A writer with one live partition that has something in the journal."""
+
+    def __init__(self) -> None:
+        self.table, self.journal, self.metrics = MemoryTable(), MemoryJournal(), Metrics()
+        self.writer = SnapshotWriter(self.table, self.journal, self.metrics, Limits(1.0, 1 << 30, 60.0))
+        self.positions = 0
+        self.now = 0.0
+
+    def add(self, base: Base | None = None, incarnation: int = 1) -> None:
+        self.writer.add(0, base or Base(), incarnation)
+        self.writer.live(0)
+        self.writer.moved(0)
+
+    async def until(self, true: Callable[[], object]) -> None:
+        async with asyncio.timeout(10):
+            while not true():  # noqa: ASYNC110 - threads and tasks are at work, no event
+                await asyncio.sleep(0)
+
+    async def begin(self, cut: ListCut) -> None:
+        self.now += 1000.0
+        self.writer.note(0, 5.0, 0, self.now)
+        self.positions += 10
+        self.journal.ends[0] = self.positions
+        await self.until(lambda: self.writer.due(self.now) == [0])
+        self.writer.cut(0)
+        self.writer.begin(0, cut, (0, self.positions, 0), "{}")
+
+    async def snapshot(self, units: dict[str, bytes], removed: tuple[str, ...] = ()) -> Manifest:
+        await self.begin(ListCut(units, removed))
+        manifest = await self.ready()
+        self.writer.committed(0, manifest, self.now)
+        await self.until(lambda: not self.writer.tidying)
+        return manifest
+
+    async def ready(self) -> Manifest:
+        await self.until(self.writer.ready)
+        manifest = self.writer.manifest(0)
+        assert manifest is not None
+        return manifest
+
+    def read(self, manifest: Manifest) -> dict[str, bytes]:
+        stored = StoredSnapshot(manifest, self.table.chunks(0).get)
+        return {unit.name.key: unit.data for unit in stored.units()}
+
+
+def run(story: Callable[[Story], Awaitable[None]]) -> None:
+    async def told() -> None:
+        await story(Story())
+
+    asyncio.run(told())
+
+
+def test_a_snapshot_is_what_was_cut_on_top_of_the_one_before() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        first = await s.snapshot({"a": b"1", "b": b"2", "c": b"3"})
+        second = await s.snapshot({"b": b"22", "d": b"4"}, removed=("a",))
+        assert s.read(second) == {"b": b"22", "c": b"3", "d": b"4"}
+        assert s.read(first) == {"a": b"1", "b": b"2", "c": b"3"}, "there is one to fall back on"
+        assert (second.sequence, second.positions, second.start) == (2, (0, 20, 0), 20)
+
+    run(story)
+
+
+def test_what_only_the_third_newest_names_is_removed_and_the_journal_is_cut_off_before_the_second() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        first = await s.snapshot({"a": b"1", "b": b"2"})
+        second = await s.snapshot({"a": b"11"})
+        third = await s.snapshot({"a": b"111"}, removed=("b",))
+        assert s.read(second) == {"a": b"11", "b": b"2"}
+        assert s.read(third) == {"a": b"111"}
+        assert s.journal.trimmed == [(0, first.start), (0, second.start)]
+        fourth = await s.snapshot({"a": b"1111"})
+        assert s.read(fourth) == {"a": b"1111"}
+        assert len(s.table.chunks_of[0]) == 4, "two units, two indices"
+
+    run(story)
+
+
+def test_a_write_that_fails_is_done_again_before_the_manifest_promises_it() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        s.table.failures = 2
+        manifest = await s.snapshot({"a": b"1", "b": b"2"})
+        assert s.read(manifest) == {"a": b"1", "b": b"2"}
+
+    import streamapp.snapshots.writer as module
+
+    before, module.RETRY_SECONDS = module.RETRY_SECONDS, 0.0  # type: ignore[misc]
+    try:
+        run(story)
+    finally:
+        module.RETRY_SECONDS = before  # type: ignore[misc]
+
+
+def test_a_snapshot_waits_while_the_partition_is_not_live_and_goes_on_when_it_comes_back() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        await s.begin(ListCut({"a": b"1"}))
+        s.writer.pause()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert (s.table.writes, s.writer.ready()) == (0, [])
+        s.writer.live(0)
+        assert s.read(await s.ready()) == {"a": b"1"}
+
+    run(story)
+
+
+def test_a_dropped_partition_gives_up_its_snapshot() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        cut = ListCut({"a": b"1"})
+        await s.begin(cut)
+        s.writer.drop(0)
+        assert cut.abandoned
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert (s.writer.ready(), s.writer.manifest(0)) == ([], None)
+
+    run(story)
+
+
+def test_garbage_of_those_before_goes_with_the_next_complete_snapshot() -> None:
+    async def story(s: Story) -> None:
+        s.table.chunks_of[0] = {b"torn": b"x"}
+        s.add(Base(garbage=[b"torn"]), incarnation=4)
+        await s.snapshot({"a": b"1"})
+        assert b"torn" not in s.table.chunks_of[0]
+
+    run(story)
+
+
+def test_nothing_is_cut_before_this_incarnation_has_left_something_in_the_journal() -> None:
+    async def story(s: Story) -> None:
+        s.writer.add(0, Base(), 1)
+        s.writer.live(0)
+        s.writer.note(0, 100.0, 0, 0.0)
+        for _ in range(5):
+            assert s.writer.due(1e9) == []
+            await asyncio.sleep(0)
+        s.writer.moved(0)
+        await s.until(lambda: s.writer.due(1e9) == [0])
+
+    run(story)
+
+
+def test_a_writer_that_is_stopped_writes_nothing_any_more() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        await s.snapshot({"a": b"1"})
+        cut = ListCut({"a": b"2"})
+        await s.begin(cut)
+        await s.writer.stop()
+        writes = s.table.writes
+        assert cut.abandoned
+        for _ in range(20):
+            await asyncio.sleep(0)
+        s.writer.note(0, 5.0, 0, s.now)
+        assert (s.table.writes, s.writer.ready(), s.writer.due(s.now + 1e6)) == (writes, [], [])
+
+    run(story)

@@ -1,0 +1,57 @@
+"""Records of the journal: bytes and back, and as people read them."""
+
+import msgpack
+import pytest
+
+from streamapp.journal.entry import Entry, JournalError, Manifest, Record, Reset, Step, decode, encode
+from streamapp.journal.reading import as_json, as_text
+from topics.records import RawRecords
+
+CONTROLS = RawRecords("t.controls", 3, [4], [17], [b"m"], [b"{}"], [(("a", b"1"),)])
+COMMIT = Entry(
+    2,
+    1,
+    "here",
+    (4, 10, 0),
+    (5, 30, 2),
+    (Step(0, 5, records=CONTROLS), Step(1, 30, ((12, 13),), ((20, 22),)), Step(2, 2)),
+    "{}",
+)
+SNAPSHOT = Manifest(2, 7, 1, "here", (5, 30, 2), 99, "{}", 1200, 34_567, 1, 12345, 678)
+RESET = Reset(2, (5, 30, 2))
+
+
+@pytest.mark.parametrize("record", [COMMIT, SNAPSHOT, RESET], ids=["commit", "snapshot", "reset"])
+def test_a_record_is_read_as_it_was_written(record: Record) -> None:
+    read = decode(encode(record), partition=3)
+    assert (type(read), encode(read)) == (type(record), encode(record))
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "is no journal entry"),
+        (b"\x01", "is no journal entry"),
+        (msgpack.packb([2, 0]), "version=2 kind=0 must be version 1"),
+        (msgpack.packb([1, 9]), "kind=9 must be"),
+    ],
+)
+def test_what_is_not_of_this_release_is_refused_with_its_place(value: bytes, reason: str) -> None:
+    with pytest.raises(JournalError, match=f"topic=t partition=3: .*{reason}"):
+        decode(value, "t", 3)
+
+
+def test_a_line_says_what_was_processed() -> None:
+    lines = [as_text(as_json(3, offset, r)).split() for offset, r in enumerate([COMMIT, SNAPSHOT, RESET])]
+    assert lines[0][:4] == ["3", "0", "commit", "2"]
+    assert lines[0][4:] == ["controls", "4…5", "instances", "10…30", "labels", "0…2", "(3", "steps)"]
+    assert " ".join(lines[1][2:]) == (
+        "snapshot 2.7 1,200 units, 34,567 bytes, of controls=5 instances=30 labels=2"
+    )
+    assert " ".join(lines[2][2:]) == "reset 2 new models at controls=5 instances=30 labels=2"
+
+
+def test_json_names_the_steps() -> None:
+    steps = as_json(3, 0, COMMIT)["steps"]
+    assert steps[0] == {"source": "controls", "to": 5, "controls": ["m"]}
+    assert steps[1] == {"source": "instances", "to": 30, "skipped": ((12, 13),), "refused": ((20, 22),)}
