@@ -1,0 +1,1 @@
+"""Faults at random against a running installation, and a check that nothing was lost, doubled or confused."""

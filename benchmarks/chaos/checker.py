@@ -1,0 +1,140 @@
+"""The check: what a read_committed reader sees, held against what was sent.
+
+Shares no code with the way records take through the application: it reads topics with a bare consumer and
+JSON or Arrow as their specifications have them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from benchmarks.chaos.load import Sent
+
+
+@dataclass
+class Findings:
+    """What is wrong; all zero when nothing is."""
+
+    records: int = 0
+    rows: int = 0
+    lost: int = 0  # rows without an outcome, malformed records without a dead letter
+    doubled: int = 0  # outcomes beyond the first
+    disordered: int = 0  # answers of a model out of the order of its instances
+    invented: int = 0  # outcomes of what was never sent
+    requests: int = 0
+    requests_doubled: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def note(self, what: str) -> None:
+        """Keep a few examples for a person."""
+        if len(self.examples) < 10:
+            self.examples.append(what)
+
+
+def check(servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]) -> Findings:
+    """Compare outputs with inputs."""
+    findings = Findings(records=len(sent), rows=sum(len(each.ids) for each in sent.values()))
+    _check_answers(findings, servers, prefix, partitions, sent)
+    _check_dead_letters(findings, servers, prefix, partitions, sent)
+    _check_requests(findings, servers, prefix, partitions, sent)
+    return findings
+
+
+def _check_answers(
+    findings: Findings, servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]
+) -> None:
+    wanted: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for (partition, _), each in sorted(sent.items()):
+        wanted[partition, each.key] += each.ids
+    given: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for message in read(servers, prefix + "predictions", partitions):
+        given[message.partition(), message.key().decode()] += _ids(message)  # type: ignore[index, union-attr]
+    for place in wanted.keys() | given.keys():
+        counts = Counter(given[place])
+        expected = set(wanted[place])
+        missing = [name for name in wanted[place] if name not in counts]
+        findings.lost += len(missing)
+        findings.invented += sum(n for name, n in counts.items() if name not in expected)
+        findings.doubled += sum(n - 1 for name, n in counts.items() if name in expected)
+        if missing:
+            findings.note(f"{place}: {len(missing)} rows not answered, the first is {missing[0]}")
+        first = list(dict.fromkeys(given[place]))
+        if first != [name for name in wanted[place] if name in counts]:
+            findings.disordered += 1
+            findings.note(f"{place}: answers out of order")
+
+
+def _ids(message: Message) -> list[str]:
+    value = message.value() or b""
+    if value[:1] == b"{":
+        return [str(json.loads(value)["id"])]
+    table = pa.ipc.open_stream(io.BytesIO(value)).read_all()
+    return [str(name) for name in table.column("id").to_pylist()]
+
+
+def _check_dead_letters(
+    findings: Findings, servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]
+) -> None:
+    wanted = {place for place, each in sent.items() if each.kind == "malformed"}
+    given: Counter[tuple[int, int]] = Counter()
+    for message in read(servers, prefix + "dead-letters", partitions):
+        headers = dict(message.headers() or [])  # type: ignore[arg-type]
+        if str(_text(headers["__streams.errors.topic"])).endswith("instances"):
+            partition = int(_text(headers["__streams.errors.partition"]))
+            given[partition, int(_text(headers["__streams.errors.offset"]))] += 1
+    findings.lost += len(wanted - given.keys())
+    findings.doubled += sum(n - 1 for n in given.values())
+    findings.invented += len(given.keys() - wanted)
+
+
+def _check_requests(
+    findings: Findings, servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]
+) -> None:
+    asked = Counter(
+        (message.key(), json.loads(message.value() or b"{}")["instance_id"])
+        for message in read(servers, prefix + "label-requests", partitions)
+    )
+    findings.requests = sum(asked.values())
+    findings.requests_doubled = sum(n - 1 for n in asked.values())
+    findings.doubled += findings.requests_doubled
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def read(servers: str, topic: str, partitions: int) -> Iterator[Message]:
+    """Yield what is committed of a topic, partition by partition in the order of the log."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "chaos-checker",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+        ended: set[int] = set()
+        while len(ended) < partitions:
+            for message in consumer.consume(5000, 1.0):
+                error = message.error()
+                if error is None:
+                    yield message
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    ended.add(message.partition())  # type: ignore[arg-type]
+                else:
+                    raise RuntimeError(f"{topic}: {error.str()}")
+    finally:
+        consumer.close()

@@ -1,0 +1,85 @@
+"""The faults, one after the other, drawn from a seed."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from benchmarks.chaos.fleet import Fleet, Worker
+from streamapp.embedded import EmbeddedBroker
+
+KINDS = {
+    "kill": 6,
+    "terminate": 3,
+    "freeze long": 4,  # longer than the session: a zombie wakes up
+    "freeze short": 2,
+    "wipe": 2,  # local state is gone as well
+    "scale": 1,  # to one worker and back
+    "broker": 1,
+}
+
+
+class Faults:
+    """Does harm at random until the time is over."""
+
+    def __init__(self, fleet: Fleet, broker: EmbeddedBroker | None, session_s: float, seed: int) -> None:
+        """`broker`: None if it is not ours to restart; `session_s`: the group's session timeout."""
+        self.done: Counter[str] = Counter()
+        self.take_overs: list[float] = []  # seconds from a restart to all partitions live
+        self._fleet, self._broker, self._session = fleet, broker, session_s
+        self._draw = random.Random(seed)
+        self._doing: dict[str, Callable[[Worker], None]] = {
+            "kill": self._kill,
+            "terminate": self._terminate,
+            "freeze long": lambda worker: self._freeze(worker, self._session * self._draw.uniform(1.2, 2.0)),
+            "freeze short": lambda worker: self._freeze(worker, self._session * self._draw.uniform(0.1, 0.5)),
+            "wipe": self._wipe,
+            "scale": lambda _: self._scale(),
+            "broker": lambda _: self._restart_broker(),
+        }
+
+    def run(self, seconds: float) -> None:
+        """Draw and do faults for so long."""
+        end = time.monotonic() + seconds
+        kinds = [kind for kind in KINDS if kind != "broker" or self._broker is not None]
+        weights = [KINDS[kind] for kind in kinds]
+        while time.monotonic() < end:
+            time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is what is drawn here
+            kind = self._draw.choices(kinds, weights)[0]
+            self._doing[kind](self._draw.choice(self._fleet.workers))
+            self.done[kind] += 1
+            for worker in self._fleet.workers:
+                worker.note_end()
+                worker.start()
+
+    def _kill(self, worker: Worker) -> None:
+        worker.kill()
+
+    def _terminate(self, worker: Worker) -> None:
+        worker.signal(signal.SIGTERM)
+
+    def _wipe(self, worker: Worker) -> None:
+        worker.kill()
+        shutil.rmtree(worker.state, ignore_errors=True)
+
+    def _freeze(self, worker: Worker, seconds: float) -> None:
+        worker.freeze(True)
+        time.sleep(seconds)  # how long it is frozen is what is drawn
+        worker.freeze(False)
+
+    def _scale(self) -> None:
+        first, *others = self._fleet.workers
+        for worker in others:
+            worker.signal(signal.SIGTERM)
+        first.start()
+        time.sleep(self._session)
+
+    def _restart_broker(self) -> None:
+        assert self._broker is not None
+        self._broker.stop(kill=self._draw.random() < 0.5)
+        time.sleep(self._draw.uniform(0.5, 3.0))
+        self._broker.start()

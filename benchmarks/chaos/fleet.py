@@ -1,0 +1,177 @@
+"""The processes: broker, workers, oracle. Each worker has a name and keeps it over restarts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from streamapp.embedded.broker import free_port
+
+READY_S = 120.0
+LOOK_S = 0.1
+TERM_S = 60.0
+
+
+class ChaosError(RuntimeError):
+    """The installation did something that no fault excuses."""
+
+
+class Worker:
+    """One worker under its name."""
+
+    def __init__(self, name: str, environment: Mapping[str, str], directory: Path) -> None:
+        self.name = name
+        self.port = free_port()
+        self.state = directory / name
+        self.frozen = False
+        self._log = directory / f"{name}.log"
+        self._environment = {
+            **environment,
+            "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
+            "GROVE_STATE_DIR": str(self.state),
+            "GROVE_WEB_PORT": str(self.port),
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self.ended_by_itself: list[int] = []
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it if it does not run."""
+        if self.runs:
+            return
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "streamapp", "worker"],
+                env={**os.environ, **self._environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self.frozen = False
+
+    def signal(self, number: int) -> None:
+        """Send a signal, if there is anybody to get it."""
+        if self._process is not None and self.runs:
+            self._process.send_signal(number)
+
+    def freeze(self, frozen: bool) -> None:
+        """Stop the process, or let it go on."""
+        self.signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+        self.frozen = frozen
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait(10)
+        self.frozen = False
+
+    def terminate(self) -> int | None:
+        """End it in order; its exit code."""
+        if self._process is None:
+            return None
+        if self.frozen:
+            self.freeze(False)
+        self.signal(signal.SIGTERM)
+        return self._process.wait(TERM_S)
+
+    def note_end(self) -> None:
+        """Remember that it ended without having been told to (fenced, for example)."""
+        if self._process is not None and not self.runs:
+            self.ended_by_itself.append(self._process.returncode)
+
+    def page(self, path: str) -> bytes | None:
+        """Return a page, None if nobody answers or there is no such thing."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as page:
+                text: bytes = page.read()
+                return text
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
+
+    def is_ready(self) -> bool:
+        """Whether all its partitions live."""
+        return self.page("/readyz") is not None
+
+    def metric(self, name: str) -> float:
+        """Return the sum of a counter over its labels."""
+        lines = (self.page("/metrics") or b"").decode().splitlines()
+        return sum(
+            float(line.rpartition(" ")[2]) for line in lines if line.startswith((name + " ", name + "{"))
+        )
+
+    @property
+    def log(self) -> str:
+        """What it said."""
+        return self._log.read_text("utf-8", "replace") if self._log.exists() else ""
+
+
+class Fleet:
+    """All workers, and the oracle."""
+
+    def __init__(
+        self, environment: Mapping[str, str], directory: Path, workers: int, oracle: list[str]
+    ) -> None:
+        self.workers = [Worker(f"chaos-{number}", environment, directory) for number in range(workers)]
+        self._oracle_log = directory / "oracle.log"
+        self._oracle_command = [sys.executable, "-m", "streamapp", "oracle", *oracle]
+        self._environment = environment
+        self._oracle: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with self._oracle_log.open("ab") as log:
+            self._oracle = subprocess.Popen(
+                self._oracle_command,
+                env={**os.environ, **self._environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        for worker in self.workers:
+            worker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self.workers:
+            worker.kill()
+        if self._oracle is not None:
+            self._oracle.kill()
+            self._oracle.wait(10)
+
+    def stop_oracle(self) -> None:
+        """End the oracle in order: every answer it owes is written."""
+        assert self._oracle is not None
+        self._oracle.send_signal(signal.SIGTERM)
+        code = self._oracle.wait(TERM_S)
+        if code != 0:
+            raise ChaosError(f"the oracle ended with {code}: {self._oracle_log.read_text()[-2000:]}")
+
+    def wait_until_ready(self) -> None:
+        """Return when every running worker has all its partitions live."""
+        running = [worker for worker in self.workers if worker.runs and not worker.frozen]
+        wait_until(
+            lambda: all(worker.is_ready() for worker in running), READY_S, lambda: running[0].log[-3000:]
+        )
+
+
+def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str]) -> float:
+    """Ask until something is so; how many seconds it took."""
+    began = time.monotonic()
+    while not done():
+        if time.monotonic() - began > seconds:
+            raise ChaosError(f"not within {seconds:.0f} s: {said()}")
+        time.sleep(LOOK_S)
+    return time.monotonic() - began

@@ -1,0 +1,148 @@
+"""What is fed to the workers: instances as JSON and as blocks, with malformed records among them.
+
+Row i of the stream is row i of the data set that the oracle answers from, so its label is known. What was
+written where is remembered: it is what the checker compares the outputs with.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from confluent_kafka import Producer
+
+from benchmarks.rig.stream import NAMES, Rows, generate
+from topics.codecs import encode_instances
+from topics.partitioner import partition_of
+from topics.records import Features
+
+BLOCK_SHARE, BLOCK_ROWS = 0.02, 20
+MALFORMED_SHARE = 0.01
+LABELLED_SHARE = 0.2
+"""Of the instances carry their label; the others have to ask for it."""
+MALFORMED = (b"{not json", b"[]", b'{"features":{"a1":"NaN"', b'{"id":7,"features":true}')
+
+STEP_S = 0.02
+
+Kind = Literal["row", "block", "malformed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record of the instances topic."""
+
+    kind: Kind
+    key: str
+    ids: tuple[str, ...]
+
+
+class Load:
+    """A producer at a rate, in a thread of its own, until it is stopped."""
+
+    def __init__(
+        self, servers: str, topic: str, partitions: int, models: int, rate: float, seed: int
+    ) -> None:
+        """`rate`: rows a second."""
+        self.sent: dict[tuple[int, int], Sent] = {}  # by partition and offset, once acknowledged
+        self.rows = 0
+        self.failed = 0
+        self._keys = tuple(f"model-{number:02d}" for number in range(models))
+        self._topic, self._partitions, self._rate = topic, partitions, rate
+        self._draw = random.Random(seed)
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "delivery.timeout.ms": 300_000,
+                "log_level": 0,
+            }
+        )
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="load")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The models' keys."""
+        return self._keys
+
+    def write_data(self, path: Path, rows: int, seed: int) -> None:
+        """Write the data set that rows come from and the oracle knows."""
+        self._data: Rows = generate(rows, self._keys, seed=seed)
+        labels = np.where(self._data.y == 1, "yes", "no")
+        with path.open("w", encoding="ascii") as file:
+            file.write(",".join((*NAMES, "class")) + "\n")
+            for x, label in zip(self._data.x.tolist(), labels.tolist(), strict=True):
+                file.write(",".join(map(repr, x)) + f",{label}\n")
+        self._labels = labels
+
+    def start(self) -> None:
+        """Begin to produce."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End producing; returns when all is acknowledged."""
+        self._stopped.set()
+        self._thread.join()
+        self._producer.flush()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        while not self._stopped.wait(STEP_S) and self.rows < len(self._data):
+            due = min(int((time.monotonic() - began) * self._rate), len(self._data))
+            while self.rows < due:
+                self._send()
+            self._producer.poll(0)
+
+    def _send(self) -> None:
+        draw = self._draw.random()
+        key = self._draw.choice(self._keys)
+        if draw < MALFORMED_SHARE:
+            self._produce(Sent("malformed", key, ()), self._draw.choice(MALFORMED))
+        elif draw < MALFORMED_SHARE + BLOCK_SHARE:
+            self._send_block(key)
+        else:
+            self._send_row(key)
+
+    def _send_row(self, key: str) -> None:
+        row = self.rows
+        document: dict[str, Any] = {
+            "id": str(row),
+            "features": dict(zip(NAMES, self._data.x[row].tolist(), strict=True)),
+        }
+        if self._draw.random() < LABELLED_SHARE:
+            document["label"] = str(self._labels[row])
+        self.rows += 1
+        self._produce(Sent("row", key, (str(row),)), orjson.dumps(document))
+
+    def _send_block(self, key: str) -> None:
+        rows = range(self.rows, min(self.rows + BLOCK_ROWS, len(self._data)))
+        ids = [str(row) for row in rows]
+        labels = [str(self._labels[row]) if self._draw.random() < LABELLED_SHARE else None for row in rows]
+        features = Features.of(NAMES, self._data.x[rows.start : rows.stop])
+        self.rows = rows.stop
+        (value,) = encode_instances(features, format="arrow", ids=ids, labels=labels)
+        self._produce(Sent("block", key, tuple(ids)), value)
+
+    def _produce(self, sent: Sent, value: bytes) -> None:
+        partition = partition_of(sent.key.encode(), self._partitions)
+
+        def acknowledged(error: Any, message: Any) -> None:
+            if error is None:
+                self.sent[message.partition(), message.offset()] = sent
+            else:
+                self.failed += 1
+
+        while True:
+            try:
+                self._producer.produce(self._topic, value, sent.key, partition, on_delivery=acknowledged)
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                return
