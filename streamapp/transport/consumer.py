@@ -185,7 +185,7 @@ class Consumer(driver.Consumer):
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            if epoch == self.epoch and not self.should_stop:
+            if epoch == self.epoch and not (self.should_stop or self.app.should_stop):
                 self.log.exception("Going live failed: %r", error)
                 await self.crash(error)
 
@@ -204,7 +204,7 @@ class Consumer(driver.Consumer):
             return
         logs = await self._thread.log_ranges(sources)
         waiting, retries = collections.deque(partitions), 0
-        while waiting and epoch == self.epoch:
+        while waiting and epoch == self.epoch and not self.app.should_stop:  # tables stop before we do
             partition = waiting.popleft()
             first = {topic: self._first(logs[TP(topic, partition)]) for topic in topics}
             try:
