@@ -12,7 +12,7 @@ from typing import Final, get_args
 
 from streamapp import runs
 from streamapp.journal.entry import Step
-from streamapp.journal.ledger import step_of
+from streamapp.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
@@ -27,6 +27,7 @@ from streamapp.task.model_quota import ModelQuota
 from streamapp.task.task import Run, Source, Task
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
+from topics.records import RawRecords
 from topics.sender import Sender
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,9 @@ class Pipeline:
         names = TopicNames(settings.topics_prefix)
         self._sources: dict[str, Source] = {getattr(names, source): source for source in get_args(Source)}
         self._config = TaskConfig.from_settings(settings)
+        self._controls = names.controls
+        self.journal_bytes = limits.of(names.journal)
+        self._room = room_for_steps(self.config, self.journal_bytes)
         self._quota = ModelQuota(self._config.models_max_count)
         self._encoder = Encoder.from_settings(settings, names, limits)
         self._outbox = Outbox(sender)
@@ -87,9 +91,15 @@ class Pipeline:
         source = self._sources[run.topic]
         self._placement.check(run)
         of_task = Run(source, run.raw, position=run.position)
-        effects, records = process_carefully(task, of_task, self._encoder.encode)
+        effects, records = process_carefully(task, of_task, self._encode)
         self._metrics.computed(source, time.perf_counter() - started)
         return Results(effects, records)
+
+    def _encode(self, raw: RawRecords, effects: Effects) -> list[Outgoing]:
+        """Return the outputs of a run; raise if the journal could not take its controls."""
+        if raw.topic == self._controls:
+            check_controls(raw, effects, self._room)
+        return self._encoder.encode(raw, effects)
 
     def step(self, run: runs.Run, results: Results) -> Step:
         """Return what the journal has to say of a run."""

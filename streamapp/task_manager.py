@@ -67,6 +67,10 @@ class Processor(Outputs, Protocol):
     def compute(self, task: Any, run: Run) -> Any:
         """Return the effects of a run; raise what our own code does wrong."""
 
+    @property
+    def journal_bytes(self) -> int:
+        """The largest record that the journal takes."""
+
     def step(self, run: Run, effects: Any) -> Step:
         """Return what the journal has to say of a run."""
 
@@ -280,7 +284,8 @@ class TaskManager:
                 if self._committing is not None:
                     await asyncio.wait([self._committing])
                 if not self._failed:
-                    await self._commit()
+                    self._committing = asyncio.get_running_loop().create_task(self._commit())
+                    await asyncio.shield(self._committing)  # half of a commit must not be left to a thread
                     logger.info("committed: %s", why)
         except TimeoutError:
             self._failed = True
@@ -329,9 +334,9 @@ class TaskManager:
             if (manifest := self._snapshots.manifest(number)) is not None:
                 records[number].append(manifest)
             if not state.ledger.is_empty:
-                entry = state.ledger.cut()
-                records[number].append(entry)
-                moved = zip(self._topics, entry.before, entry.after, strict=True)
+                entries = state.ledger.cut()
+                records[number] += entries
+                moved = zip(self._topics, entries[0].before, entries[-1].after, strict=True)
                 offsets |= {TP(topic, number): after for topic, before, after in moved if after != before}
         return Cut(records, offsets, membership)
 
@@ -459,7 +464,8 @@ class TaskManager:
                 restored.seconds,
             )
         incarnation = restored.incarnation + 1
-        ledger = Ledger(restored.positions, incarnation, self._processor.config)
+        config, most = self._processor.config, self._processor.journal_bytes
+        ledger = Ledger(restored.positions, incarnation, config, most)
         self._snapshots.add(partition, restored.base, incarnation)
         if restored.records:  # what had to be replayed now need not be replayed the next time
             self._snapshots.note(partition, restored.seconds, 0, self._clock())

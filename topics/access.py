@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from confluent_kafka import KafkaError
 
-Kind = Literal["topic", "group", "cluster"]
+Kind = Literal["topic", "group", "cluster", "transactional-id"]
 
 _KINDS: Mapping[int, Kind] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "topic",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "group",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "cluster",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional-id",
 }
 
 

@@ -118,14 +118,15 @@ DEAD_LETTERS = Topic(
     retention_ms=90 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
-# Without limit: a worker trims it behind the snapshots that make its beginning superfluous.
+# Without limit: a worker trims it behind the snapshots that make its beginning superfluous. It repeats
+# controls, and so has to take what their topic takes.
 JOURNAL = Topic(
     "journal",
     "internal",
     "what a commit processed of this partition, in which order",
     retention_ms=UNLIMITED,
     key="none",
-    max_message_bytes=BLOCK_BYTES,
+    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
 # The changelog of a table: what has the same key takes its place, nothing goes by age.
 SNAPSHOTS = Topic(

@@ -99,7 +99,7 @@ class _Failures:
         self.failed += 1
         # librdkafka says of most records only that another one of their batch was refused.
         if not self.reason or self._reason_is_another and not _blames_another(error):
-            self.reason = f"{message.topic()}[{message.partition()}]: {self._told(error, message.topic())}"
+            self.reason = f"{message.topic()}[{message.partition()}]: {self.told(error, message.topic())}"
             self._reason_is_another = _blames_another(error)
 
     def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
@@ -128,10 +128,10 @@ class _Failures:
 
     def ended(self, error: KafkaError | None) -> None:
         """Note what ended the client; None: nobody knows."""
-        why = "its lines in the log say why" if error is None else self._told(error, "")
+        why = "its lines in the log say why" if error is None else self.told(error)
         self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
 
-    def _told(self, error: KafkaError, topic: str) -> str:
+    def told(self, error: KafkaError, topic: str = "") -> str:
         """Return what the client says, and what to do about it."""
         denied = denied_kind(error.code())
         if denied == "topic":

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from topics.access import Access, denied_kind
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.sender import Sender
 
@@ -39,6 +40,7 @@ class TransactionalSender(Sender):
             {**kafka, "transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}, stopped
         )
         self.transactional_id = transactional_id
+        self._access = Access.of(kafka)
         self.in_transaction = False
 
     def open(self) -> None:
@@ -107,7 +109,7 @@ class TransactionalSender(Sender):
                 if error.txn_requires_abort() or error.code() == KafkaError._STATE:  # noqa: SLF001
                     raise AbortedError(error.str()) from None
                 if not error.retriable():
-                    message = f"transactional.id={self.transactional_id}: {error.str()}"
+                    message = f"transactional.id={self.transactional_id}: {self._told(error)}"
                     raise BrokerError(message) from None
                 self._check_stopping()
             else:
@@ -126,8 +128,13 @@ class TransactionalSender(Sender):
                 "must not have the same group.instance.id"
             )
         else:
-            self._failures.fatal = BrokerError(f"the producer has failed for good: {error.str()}")
+            self._failures.fatal = BrokerError(f"the producer has failed for good: {self._told(error)}")
         return self._failures.fatal
+
+    def _told(self, error: KafkaError) -> str:
+        if denied_kind(error.code()) == "transactional-id":
+            return self._access.denied("transactional-id", self.transactional_id, "Write,Describe")
+        return self._failures.told(error)
 
     def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
         if failure.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - the transaction failed before

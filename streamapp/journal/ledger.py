@@ -1,26 +1,36 @@
-"""What a partition has processed since its last commit, in order: the journal entry that comes next."""
+"""What a partition has processed since its last commit, in order: the journal entries that come next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from core.snapshot import STATE_VERSION, platform_tag
-from streamapp.journal.entry import SOURCES, Entry, Positions, Ranges, Step
+from streamapp.journal.entry import SOURCES, Entry, JournalError, Positions, Ranges, Step
 from streamapp.task.effects import Effects
+from streamapp.task.parts import parts
 from streamapp.task.task import Source
+from topics.definitions import JOURNAL
 from topics.errors import Reason
 from topics.records import RawRecords
 
+MAX_RANGES: Final = 10_000  # of what was put aside in one step
+STEP_BYTES: Final = 32  # of a step with neither controls nor ranges
+ENTRY_BYTES: Final = 512  # of an entry without steps and configuration, and the record around it
+
 
 class Ledger:
-    """Steps of one partition; `cut` closes them into an entry."""
+    """Steps of one partition; `cut` closes them into entries."""
 
-    def __init__(self, positions: Positions, incarnation: int, config: str) -> None:
-        """`positions`: where the task stands; `config`: the task's, as JSON."""
+    def __init__(
+        self, positions: Positions, incarnation: int, config: str, most: int = JOURNAL.max_message_bytes or 0
+    ) -> None:
+        """`positions`: where the task stands; `config`: the task's, as JSON; `most`: bytes of an entry."""
         self.positions = list(positions)
         self.incarnation = incarnation
         self._config: str | None = config  # said once
+        self._room = room_for_steps(config, most)
         self._before = tuple(positions)
         self._steps: list[Step] = []
 
@@ -45,33 +55,100 @@ class Ledger:
                 refused=joined(last.refused, step.refused),
             )
         else:
-            self._steps.append(step)
+            self._steps += _by_record(step)
 
-    def cut(self) -> Entry:
-        """Return the entry of what happened since the last cut, and begin the next one."""
-        entry = Entry(
-            self.incarnation,
-            STATE_VERSION,
-            platform_tag(),
-            self._before,
-            tuple(self.positions),
-            tuple(self._steps),
-            self._config,
+    def cut(self) -> list[Entry]:
+        """Return what happened since the last cut, and begin anew: one entry, or several if it is large."""
+        entries: list[Entry] = []
+        steps: list[Step] = []
+        size = 0
+        for step in self._steps:
+            more = step_bytes(step)
+            if steps and size + more > self._room:
+                entries.append(self._entry(steps))
+                steps, size = [], 0
+            steps.append(step)
+            size += more
+        entries.append(self._entry(steps))
+        self._steps = []
+        return entries
+
+    def _entry(self, steps: Sequence[Step]) -> Entry:
+        positions = list(self._before)
+        for step in steps:
+            positions[step.source] = step.to
+        before, self._before = self._before, tuple(positions)
+        config, self._config = self._config, None
+        return Entry(
+            self.incarnation, STATE_VERSION, platform_tag(), before, self._before, tuple(steps), config
         )
-        self._before, self._steps, self._config = entry.after, [], None
-        return entry
 
 
 def step_of(source: Source, raw: RawRecords, position: int, effects: Effects) -> Step:
     """Return what the journal has to say of a run; `position`: behind it."""
-    skipped = ranges_of(raw, effects.put_aside(Reason.PROCESSING_ERROR))
+    aside = effects.put_aside(Reason.PROCESSING_ERROR)
+    skipped = ranges_of(raw, aside)
     refused = ranges_of(raw, effects.put_aside(Reason.TOO_MANY_MODELS))
-    return Step(SOURCES.index(source), position, skipped, refused, raw if source == "controls" else None)
+    controls = _without(raw, set(aside)) if source == "controls" else None
+    return Step(SOURCES.index(source), position, skipped, refused, controls)
+
+
+def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
+    """Return the other records of a run; None: there are none."""
+    kept = [record for record, offset in enumerate(raw.offsets) if offset not in offsets]
+    if len(kept) == len(raw):
+        return raw
+    columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, raw.headers)
+    chosen = [[column[record] for record in kept] for column in columns]
+    return RawRecords(raw.topic, raw.partition, *chosen) if kept else None  # type: ignore[arg-type]
+
+
+def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
+    """Raise JournalError for a control that an entry, which has `room` for steps, cannot repeat."""
+    aside = set(effects.put_aside(Reason.PROCESSING_ERROR))
+    for record, offset in enumerate(raw.offsets):
+        size = STEP_BYTES + control_bytes(raw, record)
+        if size > room and offset not in aside:
+            message = (
+                f"a control of {size} bytes must have at most {room}, the room of a journal entry; raise "
+                "max.message.bytes of the topic 'journal' and message.max.bytes, or send a smaller one"
+            )
+            raise JournalError(message)
+
+
+def step_bytes(step: Step) -> int:
+    """Return what a step takes in the journal at most."""
+    raw = step.records
+    size = STEP_BYTES + 20 * (len(step.skipped) + len(step.refused))
+    return size if raw is None else size + sum(control_bytes(raw, record) for record in range(len(raw)))
+
+
+def control_bytes(raw: RawRecords, record: int) -> int:
+    """Return what a control takes in the journal at most."""
+    headers = sum(16 + len(name.encode()) + len(value or b"") for name, value in raw.headers[record])
+    return 64 + len(raw.topic) + len(raw.keys[record] or b"") + len(raw.values[record] or b"") + headers
+
+
+def room_for_steps(config: str, most: int) -> int:
+    """Return the bytes that an entry of at most `most` bytes has for its steps."""
+    return most - ENTRY_BYTES - len(config.encode())
+
+
+def _by_record(step: Step) -> list[Step]:
+    """Return a step of controls as steps of one control each: they may be large."""
+    raw = step.records
+    if raw is None or len(raw) == 1:
+        return [step]
+    ends = [*raw.offsets[1:], step.to]
+    singles = parts(raw, range(len(raw)))
+    return [replace(step, to=to, records=single) for to, (_, single) in zip(ends, singles, strict=True)]
 
 
 def _can_grow(step: Step) -> bool:
     """Whether later records of the source may be added to a step: not to controls, nor to what is lost."""
-    return step.records is None and not (len(step.skipped) == 1 and step.skipped[0][1] == step.to)
+    if step.records is not None or len(step.skipped) + len(step.refused) > MAX_RANGES:
+        return False
+    return not (len(step.skipped) == 1 and step.skipped[0][1] == step.to)
 
 
 def joined(ranges: Ranges, more: Ranges) -> Ranges:

@@ -8,6 +8,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from topics.cluster import Cluster
+
 REQUEST_S: Final = 10.0
 
 
@@ -16,7 +18,7 @@ class JournalLog:
 
     def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
         """`kafka`: client properties under Kafka's names."""
-        self._kafka = dict(kafka)
+        self._kafka = Cluster.properties(kafka)
         self._topic = topic
         self._consumer: Consumer | None = None
         self._admin: AdminClient | None = None

@@ -1,4 +1,4 @@
-"""How many bytes a record takes on the wire, and how many its topic takes.
+"""How many bytes a record takes on the wire, and how many its topic takes: outputs, and the journal.
 
 A record alone must fit into a batch, for a batch larger than `max.message.bytes` of its topic is refused, and
 one larger than `message.max.bytes` of the producer is not even sent. Sizes are those before compression, so
@@ -33,7 +33,7 @@ def headers_bytes(headers: Iterable[tuple[str, bytes | None]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OutputLimits:
-    """The largest record of each output topic."""
+    """The largest record of each topic that a worker writes to."""
 
     topics: Mapping[str, int]  # topic -> its max.message.bytes
     producer: int = BLOCK_BYTES + ROOM_BYTES  # its message.max.bytes
@@ -81,4 +81,4 @@ class OutputLimits:
 
 
 def _outputs(names: TopicNames) -> list[str]:
-    return [name for name, topic in names.all().items() if topic.direction == "out"]
+    return [name for name, topic in names.all().items() if topic.direction == "out" or name == names.journal]

@@ -9,6 +9,9 @@ from typing import Any, Final, Self, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError
+from topics.access import Access, denied_kind
+from topics.cluster import Cluster
+from topics.errors import BrokerError
 from topics.records import Headers, RawRecords
 
 BATCH: Final = 2000  # records
@@ -22,9 +25,11 @@ class LogReader:
     def __init__(self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool]) -> None:
         """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless."""
         self._abandoned = abandoned
+        self._access = Access.of(kafka)
+        self._group = group
         self._consumer = Consumer(
             {
-                **kafka,
+                **Cluster.properties(kafka),
                 "group.id": group,
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
@@ -57,10 +62,10 @@ class LogReader:
         try:
             found = self._consumer.committed(wanted, timeout=REQUEST_S)
         except KafkaException as failure:
-            raise NotYetError(failure.args[0].str()) from None
+            raise self._not_now(failure.args[0], "the group's offsets") from None
         for each in found:
             if each.error is not None:
-                raise NotYetError(each.error.str())
+                raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
         return {each.topic: each.offset if each.offset >= 0 else None for each in found}
 
     def commit(self, positions: Mapping[str, int], partition: int) -> None:
@@ -81,12 +86,21 @@ class LogReader:
         try:
             first, end = self._consumer.get_watermark_offsets(here, timeout=REQUEST_S)
         except KafkaException as failure:  # the broker is away: what the log has is not known yet
-            message = f"topic {here.topic} partition {here.partition}: {failure.args[0].str()}"
-            raise NotYetError(message) from None
+            raise self._not_now(failure.args[0], f"topic {here.topic} partition {here.partition}") from None
         return int(first), int(end)
+
+    def _not_now(self, error: KafkaError, what: str) -> Exception:
+        """Return the error for a request that failed: to be made again, unless it is denied."""
+        denied = denied_kind(error.code())
+        if denied is None:
+            return NotYetError(f"{what}: {error.str()}")
+        return BrokerError(
+            self._access.denied(denied, self._group if denied == "group" else self._topic, "Read")
+        )
 
     def open(self, topic: str, partition: int, position: int | None = None) -> None:
         """Go to a position (default: the beginning of the log)."""
+        self._topic, self._partition = topic, partition
         first, _ = self._ends(TopicPartition(topic, partition))
         if position is not None and first > position:
             reason = (
@@ -94,7 +108,6 @@ class LogReader:
                 "retention.ms is too short)"
             )
             raise RestoreError(partition, reason)
-        self._topic, self._partition = topic, partition
         self.position = first if position is None else position
         self._ahead, self.end = [], None
         self._consumer.assign([TopicPartition(topic, partition, self.position)])
@@ -142,6 +155,8 @@ class LogReader:
                 good.append(message)
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 self.end = message.offset()
+            elif denied_kind(error.code()) is not None:
+                raise self._not_now(error, "")
             elif not error.retriable():
                 raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
         return good

@@ -181,6 +181,8 @@ class Consumer(driver.Consumer):
         try:
             if again:
                 await self.manager.commit("going live again")
+            if epoch != self.epoch:
+                return  # that commit was aborted
             await self._bring_to_life(epoch)
         except asyncio.CancelledError:
             raise
@@ -266,9 +268,9 @@ class Consumer(driver.Consumer):
                 ahead.position = self._out_of_range(tp, ahead.position, logs[tp])
 
     def _stop_going_live(self) -> None:
-        if self._going_live is not None:
-            self._going_live.cancel()
-            self._going_live = None
+        going, self._going_live = self._going_live, None
+        if going is not None and going is not asyncio.current_task():  # it may be what finds a commit aborted
+            going.cancel()
 
     # -- the end of an assignment ---------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class Journalled(Partition):
 
     def commit(self) -> None:
         if not self.ledger.is_empty:
-            self.journal.append(encode(self.ledger.cut()))
+            self.journal += map(encode, self.ledger.cut())
 
     def begin_snapshot(self) -> None:
         """Cut the task where the journal ends; its units are made later, while the task goes on."""

@@ -33,6 +33,7 @@ class Outputs:
     """A processor that writes down what happens; tasks are lists of offsets."""
 
     config = "{}"
+    journal_bytes = 1 << 20
 
     def __init__(self) -> None:
         self.happened: list[str] = []
@@ -384,6 +385,26 @@ def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_anew(exactly
         await w.deliver(0)
         await w.manager.commit("again")
         assert w.kafka.offsets == {TP("instances", 0): 1}
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+def test_a_commit_that_nobody_waits_for_any_more_is_not_left_half_done(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.outputs.gate.clear()
+        first = asyncio.ensure_future(w.manager.commit("going live again"))
+        await asyncio.sleep(0)
+        first.cancel()  # the group has taken the partitions away
+        last = asyncio.ensure_future(w.manager.commit("partitions revoked"))
+        w.outputs.gate.set()
+        await last
+        assert (w.kafka.offsets, w.kafka.aborts) == ({TP("instances", 0): 1}, 0)
+        assert len(w.kafka.entries(0)) == 1
+        with pytest.raises(asyncio.CancelledError):
+            await first
 
     run(story, exactly_once)
 

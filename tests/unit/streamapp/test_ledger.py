@@ -1,0 +1,80 @@
+"""What a commit says of a partition: entries that the journal takes."""
+
+import pytest
+
+from streamapp.journal.entry import Entry, JournalError, Step, encode
+from streamapp.journal.ledger import Ledger, check_controls, room_for_steps, step_of
+from streamapp.task.effects import DeadLetter, Effects, Origin
+from topics.errors import Reason
+from topics.records import RawRecords
+
+
+def controls(*sizes: int, first: int = 0) -> RawRecords:
+    n = len(sizes)
+    offsets = list(range(first, first + n))
+    values: list[bytes | None] = [bytes(size) for size in sizes]
+    return RawRecords("t.controls", 0, offsets, [0] * n, [b"k"] * n, values, [()] * n)
+
+
+def put_aside(raw: RawRecords, record: int) -> Effects:
+    return Effects(dead_letters=[DeadLetter(Origin.of(raw, record), Reason.PROCESSING_ERROR, "it broke")])
+
+
+def records(entry: Entry) -> list[int]:
+    return [offset for step in entry.steps if step.records for offset in step.records.offsets]
+
+
+def test_records_of_one_source_in_a_row_are_one_step() -> None:
+    ledger = Ledger((0, 0, 0), 1, "{}")
+    for step in (Step(1, 3), Step(1, 5, ((4, 5),)), Step(2, 1), Step(1, 9)):
+        ledger.note(step)
+    (entry,) = ledger.cut()
+    assert entry.steps == (Step(1, 5, ((4, 5),)), Step(2, 1), Step(1, 9))
+    assert (entry.before, entry.after, entry.config) == ((0, 0, 0), (0, 9, 1), "{}")
+    assert ledger.is_empty
+
+
+def test_controls_too_large_for_one_entry_stand_in_several_that_follow_upon_each_other() -> None:
+    most = 4000
+    ledger = Ledger((7, 0, 0), 1, "{}", most)
+    ledger.note(Step(1, 2))
+    ledger.note(step_of("controls", controls(1000, 2000, 900, 10, first=7), 12, Effects()))
+    ledger.note(Step(1, 4))
+    entries = ledger.cut()
+    assert [records(entry) for entry in entries] == [[7, 8], [9, 10]]
+    assert [offset for entry in entries for offset in records(entry)] == [7, 8, 9, 10]
+    assert all(len(encode(entry)) <= most for entry in entries)
+    assert [entry.before for entry in entries[1:]] == [entry.after for entry in entries[:-1]]
+    assert (entries[0].before, entries[-1].after) == ((7, 0, 0), (12, 4, 0))
+    assert [entry.config for entry in entries] == ["{}"] + [None] * (len(entries) - 1)
+
+
+def test_the_largest_control_that_is_taken_fits_and_one_byte_more_is_refused() -> None:
+    most, config = 100_000, "{" + "c" * 300 + "}"
+    room = room_for_steps(config, most)
+    size = room
+    while True:
+        raw = controls(size)
+        try:
+            check_controls(raw, Effects(), room)
+        except JournalError:
+            size -= 1
+            continue
+        break
+    with pytest.raises(JournalError, match=f"must have at most {room}.*raise max.message.bytes"):
+        check_controls(controls(size + 1), Effects(), room)
+    ledger = Ledger((0, 0, 0), 1, config, most)
+    ledger.note(step_of("controls", controls(size), 1, Effects()))
+    (entry,) = ledger.cut()
+    assert most - 1000 < len(encode(entry)) <= most
+
+
+def test_a_control_that_was_put_aside_is_neither_repeated_nor_refused() -> None:
+    raw = controls(10, 5000, 10)
+    effects = put_aside(raw, 1)
+    check_controls(raw, effects, 1000)
+    step = step_of("controls", raw, 3, effects)
+    assert step.records is not None
+    assert (step.records.offsets, step.skipped, step.to) == ([0, 2], ((1, 2),), 3)
+    only = step_of("controls", controls(5000), 1, put_aside(controls(5000), 0))
+    assert (only.records, only.skipped) == (None, ((0, 1),))
