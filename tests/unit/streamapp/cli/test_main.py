@@ -20,6 +20,8 @@ COMMANDS = (
     "worker",
     "replay",
     "oracle",
+    "journal",
+    "models",
     "prequential",
     "generate",
     "config",
