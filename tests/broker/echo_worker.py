@@ -39,6 +39,7 @@ class Echo:
     """The smallest processor: counts, and echoes through an idempotent producer."""
 
     config = "{}"
+    journal_bytes = 1 << 20
 
     def __init__(self, settings: Settings) -> None:
         self._topic = TopicNames(settings.topics_prefix).predictions
