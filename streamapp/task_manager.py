@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from faust.types import TP
 
@@ -41,6 +41,8 @@ from streamapp.transport.thread import Membership
 from topics.errors import AbortedError
 
 logger = logging.getLogger(__name__)
+
+MAX_ABORTS: Final = 5  # in a row: then it is no accident, a record that its topic does not take for example
 
 T = TypeVar("T")
 
@@ -162,6 +164,7 @@ class TaskManager:
         self._commits = Commits(processor, interval=commit_interval, exactly_once=exactly_once, clock=clock)
         self._committing: asyncio.Task[None] | None = None
         self._failed = False  # outputs were lost: nothing may be committed any more
+        self._aborts = 0  # since the last commit that succeeded
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
         self._revoked_at: float | None = None
         self._lock = asyncio.Lock()
@@ -360,6 +363,7 @@ class TaskManager:
         except Exception as error:
             await self._end(error)
         else:
+            self._aborts = 0
             self._health.committed()
             self._metrics.commit_seconds.observe(self._commits.seconds)
             return True
@@ -390,6 +394,10 @@ class TaskManager:
         """Go back to what is committed: drop the tasks, which are ahead of it, and join the group again."""
         logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
         self._metrics.transactions_aborted.inc()
+        self._aborts += 1
+        if self._aborts > MAX_ABORTS:
+            await self._end(reason)
+            return
         self._commits.forget()
         self.source.abandon()
         for number in list(self.partitions):

@@ -36,13 +36,10 @@ class Transactions:
         self._sender = sender
         self._journal = journal
         self._group = group
-        self._opened = False
 
     def open(self) -> None:
-        """End what a predecessor of the same name left open; once."""
-        if not self._opened:
-            self._sender.open()
-            self._opened = True
+        """End what a predecessor of the same name left open; once for each client."""
+        self._sender.open()
 
     def commit(self, cut: Cut) -> None:
         """Commit a cut with everything that was sent; AbortedError if that cannot be."""

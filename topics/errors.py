@@ -6,8 +6,8 @@
     ├── CatalogueError   topics that are missing or differ from the catalogue
     └── BrokerError      a broker that cannot be reached or refuses; names the address
         ├── DeliveryError    records that were produced but not delivered
-        ├── AbortedError     a transaction that cannot be committed; the producer can begin another one
-        └── FencedError      another producer took over the transactional id
+        └── AbortedError     a transaction that cannot be committed; after `abort` another one can be begun
+            └── FencedError      the broker does not know the producer any more
 
 A bad record on a topic is not an exception. It becomes a `Malformed` with one of the reasons below, and the
 other records of its batch go on.
@@ -53,8 +53,8 @@ class AbortedError(BrokerError):
     """A transaction that has to be aborted: nothing of it happened, and a new one may begin."""
 
 
-class FencedError(BrokerError):
-    """A producer that another one with the same `transactional.id` has taken the place of."""
+class FencedError(AbortedError):
+    """A producer whose transaction the broker has ended: it took too long, or another one has its id."""
 
 
 class Reason(StrEnum):

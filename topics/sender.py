@@ -157,19 +157,22 @@ class Sender:
         """
         self._stopped = stopped
         self._give_up_at = float("inf")
-        self._failures = _Failures(Access.of(kafka))
         self._offered: deque[_Rest] = deque()  # in the order of offering
         self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
         self._kafka = kafka
+        self._failures, self._producer = self._new_client()
+
+    def _new_client(self) -> tuple[_Failures, Producer]:
+        failures = _Failures(Access.of(self._kafka))
         properties = {
             **DEFAULTS,
-            **kafka,
+            **self._kafka,
             "delivery.report.only.error": True,
-            "on_delivery": self._failures.delivered,
-            "error_cb": self._failures.erred,
+            "on_delivery": failures.delivered,
+            "error_cb": failures.erred,
         }
         try:
-            self._producer = Producer(properties, logger=logger)
+            return failures, Producer(properties, logger=logger)
         except KafkaException as failure:
             message = f"the producer's properties are wrong: {failure.args[0].str()}; correct the setting"
             raise BrokerError(message) from None

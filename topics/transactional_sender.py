@@ -8,6 +8,8 @@ One transactional producer a process. Its id is fixed, so that a restart ends wh
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,10 +19,16 @@ from topics.access import Access, denied_kind
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.sender import Sender
 
+logger = logging.getLogger(__name__)
+
 TIMEOUT_MS: Final = 10_000
 """A dead producer's open transaction hides what comes after it for so long, if nobody takes its id over."""
 
 STEP_S: Final = 5.0
+
+RECOVERY: Final = {"metadata.recovery.strategy": "none"}
+"""When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
+coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001
 
@@ -37,15 +45,24 @@ class TransactionalSender(Sender):
     ) -> None:
         """Open the producer; `timeout_ms`: after so long the broker aborts a transaction by itself."""
         super().__init__(
-            {**kafka, "transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}, stopped
+            {
+                **RECOVERY,
+                **kafka,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+            },
+            stopped,
         )
         self.transactional_id = transactional_id
         self._access = Access.of(kafka)
         self.in_transaction = False
+        self.is_open = False
 
     def open(self) -> None:
         """End what another producer with our id has left open, and fence it; waits for the broker."""
-        self._patiently(lambda: self._producer.init_transactions(STEP_S))
+        if not self.is_open:
+            self._patiently(lambda: self._producer.init_transactions(STEP_S))
+            self.is_open = True
 
     def offer_run(
         self,
@@ -64,7 +81,7 @@ class TransactionalSender(Sender):
         """Commit what was sent, and the offsets (topic, partition → position) for a group's member.
 
         `group`: librdkafka's group metadata. Raise AbortedError if the transaction has to be aborted (the
-        group moved on, records expired), FencedError if we are not the producer of this id any more.
+        group moved on, records expired, another producer has our id).
         """
         self.drain()
         self._begin()
@@ -75,21 +92,42 @@ class TransactionalSender(Sender):
         self.check()
 
     def abort(self) -> None:
-        """Throw away what was sent since the last commit."""
+        """Throw away what was sent since the last commit; `open` once more before anything is sent."""
         with self._handing_over:
             self._offered.clear()
-        if self.in_transaction:
-            self._patiently(lambda: self._producer.abort_transaction(STEP_S))
+        try:
+            if self.in_transaction:
+                self._patiently(lambda: self._producer.abort_transaction(STEP_S))
+            if self._failures.fatal is not None:
+                raise self._failures.fatal
+        except BrokerError as error:
+            if self.is_overdue():
+                raise
+            self._replace(error)
         self.in_transaction = False
         self._failures.forget()
+
+    def _replace(self, why: BrokerError) -> None:
+        """Put a new client in the place of one that can do nothing any more.
+
+        librdkafka is out of order for good once the broker has ended a transaction by itself, as it does
+        after an outage; and it cannot tell that from another producer of the same id. Who joins the group
+        again under our name can: only the one that it belongs to opens the new client.
+        """
+        logger.warning("transactional.id=%s: a new producer is needed: %s", self.transactional_id, why)
+        self._producer.purge()
+        old = [self._producer]
+        self._failures, self._producer = self._new_client()
+        self.is_open = False
+        threading.Thread(target=old.clear, name="producer-end", daemon=True).start()  # its end may take long
 
     def check(self) -> None:
         """Raise if the transaction cannot be committed."""
         try:
             super().check()
+        except AbortedError:
+            raise
         except BrokerError as error:
-            if self._failures.fatal is not None:
-                raise
             raise AbortedError(str(error)) from None
 
     def _begin(self) -> None:
@@ -98,7 +136,11 @@ class TransactionalSender(Sender):
             self.in_transaction = True
 
     def _patiently(self, step: Callable[[], None]) -> None:
-        """Take a step of the transaction protocol, again while the broker is merely slow or away."""
+        """Take a step of the transaction protocol, again while the broker is merely slow or away.
+
+        AbortedError: nothing can be done but `abort`. BrokerError: the broker refuses it.
+        """
+        said = ""
         while True:
             try:
                 step()
@@ -111,6 +153,8 @@ class TransactionalSender(Sender):
                 if not error.retriable():
                     message = f"transactional.id={self.transactional_id}: {self._told(error)}"
                     raise BrokerError(message) from None
+                if said != (said := error.str()):
+                    logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, said)
                 self._check_stopping()
             else:
                 return
@@ -121,14 +165,14 @@ class TransactionalSender(Sender):
             message = "a transaction was not finished before the worker stopped: the broker is away"
             raise AbortedError(message)
 
-    def _end(self, error: KafkaError) -> BrokerError:
+    def _end(self, error: KafkaError) -> AbortedError:
         if error.code() in _FENCED:
             self._failures.fatal = FencedError(
-                f"transactional.id={self.transactional_id} was taken over by another producer; two workers "
-                "must not have the same group.instance.id"
+                f"transactional.id={self.transactional_id}: the broker has ended the transaction, or another "
+                f"producer has this id ({error.str()})"
             )
         else:
-            self._failures.fatal = BrokerError(f"the producer has failed for good: {self._told(error)}")
+            self._failures.fatal = AbortedError(f"the producer has failed for good: {self._told(error)}")
         return self._failures.fatal
 
     def _told(self, error: KafkaError) -> str:

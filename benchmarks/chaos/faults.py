@@ -29,7 +29,6 @@ class Faults:
     def __init__(self, fleet: Fleet, broker: EmbeddedBroker | None, session_s: float, seed: int) -> None:
         """`broker`: None if it is not ours to restart; `session_s`: the group's session timeout."""
         self.done: Counter[str] = Counter()
-        self.take_overs: list[float] = []  # seconds from a restart to all partitions live
         self._fleet, self._broker, self._session = fleet, broker, session_s
         self._draw = random.Random(seed)
         self._doing: dict[str, Callable[[Worker], None]] = {

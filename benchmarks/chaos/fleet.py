@@ -16,7 +16,7 @@ from typing import Self
 
 from streamapp.embedded.broker import free_port
 
-READY_S = 120.0
+READY_S = 240.0
 LOOK_S = 0.1
 TERM_S = 60.0
 

@@ -68,7 +68,6 @@ MILLISECONDS: Final = frozenset(
         "topic.metadata.propagation.max.ms",
         "topic.metadata.refresh.fast.interval.ms",
         "topic.metadata.refresh.interval.ms",
-        "transaction.timeout.ms",
     }
 )
 SIZES: Final = frozenset(

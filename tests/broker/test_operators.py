@@ -82,6 +82,9 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
         broker.allow(GROUP, group + "*", May.READ)
         code, said = run(settings, "oracle", *DATA)
         assert (code, f"{grant} Read --topic {names.label_requests}" in said) == (1, True), said
+        ours = f"{grant} Write --operation Describe --transactional-id {group}-w"
+        refused_by_worker(place, broker, ours)
+        broker.allow(ResourceType.TRANSACTIONAL_ID, group + "*", May.WRITE, May.DESCRIBE)
         refused_by_worker(place, broker, f"{grant} Read --topic {place.prefix}")
 
 

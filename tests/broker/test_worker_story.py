@@ -1,5 +1,6 @@
 """The real worker on a real broker: an outage of the worker while instances and labels pile up."""
 
+import time
 from pathlib import Path
 
 import orjson
@@ -23,7 +24,7 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
     producer = place.producer()
     keys = [b"model-%d" % i for i in range(3)]
     n = MINUTES * 60_000 // EVERY_MS
-    start = 1_700_000_000_000
+    start = int(time.time() * 1000) - MINUTES * 60_000 - DELAY_MS  # not so old that the broker deletes it
     for i in range(n):
         key, at = keys[i % 3], start + i * EVERY_MS
         partition = partition_of(key, 2)

@@ -409,6 +409,21 @@ def test_a_commit_that_nobody_waits_for_any_more_is_not_left_half_done(exactly_o
     run(story, exactly_once)
 
 
+@GUARANTEES
+def test_what_is_aborted_again_and_again_ends_the_worker(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        w.kafka.member = Membership(2, "me", None)  # a reason that does not go away
+        while w.group.crashed is None:
+            await w.assign()
+            await w.deliver(0)
+            await w.manager.commit("test")
+            assert w.metric("grove_transactions_aborted_total") < 10
+        assert isinstance(w.group.crashed, AbortedError)
+        assert (w.group.rejoined, w.kafka.offsets) == (5, {})
+
+    run(story, exactly_once)
+
+
 def test_exactly_once_holds_back_all_outputs_while_a_transaction_ends() -> None:
     async def story(w: Worker) -> None:
         await w.assign()

@@ -50,8 +50,10 @@ def subcommands() -> list[list[str]]:
         [["topics", c] for c in ("create", "check", "describe")]
         + [["config", c] for c in ("show", "check")]
         + [["worker", c] for c in ("drain", "scale")]
+        + [["journal", "show"], ["models", "reset"]]
     )
-    return paths + [[c] for c in (*COMMANDS, "version") if c not in ("topics", "config")]
+    groups = {"topics", "config", "journal", "models"}
+    return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]
 
 
 class TestHelp:
