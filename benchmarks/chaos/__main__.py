@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.chaos.checker import check
 from benchmarks.chaos.faults import Faults
-from benchmarks.chaos.fleet import ChaosError, Fleet, wait_until
+from benchmarks.chaos.fleet import READY_S, ChaosError, Fleet, wait_until
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.reference import Archive
 from streamapp.embedded import EmbeddedBroker
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         faults.run(options.seconds)
         load.stop()
         drained = drain(fleet, servers, names)
-        live = {key: page for key in load.keys if (page := model_page(fleet, key)) is not None}
+        live = models(fleet, load.keys)
         snapshots = sum(worker.log.count("is complete: ") for worker in fleet.workers)
         aborted = sum(worker.log.count("a transaction is aborted") for worker in fleet.workers)
         restores = [
@@ -157,6 +157,19 @@ def lag(servers: str, names: TopicNames, *topics: str) -> int:
         for partition in topic.partitions
         if partition.end is not None and partition.start is not None
     )
+
+
+def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
+    """Return the models by key, once a worker has each: a rebalance may be under way although nothing lags."""
+    found: dict[str, bytes] = {}
+
+    def complete() -> bool:
+        pages = ((key, model_page(fleet, key)) for key in keys if key not in found)
+        found.update({key: page for key, page in pages if page is not None})
+        return len(found) == len(keys)
+
+    wait_until(complete, READY_S, lambda: f"no worker has {sorted(set(keys) - found.keys())}")
+    return found
 
 
 def model_page(fleet: Fleet, key: str) -> bytes | None:

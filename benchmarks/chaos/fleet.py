@@ -160,11 +160,14 @@ class Fleet:
             raise ChaosError(f"the oracle ended with {code}: {self._oracle_log.read_text()[-2000:]}")
 
     def wait_until_ready(self) -> None:
-        """Return when every running worker has all its partitions live."""
-        running = [worker for worker in self.workers if worker.runs and not worker.frozen]
-        wait_until(
-            lambda: all(worker.is_ready() for worker in running), READY_S, lambda: running[0].log[-3000:]
-        )
+        """Return when every worker has all its partitions live; none may be frozen."""
+
+        def ready() -> bool:
+            for worker in self.workers:
+                worker.start()  # what was told to end while it started may be down only now
+            return all(worker.is_ready() for worker in self.workers)
+
+        wait_until(ready, READY_S, lambda: "".join(worker.log[-2000:] for worker in self.workers))
 
 
 def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str]) -> float:
