@@ -160,7 +160,7 @@ def lag(servers: str, names: TopicNames, *topics: str) -> int:
 
 
 def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
-    """Return the models by key, once a worker has each: a rebalance may be under way although nothing lags."""
+    """Return the models by key, once a worker has each: a rebalance may go on although nothing lags."""
     found: dict[str, bytes] = {}
 
     def complete() -> bool:
