@@ -262,7 +262,7 @@ def run(
     int8[n], stands: float64[n], version: int64[n] are written, except in LEARN_ONLY, where prediction (-1:
     not known), asked, drawn and stands are read, and a row whose label is DECLINED, EXPIRED or ANSWERED
     closes as many requests as its weight says.
-    workspace: float64[3, max(d, K)], whatever it holds.
+    workspace: float64[3, max(4·d, 2·K)], whatever it holds.
     """
     n = len(model)
     # Arrays with an owner have their references counted, atomically, whenever an inner function takes them.

@@ -18,7 +18,7 @@ class LeafModel(Parameters):
     predicted class, -1 while no class is known, and a memo. ``account(plan, knobs, ints, floats, t, node,
     x, xs, label, weight, memo, scratch, opinions)`` keeps score before the leaf learns a record; the memo
     is that of ``votes`` for the same record if nothing was learned since, else -1. ``x`` is the record,
-    ``xs`` its numeric attributes.
+    ``xs`` its numeric attributes, scratch four words an attribute and two a class, whatever they hold.
     """
 
     family: ClassVar[str] = "leaf_models"

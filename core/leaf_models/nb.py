@@ -62,7 +62,7 @@ def votes(
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        log_densities_nominal(kind, plan, knobs, ints, floats, statistics, k, x, out)
+        log_densities_nominal(kind, plan, knobs, ints, floats, statistics, k, x, scratch, out)
     best = _first_maximum(out, k)
     top = out[best]
     for c in range(k):
@@ -147,7 +147,7 @@ def prediction(
     scratch: Any,
     opinions: Any,
 ) -> int:
-    """Return the class alone; scratch: float64[attribute], opinions: float64[class], both overwritten."""
+    """Return the class alone; scratch (as in ``votes``) and opinions, float64[class], are overwritten."""
     k = ints[at.MODEL_CLASSES]
     for c in range(k):
         opinions[c] = 0.0

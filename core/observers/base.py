@@ -19,7 +19,7 @@ numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight) -> bool``
             writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
             has never had anything to do with
          ``log_densities_numeric(plan, knobs, floats, at, k, xs, scratch, out)`` adds ln f(x_a | c) of all
-            attributes to out[c] (scratch: float64[attribute])
+            attributes to out[c], where minus infinity stays (scratch: four words an attribute, two a class)
          ``densities_numeric(plan, knobs, floats, at, k, xs, out)`` multiplies with them instead (MOA)
 nominal  ``update_nominal(plan, knobs, ints, floats, at, label, x, weight)``
          ``masses_nominal(plan, floats, at, k, start, end, out)`` writes the class masses of the values
@@ -97,6 +97,6 @@ def nominal_dispatcher() -> tuple[Any, ...]:
     return (
         registry.dispatch("observers", "update_nominal", "plan, knobs, ints, floats, at, label, x, weight"),
         registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, start, end, out"),
-        registry.dispatch("observers", "log_densities_nominal", f"{common}, x, out"),
+        registry.dispatch("observers", "log_densities_nominal", f"{common}, x, scratch, out"),
         registry.dispatch("observers", "densities_nominal", f"{common}, x, out"),
     )

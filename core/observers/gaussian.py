@@ -267,29 +267,46 @@ def log_densities_numeric(
 ) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
-    Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0.
+    Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0. A class that is
+    impossible already (minus infinity) stays so. The sums of four classes go on together, as each has its
+    order and waits for itself.
     """
     d = plan[layout.PLAN_NUMERIC]
-    for c in range(k):
-        row = at + c * STATISTICS * d
-        n = part(floats, row + WEIGHT * d, d)
-        mean = part(floats, row + MEAN * d, d)
-        m2 = part(floats, row + M2 * d, d)
+    for first in range(0, k, 4):
+        n = min(k - first, 4)
+        for i in range(n):
+            if out[first + i] > -math.inf:
+                row = at + (first + i) * STATISTICS * d
+                _log_densities(floats, row, d, xs, part(scratch, i * d, d))
+        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
         for a in range(d):
-            value, weight, squares = xs[a], n[a], m2[a]
-            variance = squares / (weight - 1.0)
-            variance = variance if weight > 1.0 else 0.0
-            delta = value - mean[a]
-            # A deviation beyond the range of floats is as good as the largest one: no infinity over infinity.
-            spread = min(max(variance, 1e-300), 1e300)
-            density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
-            at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
-            density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
-            scratch[a] = density if value - value == 0.0 else 0.0
-        total = 0.0
-        for a in range(d):  # apart from the loop above, which runs in vectors: a sum has its order
-            total += scratch[a]
-        out[c] += total
+            t0 += scratch[a]
+            t1 += scratch[d + a]
+            t2 += scratch[2 * d + a]
+            t3 += scratch[3 * d + a]
+        for i in range(n):
+            if out[first + i] > -math.inf:
+                low, high = (t0 if i == 0 else t1), (t2 if i == 2 else t3)
+                out[first + i] += low if i < 2 else high
+
+
+@kernel
+def _log_densities(floats: Any, row: int, d: int, xs: Any, out: Any) -> None:
+    """Write ln f(x_a | c) of the class whose statistics begin at a word: a loop that runs in vectors."""
+    n = part(floats, row + WEIGHT * d, d)
+    mean = part(floats, row + MEAN * d, d)
+    m2 = part(floats, row + M2 * d, d)
+    for a in range(d):
+        value, weight, squares = xs[a], n[a], m2[a]
+        variance = squares / (weight - 1.0)
+        variance = variance if weight > 1.0 else 0.0
+        delta = value - mean[a]
+        # A deviation beyond the range of floats is as good as the largest one: no infinity over infinity.
+        spread = min(max(variance, 1e-300), 1e300)
+        density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
+        at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
+        density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
+        out[a] = density if value - value == 0.0 else 0.0
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -71,33 +72,73 @@ def masses_nominal(plan: Any, floats: Any, at: int, k: int, start: int, end: int
 
 @kernel
 def log_densities_nominal(
-    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, k: int, x: Any, out: Any
+    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, k: int, x: Any, scratch: Any, out: Any
 ) -> None:
-    """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing."""
-    table = plan[layout.PLAN_NOMINAL_TABLE]
+    """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing.
+
+    A class that is impossible already (minus infinity) stays so, whatever its shares are.
+    """
+    above, below = part(scratch, 0, k), part(scratch, k, k)
+    halves = plan[layout.PLAN_HALVES] != 0
+    if halves:
+        multiply_halves(plan, ints, floats, at, k, x, above, below)
     for c in range(k):
-        row = at + c * plan[layout.PLAN_VALUES]
-        # One logarithm for as many shares as a float takes the product of.
-        above, below, sum_of_logs = 1.0, 1.0, 0.0
-        for j in range(plan[layout.PLAN_NOMINAL]):
-            entry = table + j * layout.NOMINAL_FIELDS
-            code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
-            values = ints[plan[layout.PLAN_VALUES_SEEN] + j]
-            if code < 0 or values == 0:
-                continue
-            first = row + plan[entry + layout.NOMINAL_FIRST]
-            total = float(values)
-            for v in range(values):
-                total += floats[first + v]
-            if total > _LARGE:
-                sum_of_logs += log2(floats[first + code] + 1.0) - log2(total)
-                continue
-            above *= floats[first + code] + 1.0
-            below *= total
-            if below > _LARGE:
-                sum_of_logs += log2(above / below)
-                above, below = 1.0, 1.0
-        out[c] += LN2 * (sum_of_logs + log2(above / below))
+        if out[c] == -math.inf:
+            continue
+        if halves and below[c] <= _LARGE:
+            out[c] += LN2 * log2(above[c] / below[c])
+        else:
+            row = at + c * plan[layout.PLAN_VALUES]
+            out[c] += LN2 * sum_of_logs(plan, ints, floats, row, x)
+
+
+@kernel
+def multiply_halves(
+    plan: Any, ints: Any, floats: Any, at: int, k: int, x: Any, above: Any, below: Any
+) -> None:
+    """Write the products of the shares' two parts by class, where all attributes have two values.
+
+    All classes take a factor before the next one: so none waits for its own product. What exceeds a float is
+    found in ``below``, which never shrinks.
+    """
+    for c in range(k):
+        above[c], below[c] = 1.0, 1.0
+    values, seen = plan[layout.PLAN_VALUES], plan[layout.PLAN_VALUES_SEEN]
+    for j in range(plan[layout.PLAN_NOMINAL]):
+        code, known = code_of(x[j], 2), ints[seen + j]
+        if code < 0 or known == 0:
+            continue
+        for c in range(k):
+            first = at + c * values + 2 * j
+            above[c] *= floats[first + code] + 1.0
+            below[c] *= float(known) + floats[first] + floats[first + 1]
+
+
+@kernel
+def sum_of_logs(plan: Any, ints: Any, floats: Any, row: int, x: Any) -> float:
+    """Return the binary logarithm of the product of the shares of a class, whose counts begin at a word."""
+    table = plan[layout.PLAN_NOMINAL_TABLE]
+    # One logarithm for as many shares as a float takes the product of.
+    above, below, logs = 1.0, 1.0, 0.0
+    for j in range(plan[layout.PLAN_NOMINAL]):
+        entry = table + j * layout.NOMINAL_FIELDS
+        code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
+        values = ints[plan[layout.PLAN_VALUES_SEEN] + j]
+        if code < 0 or values == 0:
+            continue
+        first = row + plan[entry + layout.NOMINAL_FIRST]
+        total = float(values)
+        for v in range(values):
+            total += floats[first + v]
+        if total > _LARGE:
+            logs += log2(floats[first + code] + 1.0) - log2(total)
+            continue
+        above *= floats[first + code] + 1.0
+        below *= total
+        if below > _LARGE:
+            logs += log2(above / below)
+            above, below = 1.0, 1.0
+    return logs + log2(above / below)
 
 
 @kernel

@@ -59,6 +59,23 @@ def test_a_missing_value_leaves_the_prior():
     assert votes("nb", *WORKED, [[math.nan]])[0] == pytest.approx([0.5, 0.5])
 
 
+def test_many_classes_one_of_which_was_never_seen():
+    rng = np.random.default_rng(3)
+    label = np.arange(90) % 9
+    x = rng.normal(size=(90, 5)) + label[:, None]
+    x, label = x[label != 6], label[label != 6]
+    found = votes("nb", x, label, x[:20], schema_of(*[None] * 5, classes=[str(c) for c in range(9)]))
+    logs = np.full((20, 9), -np.inf)
+    for c in set(label.tolist()):
+        own = x[label == c]
+        mean, deviation = own.mean(axis=0), own.std(axis=0, ddof=1)
+        z = (x[:20] - mean) / deviation
+        logs[:, c] = np.log(len(own) / len(x)) - (z * z / 2.0 + np.log(deviation)).sum(axis=1)
+    expected = np.exp(logs - logs.max(axis=1, keepdims=True))
+    assert found == pytest.approx(expected / expected.sum(axis=1, keepdims=True), rel=1e-9)
+    assert (found[:, 6] == 0.0).all()
+
+
 def test_laplace_shares_of_a_nominal_value():
     """(n_vc + 1)/(n_c + |V|): classes 3 and 1 records, three values."""
     schema = schema_of(3)
