@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core import arena, evaluation, jit, snapshot
+from core import arena, evaluation, jit, portable, prediction, snapshot
 from core.account import Account, close
 from core.errors import SchemaError, SpecError
 from core.evaluation import Evaluation
 from core.features import Schema
 from core.plan import Plan
+from core.prediction import Prediction, Record
 from core.spec import Spec
 from core.tree import layout as at
 from core.tree.branches import Branch, end_of, path_to
@@ -148,6 +149,14 @@ class Model:
         node = end_of(tree, x, stop_at_missing=bool(self.plan.ints[at.PLAN_MOA]))
         return path_to(self.schema, tree, node, x)
 
+    def predict(self, record: Record) -> Prediction:
+        """Return what the model answers a record with; nothing is counted, nothing learned.
+
+        The record: features by name, or in the order of the schema; None where one is missing. Features and
+        values that the model does not know are ignored. Raises SchemaError for what it cannot take.
+        """
+        return prediction.predict(self.plan, self.ints, record)
+
     def snapshot(self) -> bytes:
         """Return the model as bytes; two models that went through the same give the same."""
         return snapshot.write(self.plan, self.ints)
@@ -166,8 +175,9 @@ class Model:
 
     @staticmethod
     def load(path: str | Path) -> Model:
-        """Return the model of a file that ``save`` wrote."""
-        return Model.restore(Path(path).read_bytes())
+        """Return the model of a file that ``save`` or ``grove models export`` wrote."""
+        data = Path(path).read_bytes()
+        return Model.restore(portable.unwrap(data).snapshot if portable.is_portable(data) else data)
 
     def adopt(self, schema: Schema) -> None:
         """Take in a schema that has grown from the model's own; the state means the same as before."""

@@ -1,13 +1,288 @@
-"""`grove models`: what is done to the models of a cluster."""
+"""`grove models`: the models of a cluster, without disturbing it but where the command says so."""
 
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from streamapp.cli.help import help_of
-from streamapp.cli.options import Config, Prefix, Servers, Set, settings_from
+from streamapp.cli.model_sources import (
+    checked,
+    installation_of,
+    model_of,
+    read_file,
+    say,
+    taken_from,
+    where,
+    write_file,
+)
+from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
 
-app = typer.Typer(help="Give up the models of a partition that cannot be restored.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at models, take them out of a cluster and into another one, see what they were.",
+    no_args_is_help=True,
+)
+
+Key = Annotated[str, typer.Argument(help="Model key.", metavar="KEY", show_default=False)]
+Partition = Annotated[
+    int | None, typer.Option("--partition", "-p", help="Only this one.", metavar="N", min=0)
+]
+Model = Annotated[
+    str, typer.Argument(help="Exported file, or model key.", metavar="FILE|KEY", show_default=False)
+]
+
+
+def list_(
+    partition: Partition = None,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """List the models as they are at the committed offsets.
+
+    The state is read from snapshots and journal, as a worker reads it that gets the partition; workers need
+    not run, and are not disturbed.
+
+    \b
+    [bold]Examples[/bold]
+      grove models list
+      grove models list --partition 3 --json
+    """
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamapp.offline.listing import COLUMNS, rows
+
+    place = installation_of(settings_from(config, servers, prefix, assignments))
+    table = Table(*COLUMNS)
+    found: list[dict[str, Any]] = []
+    for number in range(place.partitions) if partition is None else [partition]:
+        with place.partition(number) as stored:
+            arrived = stored.now()
+        if arrived is not None:
+            found += rows(arrived.task)
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for each in found:
+        table.add_row(*map(_cell, each.values()))
+    Console().print(table)
+
+
+def show(
+    key: Key,
+    depth: Annotated[int, typer.Option("--depth", "-d", help="Levels of the tree.", min=0)] = 3,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Show a model as it is at the committed offsets: spec, schema, counts, tree.
+
+    \b
+    [bold]Examples[/bold]
+      grove models show user-17
+      grove models show user-17 --json
+    """
+    import json
+
+    from core import export as forms
+    from streamapp.task.exported import read_exported
+
+    exported = read_exported(
+        taken_from(installation_of(settings_from(config, servers, prefix, assignments)), key)
+    )
+    if as_json:
+        facts = {"key": key, "taken": exported.taken, "frozen": exported.frozen}
+        typer.echo(json.dumps(facts | forms.to_document(exported.model), ensure_ascii=False))
+        return
+    say(exported)
+    typer.echo(forms.to_text(exported.model, depth), nl=False)
+
+
+def export(
+    key: Key,
+    to: Annotated[Path, typer.Option("--to", help="File to write.", metavar="FILE")],
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+) -> None:
+    """Write a model, as it is at the committed offsets, to a file (docs/portable-models.md).
+
+    The file is for 'grove models import', 'grove tree' and, in Python, core.Model.load.
+
+    \b
+    [bold]Examples[/bold]
+      grove models export user-17 --to user-17.grove
+    """
+    from streamapp.task.exported import read_exported
+
+    place = installation_of(settings_from(config, servers, prefix, assignments))
+    data = taken_from(place, key)
+    write_file(to, data)
+    exported = read_exported(data)
+    typer.echo(
+        f"{to}: {len(data):,} bytes, {exported.model.summary().labels:,} labels, taken at {where(exported)}"
+    )
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="Exported model.", metavar="FILE", show_default=False)],
+    key: Annotated[str | None, typer.Option("--key", help="Key it gets; default: the one it had.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of the model that has the key.")
+    ] = False,
+    wait: Annotated[float, typer.Option("--wait", help="For the workers, seconds.", min=0)] = 60.0,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+) -> None:
+    """Import a model: it answers and learns on under a key, of this cluster or another one.
+
+    It is sent as control records and is in effect once a worker has read the last one, which is waited for if
+    a worker runs.
+
+    \b
+    [bold]Examples[/bold]
+      grove models import user-17.grove --key user-18
+      grove models import user-17.grove --replace -b other-cluster:9092
+    """
+    from streamapp.model_import import Importer
+    from streamapp.settings.clients import librdkafka_properties
+    from topics.definitions import TopicNames
+
+    settings = settings_from(config, servers, prefix, assignments)
+    data = read_file(file)
+    had = checked(file, data).key
+    wanted = had if key is None else key
+    names = TopicNames(settings.topics_prefix)
+    importer = Importer(librdkafka_properties(settings), settings.application_id, names)
+    sent = importer.send(wanted, data, replace=replace)
+    last = f"{names.controls} {sent.partition}:{sent.last}"
+    if importer.wait(sent, wait):
+        typer.echo(f"in effect: the model of {wanted!r}, as of {last}")
+    else:
+        typer.echo(f"sent in {sent.parts} parts; no worker runs: in effect once one has read {last}")
+
+
+def diff(
+    first: Model,
+    second: Model,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Say what two models differ in: spec, schema, counts, the first node at which their trees part.
+
+    Exit code 1 if there is a difference. A name that is no file is a model key.
+
+    \b
+    [bold]Examples[/bold]
+      grove models diff yesterday.grove user-17
+    """
+    import json
+
+    from streamapp.offline.differences import differences
+
+    settings = settings_from(config, servers, prefix, assignments)
+    found = differences(*(model_of(settings, name).model for name in (first, second)))
+    if as_json:
+        typer.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
+    else:
+        for each in found:
+            typer.echo(str(each))
+        if not found:
+            typer.echo("no difference in spec, schema, counts and tests")
+    raise typer.Exit(1 if found else 0)
+
+
+def rebuild(
+    key: Annotated[str, typer.Option("--key", help="Model key.", show_default=False)],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            help="Record of the topic instances; an id made by us is one.",
+            metavar="PARTITION:OFFSET",
+            show_default=False,
+        ),
+    ],
+    after: Annotated[bool, typer.Option("--after", help="As it was right after that record.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write the model to this file.", metavar="FILE")
+    ] = None,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Rebuild a model as it was when it answered a record, and explain that answer.
+
+    From the snapshot before it and the journal, through the code that answered it: class, probabilities, the
+    path of rules, whether and why its label was asked for, and whether that is what was sent.
+
+    \b
+    [bold]Examples[/bold]
+      grove models rebuild --key user-17 --at 3:1200
+      grove models rebuild --key user-17 --at 3-1200 --to then.grove
+    """
+    import json
+
+    from streamapp.offline.audit import as_text, audit
+    from streamapp.offline.place import Place
+
+    place = Place.parse(at)
+    installation = installation_of(settings_from(config, servers, prefix, assignments))
+    with installation.partition(place.partition) as stored:
+        found = audit(stored, key, place, after=after, prefix=installation.names.prefix)
+    if to is not None and found.file is not None:
+        write_file(to, found.file)
+    typer.echo(json.dumps(found.document, ensure_ascii=False) if as_json else as_text(found.document))
+
+
+def restore(
+    partition: Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+) -> None:
+    """Let a partition go on from its newest whole snapshot: what was learned since is lost.
+
+    For a partition whose worker says that it cannot be restored, because records are gone that were processed
+    since. No worker may run meanwhile. Records that are committed are not read again.
+
+    \b
+    [bold]Examples[/bold]
+      grove models restore --partition 3
+    """
+    from streamapp.journal.entry import SOURCES
+    from streamapp.restore.fall_back import fall_back
+    from streamapp.settings.clients import librdkafka_properties
+    from topics.definitions import TopicNames
+
+    settings = settings_from(config, servers, prefix, assignments)
+    if not yes:
+        typer.confirm(f"Partition {partition} loses what it learned since its snapshot. Go on?", abort=True)
+    names = TopicNames(settings.topics_prefix)
+    found = fall_back(librdkafka_properties(settings), settings.application_id, names, partition)
+    given_up = ", ".join(
+        f"{source} {first}…{end}"
+        for source, first, end in zip(SOURCES, found.snapshot, found.positions, strict=True)
+    )
+    typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {given_up}")
 
 
 def reset(
@@ -39,5 +314,21 @@ def reset(
     typer.echo(f"partition {partition} has new models from {', '.join(map(str, positions))} on")
 
 
-for command in (reset,):
-    app.command(command.__name__, help=help_of(command))(command)
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_,
+    "show": show,
+    "export": export,
+    "import": import_,
+    "diff": diff,
+    "rebuild": rebuild,
+    "restore": restore,
+    "reset": reset,
+}
+for name, command in COMMANDS.items():
+    app.command(name, help=help_of(command))(command)

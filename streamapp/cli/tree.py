@@ -15,7 +15,7 @@ def tree(
     source: Annotated[
         str,
         typer.Argument(
-            help="Saved model, or the key of a model in a running worker.",
+            help="Saved or exported model, or the key of a model in a running worker.",
             metavar="FILE|KEY",
             show_default=False,
         ),

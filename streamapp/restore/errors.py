@@ -9,6 +9,7 @@ class RestoreError(StreamappError):
     """The state of a partition cannot be had; says why, and what can be done about it."""
 
     def __init__(self, partition: int, reason: str) -> None:
+        self.reason = reason
         super().__init__(
             f"partition {partition} cannot be restored: {reason}; "
             f"'grove models reset --partition {partition}' would give it new models"

@@ -98,6 +98,16 @@ class LogReader:
             self._access.denied(denied, self._group if denied == "group" else self._topic, "Read")
         )
 
+    def offset_at(self, timestamp: int) -> int:
+        """Return the first offset whose record is as late as a timestamp (ms), else the end."""
+        wanted = TopicPartition(self._topic, self._partition, timestamp)
+        try:
+            (found,) = self._consumer.offsets_for_times([wanted], timeout=REQUEST_S)
+        except KafkaException as failure:
+            what = f"topic {self._topic} partition {self._partition}"
+            raise self._not_now(failure.args[0], what) from None
+        return int(found.offset) if found.offset >= 0 else self.range()[1]
+
     def open(self, topic: str, partition: int, position: int | None = None) -> None:
         """Go to a position (default: the beginning of the log)."""
         self._topic, self._partition = topic, partition

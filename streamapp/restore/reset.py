@@ -6,21 +6,16 @@ that would go on as if nothing had happened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from streamapp.errors import StreamappError
-from streamapp.journal.entry import SOURCES, Positions, Reset, decode, encode
+from streamapp.group import members_of
+from streamapp.journal.entry import SOURCES, Positions, Record, Reset, decode, encode
 from streamapp.restore.errors import NotYetError
 from streamapp.restore.log_reader import LogReader
 from topics.definitions import TopicNames
-from topics.errors import BrokerError
 from topics.sender import Sender
-
-REQUEST_S: Final = 10.0
 
 
 class ResetError(StreamappError):
@@ -28,46 +23,51 @@ class ResetError(StreamappError):
 
 
 def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> Positions:
-    """Give a partition new models from its committed offsets on; return these.
+    """Give a partition new models from its committed offsets on; return these."""
+    check_nobody_is_there(kafka, group)
+    with LogReader(kafka, group, lambda: False) as reader:
+        positions, incarnation = stand(reader, names, partition)
+    write(kafka, names.journal, partition, [Reset(incarnation, positions)])
+    return positions
+
+
+def stand(reader: LogReader, names: TopicNames, partition: int) -> tuple[Positions, int]:
+    """Return where a partition goes on, which is committed then, and the highest incarnation of its journal.
 
     Where a source was never read, its log's first record is next, or (a position that retention has taken)
     the first one that is left.
     """
-    _check_nobody_is_there(kafka, group)
     topics = tuple(getattr(names, source) for source in SOURCES)
-    with LogReader(kafka, group, lambda: False) as reader:
-        try:
-            committed = reader.committed(topics, partition)
-        except NotYetError as error:
-            message = f"partition {partition}: a transaction is still open ({error}); try again later"
-            raise ResetError(message) from error
-        positions = tuple(
-            at if (at := committed[topic]) is not None else reader.of(topic, partition).range()[0]
-            for topic in topics
-        )
-        # The journal and the committed offsets must agree, also where offsets have expired.
-        reader.commit(dict(zip(topics, positions, strict=True)), partition)
-        incarnation = _incarnation(reader, names.journal, partition)
+    try:
+        committed = reader.committed(topics, partition)
+    except NotYetError as error:
+        message = f"partition {partition}: a transaction is still open ({error}); try again later"
+        raise ResetError(message) from error
+    positions = tuple(
+        at if (at := committed[topic]) is not None else reader.of(topic, partition).range()[0]
+        for topic in topics
+    )
+    # The journal and the committed offsets must agree, also where offsets have expired.
+    reader.commit(dict(zip(topics, positions, strict=True)), partition)
+    return positions, _incarnation(reader, names.journal, partition)
+
+
+def write(kafka: Mapping[str, Any], topic: str, partition: int, records: Sequence[Record]) -> None:
+    """Write records to the journal of a partition that nobody has."""
+    n = len(records)
     sender = Sender(kafka)
-    sender.send_run(names.journal, partition, [encode(Reset(incarnation, positions))], [None], [0])
+    sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
     sender.flush()
     sender.close()
-    return positions
 
 
-def _check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:
-    client = AdminClient(dict(kafka))
-    try:
-        (described,) = client.describe_consumer_groups([group], request_timeout=REQUEST_S).values()
-        members = described.result(2 * REQUEST_S).members
-    except KafkaException as failure:
-        message = f"group {group} cannot be described: {failure.args[0].str()}"
-        raise BrokerError(message) from None
+def check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:
+    """Raise ResetError while a group has members."""
+    members = members_of(kafka, group)
     if members:
-        names = ", ".join(sorted(str(member.group_instance_id or member.member_id) for member in members))
         message = (
-            f"group {group} must have no members, it has {names}; stop the workers ('grove worker drain' "
-            "makes them leave at once), reset, and start them again"
+            f"group {group} must have no members, it has {', '.join(members)}; stop the workers ('grove "
+            "worker drain' makes them leave at once), try again, and start them"
         )
         raise ResetError(message)
 

@@ -17,10 +17,12 @@ from streamapp.task.list_unit import (
     AWAITED,
     CLOSINGS,
     EARLY,
+    IMPORT,
     LISTS,
     read_awaited,
     read_closings,
     read_early,
+    read_imports,
 )
 from streamapp.task.model_store import NO_MODEL
 from streamapp.task.model_unit import MODEL, read_model
@@ -68,6 +70,7 @@ class Assembly:
         state.store.adopted(int(head["incarnations"]))
         state.store.specs = read_awaited(self._ordered(AWAITED))
         state.early.load(read_early(self._ordered(EARLY)))
+        state.imports.load(read_imports(self._ordered(IMPORT)))
         state.time.restore(ClockState(**head["time"]))
         image, written.blocks = self._pending(head)
         written.marks = Marks.of(image)

@@ -5,6 +5,7 @@
     freeze     frozen?           answer, but neither ask nor learn (frozen: false lets it go on)
     reset      spec?, schema?    begin anew with the same key; what was pending is forgotten
     delete                       forget the model and what was pending
+    import     parts of a file   take a model that was exported, at the last part (importing.py)
 
 A command that cannot be carried out changes nothing and is a dead letter `bad-control` that says what is
 possible.
@@ -23,6 +24,8 @@ from streamapp.task import counters
 from streamapp.task.control_schema import control_schema
 from streamapp.task.creation import no_room
 from streamapp.task.effects import DeadLetter, Effects, Notice, Origin
+from streamapp.task.exported import read_exported, settle
+from streamapp.task.importing import ModelPart, RefusedPartError
 from streamapp.task.model_store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from topics.errors import Reason
@@ -34,6 +37,7 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "freeze": ("frozen",),
     "reset": ("spec", "schema"),
     "delete": (),
+    "import": ("id", "part", "parts", "crc", "data", "replace"),
 }
 MAX_DETAIL: Final = 1000
 """Characters of a detail: what it shows of a command may be as long as the record."""
@@ -62,6 +66,7 @@ class ControlsRun:
             "freeze": self._freeze,
             "reset": self._reset,
             "delete": self._delete,
+            "import": self._import,
         }
 
     def process(self) -> None:
@@ -70,7 +75,7 @@ class ControlsRun:
         for control in self.batch.items:
             try:
                 text = self._command(control)
-            except (RefusedCommandError, GroveError) as error:
+            except (RefusedCommandError, RefusedPartError, GroveError) as error:
                 reason = error.reason if isinstance(error, RefusedCommandError) else Reason.BAD_CONTROL
                 detail = _sayable(f"{control.command}: {error}")
                 origin = Origin.of(self.raw, control.record)
@@ -84,10 +89,7 @@ class ControlsRun:
 
     def _command(self, control: Control) -> str:
         """Carry out a command and return what was done."""
-        members = MEMBERS.get(control.command)
-        if members is None:
-            message = f"{control.command} is not supported in this release; supported: {', '.join(MEMBERS)}"
-            raise RefusedCommandError(message)
+        members = MEMBERS[control.command]
         unknown = sorted(control.body.keys() - set(members))
         if unknown:
             message = f"member {unknown[0]!r} is unknown; known: {', '.join(members) or 'none'}"
@@ -164,6 +166,31 @@ class ControlsRun:
             self.state.pending.forget_model(slot)
         self.effects.count(counters.MODELS_DELETED)
         return "deleted"
+
+    def _import(self, control: Control) -> str:
+        key, imports = control.key, self.state.imports
+        part = ModelPart.of(control.body)
+        is_there = self.store.slot(key) != NO_MODEL or key in self.store.specs
+        if is_there and not part.replace:
+            imports.give_up(key)
+            message = f"model {key!r} exists; delete it, or import with replace"
+            raise RefusedCommandError(message)
+        whole = imports.take(key, part)
+        if whole is None:
+            return f"import {part.id}: part {part.number} of {part.parts} is here"
+        exported = read_exported(whole)
+        settle(exported.model)
+        old = self.store.slot(key)
+        slot = self.store.put(key, exported)
+        if slot == NO_MODEL:
+            raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        if old == NO_MODEL:
+            self.store.await_instance(key, None)
+            self.effects.count(counters.MODELS_CREATED)
+        else:
+            self.state.pending.forget_model(slot)
+        self.effects.count(counters.MODELS_IMPORTED)
+        return f"imported: the model of {exported.key!r}, {exported.model.summary().labels} labels learned"
 
     # -- members --------------------------------------------------------------------------------------------
 

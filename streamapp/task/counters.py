@@ -32,6 +32,8 @@ CONTROLS_DEAD: Final = "controls.dead-letter"
 EARLY_LEARNED: Final = "early.learned"
 MODELS_CREATED: Final = "models.created"
 MODELS_DELETED: Final = "models.deleted"
+MODELS_IMPORTED: Final = "models.imported"
+IMPORTS_GIVEN_UP: Final = "imports.given-up"
 SPLITS: Final = "models.splits"
 GROWTH_STOPPED: Final = "models.growth-stopped"
 FEATURES_IGNORED: Final = "features.ignored"
@@ -62,6 +64,8 @@ MEANING: Final[dict[str, str]] = {
     EARLY_LEARNED: "early labels learned when their instance came; also in instances.labelled",
     MODELS_CREATED: "models made, by a first record or by command",
     MODELS_DELETED: "models deleted by command",
+    MODELS_IMPORTED: "models imported; one that was not there is in models.created too",
+    IMPORTS_GIVEN_UP: "imports of which only parts came in order, or that made room for another one",
     SPLITS: "splits installed",
     GROWTH_STOPPED: "trees that reached max_leaves or max_bytes of their spec: they grow no more",
     FEATURES_IGNORED: "feature values ignored because the model's schema does not know their name",

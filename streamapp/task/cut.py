@@ -20,10 +20,12 @@ from streamapp.task.list_unit import (
     AWAITED,
     CLOSINGS,
     EARLY,
+    IMPORT,
     LISTS,
     write_awaited,
     write_closings,
     write_early,
+    write_imports,
 )
 from streamapp.task.model_unit import write_model
 from streamapp.task.partition_state import PartitionState
@@ -37,6 +39,7 @@ _WRITERS: Final[dict[str, Callable[[Mapping[Any, Any]], Iterator[Unit]]]] = {
     AWAITED: write_awaited,
     CLOSINGS: write_closings,
     EARLY: write_early,
+    IMPORT: write_imports,
 }
 
 
@@ -164,4 +167,5 @@ def lists_of(state: PartitionState) -> dict[str, Mapping[Any, Any]]:
         AWAITED: dict(state.store.specs),
         CLOSINGS: {(keys[model], how): n for (model, how), n in closings.items()},
         EARLY: state.early.image(),
+        IMPORT: state.imports.image(),
     }

@@ -10,7 +10,16 @@ import json
 from typing import Any
 
 from streamapp.task.cut import lists_of
-from streamapp.task.list_unit import AWAITED, CLOSINGS, EARLY, write_awaited, write_closings, write_early
+from streamapp.task.list_unit import (
+    AWAITED,
+    CLOSINGS,
+    EARLY,
+    IMPORT,
+    write_awaited,
+    write_closings,
+    write_early,
+    write_imports,
+)
 from streamapp.task.partition_state import PartitionState
 
 
@@ -27,6 +36,7 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         *write_awaited(lists[AWAITED]),
         *write_closings(lists[CLOSINGS]),
         *write_early(lists[EARLY]),
+        *write_imports(lists[IMPORT]),
     ):
         found.update(unit.data)
     for row, (settled, struck, holds) in enumerate(

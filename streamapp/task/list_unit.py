@@ -3,6 +3,7 @@
     awaited    specs of keys whose first instance will make the model
     closings   requests that have ended and are told to their models at the next tick
     early      labels held back until their instance comes, with their records
+    import     parts of imports that are not finished, a unit for each
 
 A list that has not changed since the last finished cut is not written again.
 """
@@ -15,13 +16,15 @@ from typing import Any, Final
 from core.spec import Spec
 from streamapp.task.early_labels import HeldLabel
 from streamapp.task.effects import Origin
+from streamapp.task.importing import Incoming
 from streamapp.task.pending import Name
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 
 AWAITED: Final = "awaited"
 CLOSINGS: Final = "closings"
 EARLY: Final = "early"
-LISTS: Final = (AWAITED, CLOSINGS, EARLY)
+IMPORT: Final = "import"
+LISTS: Final = (AWAITED, CLOSINGS, EARLY, IMPORT)
 
 CHUNK_ITEMS: Final = 1024
 CHUNK_BYTES: Final = 256 << 10
@@ -106,6 +109,27 @@ def read_early(units: Sequence[Unit]) -> dict[Name, HeldLabel]:
             found[key, instance] = HeldLabel(
                 label, weight, born, origins[record], block_row, value_bytes, released
             )
+    return found
+
+
+def write_imports(held: Mapping[str, Incoming]) -> Iterator[Unit]:
+    """Yield the parts of unfinished imports, oldest import first."""
+    number = 0
+    for key, incoming in held.items():
+        for piece in incoming.pieces:
+            facts = {"model": key, "id": incoming.id, "parts": incoming.parts}
+            yield seal(UnitName(IMPORT, str(number)), facts, [piece])
+            number += 1
+
+
+def read_imports(units: Sequence[Unit]) -> dict[str, Incoming]:
+    """Return the unfinished imports in units, given in their order."""
+    found: dict[str, Incoming] = {}
+    for unit in units:
+        facts, body = unseal(unit)
+        key = facts["model"]
+        before = found[key].pieces if key in found else ()
+        found[key] = Incoming(facts["id"], facts["parts"], (*before, bytes(body)))
     return found
 
 

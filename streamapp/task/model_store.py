@@ -24,6 +24,7 @@ from core.model import Model
 from core.model_table import ModelTable
 from core.plan import Plan
 from core.spec import Spec
+from streamapp.task.exported import ExportedModel
 from streamapp.task.model_changes import ModelChanges, ModelRecord
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_unit import MODEL, StoredModel
@@ -170,6 +171,31 @@ class ModelStore:
         self._put(slot, model)
         self._set_warned(self.warned - {slot})
         self._begin(slot, model.schema)
+
+    def put(self, key: str, exported: ExportedModel) -> int:
+        """Put a model that was learned elsewhere under a key, in the place of one or as a new one.
+
+        Return its slot, or NO_MODEL if the worker holds as many models as it may.
+        """
+        model, slot = exported.model, self.slot(key)
+        if slot != NO_MODEL:
+            self._will_change(slot)
+            self._end(slot)
+            self._put(slot, model)
+            self._fresh.discard(slot)
+            self._set_warned(self.warned - {slot})
+        elif self.quota.take():
+            slot = self.table.add(model)
+            self._reserve(slot, model.schema)
+            self._slots[key], self.keys[slot] = slot, key
+            self._created.append(slot)
+            self.changes.mark(np.array([slot]))
+        else:
+            return NO_MODEL
+        self.incarnations += 1
+        facts = _Facts(exported.known_classes, exported.open, exported.frozen, self.incarnations)
+        self._describe(slot, model.schema, facts)
+        return slot
 
     def delete(self, slot: int) -> None:
         """Forget a model."""

@@ -12,6 +12,7 @@ from streamapp.task.config import TaskConfig
 from streamapp.task.early_labels import EarlyLabels
 from streamapp.task.effects import Effects
 from streamapp.task.event_time import EventTime
+from streamapp.task.importing import Imports
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import Ints64, ModelStore
 from streamapp.task.pending import Pending
@@ -30,6 +31,7 @@ class PartitionState:
         self.placement = Placement(self.store)
         self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
         self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
+        self.imports = Imports()
         self.time = EventTime(config.event_time_max_jump_ms)
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
@@ -67,11 +69,12 @@ class PartitionState:
 
     def count_changes(self, effects: Effects) -> None:
         """Count what the run made the memories of the partition give up."""
-        expired, dropped, given_up, jumps = self._given_up_before
+        expired, dropped, given_up, jumps, imports = self._given_up_before
         effects.count(counters.PENDING_EXPIRED, self.pending.expired - expired)
         effects.count(counters.PENDING_DROPPED, self.pending.dropped - dropped)
         effects.count(counters.UNKNOWN, self.early.given_up - given_up)
         effects.count(counters.TIME_JUMPS, self.time.jumps - jumps)
+        effects.count(counters.IMPORTS_GIVEN_UP, self.imports.given_up - imports)
 
     def will_change(self, slots: Ints64) -> None:
         """Note that models are about to change; slots: int64[m], may repeat."""
@@ -89,6 +92,7 @@ class PartitionState:
         self.store.checkpoint()
         self.pending.checkpoint()
         self.early.checkpoint()
+        self.imports.checkpoint()
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
@@ -97,7 +101,9 @@ class PartitionState:
         self.store.rollback()
         self.pending.rollback()
         self.early.rollback()
+        self.imports.rollback()
         self.time.restore(self._time_before)
 
-    def _given_up(self) -> tuple[int, int, int, int]:
-        return self.pending.expired, self.pending.dropped, self.early.given_up, self.time.jumps
+    def _given_up(self) -> tuple[int, int, int, int, int]:
+        early, jumps, imports = self.early.given_up, self.time.jumps, self.imports.given_up
+        return self.pending.expired, self.pending.dropped, early, jumps, imports

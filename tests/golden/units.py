@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ def played() -> Partition:
     partition.control("delete", key="gone", at=1205)
     partition.control("freeze", key="b", at=1206)
     partition.instances({"id": "w", "label": "low", "features": {"x": 1}}, key="a", at=1207)
+    part = {"id": "9f", "part": 1, "parts": 2, "crc": zlib.crc32(b"grovetrv"), "data": "Z3JvdmV0cnY="}
+    partition.control("import", key="arriving", at=1208, **part)
     return partition
 
 

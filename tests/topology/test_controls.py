@@ -141,10 +141,7 @@ def test_commands_of_one_run_are_carried_out_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (
-            {"command": "import", "url": "s3://x"},
-            "import is not supported in this release; supported: create, conf",
-        ),
+        ({"command": "import", "url": "s3://x"}, "member 'url' is unknown; known: id, part, parts, crc"),
         ({"command": "explode"}, "known: create, configure, freeze, reset, delete"),
         ({"command": "create", "shema": {}}, "member 'shema' is unknown; known: spec, schema"),
         ({"command": "create", "spec": {"learner": "h-treee"}}, "unknown learner 'h-treee'; known: "),

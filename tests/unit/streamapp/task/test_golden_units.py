@@ -31,7 +31,7 @@ def test_a_task_of_an_old_file_is_what_it_was_and_goes_on(path: Path) -> None:
 
 def test_the_file_of_the_format_that_is_written_has_something_of_everything() -> None:
     kinds = {unit.name.kind for unit in golden.read(golden.files()[-1])}
-    assert kinds == {"task", "model", "pending", "marks", "awaited", "closings", "early"}
+    assert kinds == {"task", "model", "pending", "marks", "awaited", "closings", "early", "import"}
 
 
 def test_the_same_story_leads_to_the_same_units_today() -> None:

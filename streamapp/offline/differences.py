@@ -1,0 +1,71 @@
+"""What two models differ in: spec, schema, counts, and the first node at which their trees part."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from core.export.outline import Outline, outline
+from core.model import Model
+
+
+class Difference(NamedTuple):
+    """One thing that is not the same."""
+
+    part: str  # spec, schema, counts or tree
+    name: str
+    first: Any
+    second: Any
+
+    def __str__(self) -> str:
+        """Return it as a person reads it."""
+        return f"{self.part:<7} {self.name}: {_shown(self.first)} | {_shown(self.second)}"
+
+
+def differences(first: Model, second: Model) -> list[Difference]:
+    """Return what differs, in this order: spec, schema, counts, tree."""
+    found = [
+        *_of("spec", first.spec.to_dict(), second.spec.to_dict()),
+        *_of("schema", json.loads(first.schema.to_json()), json.loads(second.schema.to_json())),
+        *_of("counts", dataclasses.asdict(first.summary()), dataclasses.asdict(second.summary())),
+    ]
+    node = _first_node(first, second)
+    return found if node is None else [*found, node]
+
+
+def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[Difference]:
+    """Yield differences of documents, with dotted names."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in sorted(first.keys() | second.keys()):
+            yield from _of(part, first.get(key), second.get(key), f"{name}.{key}" if name else key)
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for number, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from _of(part, one, other, f"{name}[{number}]")
+    elif first != second:
+        yield Difference(part, name, first, second)
+
+
+def _first_node(first: Model, second: Model) -> Difference | None:
+    """Return the first node, parents first and from left to right, whose test is another one."""
+    ours, theirs = ({node.number: node for node in outline(model)} for model in (first, second))
+    stack: list[tuple[int, int, str]] = [(0, 0, "root")]
+    while stack:
+        one, other, path = stack.pop()
+        tests = _test(ours, one), _test(theirs, other)
+        if tests[0] != tests[1]:
+            return Difference("tree", path, *tests)
+        for left, right in reversed(list(zip(ours[one].children, theirs[other].children, strict=True))):
+            way = str(ours[left].branch)
+            stack.append((left, right, way if path == "root" else f"{path} and {way}"))
+    return None
+
+
+def _test(nodes: dict[int, Outline], number: int) -> str:
+    """Return the test of a node in words; `leaf` if it has none."""
+    return ", ".join(str(nodes[child].branch) for child in nodes[number].children) or "leaf"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

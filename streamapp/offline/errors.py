@@ -1,0 +1,9 @@
+"""Why the state of a partition cannot be shown."""
+
+from __future__ import annotations
+
+from streamapp.errors import StreamappError
+
+
+class OfflineError(StreamappError):
+    """A state that cannot be had; says why, and where it can be had."""

@@ -1,0 +1,43 @@
+"""The topics of one application on one cluster, looked at from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from streamapp.offline.errors import OfflineError
+from streamapp.offline.partition import StoredPartition
+from streamapp.task.config import TaskConfig
+from topics.cluster import Cluster
+from topics.definitions import TopicNames
+from topics.partitioner import partition_of
+
+
+class Installation:
+    """Finds partitions and the ones that keys belong to."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
+        self.kafka = kafka
+        self.group = group
+        self.names = names
+        self._config = config
+
+    @cached_property
+    def partitions(self) -> int:
+        """How many there are."""
+        return Cluster(self.kafka).partition_count(self.names.instances)
+
+    def partition(self, number: int) -> StoredPartition:
+        """Return a partition; OfflineError if there is none of that number."""
+        if number >= self.partitions:
+            message = (
+                f"partition={number} must be below {self.partitions}: {self.names.instances} has so many"
+            )
+            raise OfflineError(message)
+        return StoredPartition(self.kafka, self.group, self.names, self._config, number)
+
+    def partition_of(self, key: str) -> int:
+        """Return the partition of a model key."""
+        return partition_of(key.encode(), self.partitions)

@@ -1,0 +1,135 @@
+"""A partition as Kafka holds it: read without joining the group, rebuilt, and nothing written.
+
+Its journal is read first, then the parts of snapshots that it names: what a worker writes meanwhile is newer
+than the point that is asked for. Parts that were removed meanwhile are used all the same: no key is ever
+written twice, and checksums tell what is whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Final, Self
+
+from streamapp.journal.entry import SOURCES
+from streamapp.offline.errors import OfflineError
+from streamapp.offline.travel import Arrived, Travel
+from streamapp.restore.changelog import Changelog
+from streamapp.restore.errors import NotYetError, RestoreError
+from streamapp.restore.log_reader import LogReader
+from streamapp.restore.rebuild import Committed
+from streamapp.restore.replay import Replay
+from streamapp.restore.tail import TailReader
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Source
+from topics.definitions import TopicNames
+from topics.records import RawRecords
+
+PATIENCE_S: Final = 15.0
+"""How long open transactions are waited for; a worker ends its own in a tenth of a second."""
+PAUSE_S: Final = 0.2
+
+
+class StoredPartition:
+    """One partition of an installation."""
+
+    def __init__(
+        self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig, partition: int
+    ) -> None:
+        """`kafka`: client properties under Kafka's names; `config`: of tasks that begin after a reset."""
+        self.number = partition
+        self._kafka = kafka
+        self._group = group
+        self._names = names
+        self._config = config
+        self._readers = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Return the partition."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the clients."""
+        self._readers.close()
+
+    def now(self) -> Arrived | None:
+        """Return the task as it stood at the committed offsets; None if nothing was processed yet."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                committed = self._committed()
+                if all(at is None for at in committed):
+                    return None
+                arrived = self._travel().to_committed(committed)
+                if arrived is not None:
+                    return arrived
+                reason = f"its journal ends before the committed offsets {committed}"
+            except NotYetError as error:
+                reason = f"a transaction is still open ({error})"
+            except RestoreError as error:  # the journal was trimmed between two looks at it
+                reason = error.reason
+            if time.monotonic() > deadline:
+                message = f"partition {self.number}: {reason}"
+                raise OfflineError(message)
+            time.sleep(PAUSE_S)
+
+    def at(self, offset: int, *, behind: bool = False) -> Arrived:
+        """Return the task right before (`behind`: after) the record of `instances` at an offset."""
+        try:
+            return self._travel().to_record(offset, behind=behind)
+        except (RestoreError, NotYetError) as error:
+            reason = error.reason if isinstance(error, RestoreError) else str(error)
+            message = f"partition {self.number}: {reason}"
+            raise OfflineError(message) from error
+
+    def instance(self, offset: int) -> RawRecords | None:
+        """Return the record of `instances` at an offset; None if there is none (a marker, a hole)."""
+        for raw in self._open(self._names.instances, offset).up_to(offset + 1):
+            if raw.offsets == [offset]:
+                return raw
+        return None
+
+    def predictions_since(self, timestamp: int) -> Iterator[RawRecords]:
+        """Yield the predictions from the first one on that is as late as a timestamp (ms)."""
+        log = self._reader()
+        start = log.of(self._names.predictions, self.number).offset_at(timestamp)
+        log.open(self._names.predictions, self.number, start)
+        yield from log.to_end()
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _reader(self) -> LogReader:
+        return self._readers.enter_context(LogReader(self._kafka, self._group, lambda: False))
+
+    def _open(self, topic: str, position: int) -> LogReader:
+        log = self._reader()
+        log.open(topic, self.number, position)
+        return log
+
+    def _open_source(self, source: Source, position: int) -> LogReader:
+        return self._open(getattr(self._names, source), position)
+
+    @cached_property
+    def _look(self) -> LogReader:
+        """Read offsets and journal, again and again."""
+        return self._reader()
+
+    def _committed(self) -> Committed:
+        topics = tuple(getattr(self._names, source) for source in SOURCES)
+        found = self._look.committed(topics, self.number)
+        return tuple(found[topic] for topic in topics)
+
+    def _travel(self) -> Travel:
+        journal = self._names.journal
+        tails = TailReader(self._look.of(journal, self.number), journal, self.number)
+        parts = Changelog(self._reader(), self._names.snapshots, self.number)
+
+        def replay() -> Replay:
+            return Replay(self.number, self._open_source)
+
+        return Travel(self.number, tails, parts.get, replay, self._config)

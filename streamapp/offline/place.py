@@ -1,0 +1,32 @@
+"""Place: where in the log of instances a state is wanted, as an operator writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamapp.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A record of the topic `instances`."""
+
+    partition: int
+    offset: int
+
+    @staticmethod
+    def parse(text: str) -> Place:
+        """Return the place that `PARTITION:OFFSET` names (`PARTITION-OFFSET`, as in ids, too)."""
+        partition, colon, offset = text.replace("-", ":", 1).partition(":")
+        if not (colon and _is_number(partition) and _is_number(offset)):
+            message = f"--at {text!r} must be PARTITION:OFFSET of the topic instances, for example 3:1200"
+            raise UsageError(message)
+        return Place(int(partition), int(offset))
+
+    def __str__(self) -> str:
+        """Return the place as it is written."""
+        return f"{self.partition}:{self.offset}"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

@@ -1,0 +1,34 @@
+"""The parts of snapshots as their topic has them, without a table."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from streamapp.restore.tail import Log
+
+
+class Changelog:
+    """The parts of one partition, read when the first one is asked for.
+
+    Parts that were removed since they were written are there as long as the topic has them: no key is ever
+    written twice, and checksums tell what is whole.
+    """
+
+    def __init__(self, log: Log, topic: str, partition: int) -> None:
+        """`log`: nobody else reads from it."""
+        self._log = log
+        self._topic = topic
+        self._partition = partition
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a part."""
+        return self._all.get(key)
+
+    @cached_property
+    def _all(self) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        self._log.open(self._topic, self._partition)
+        for raw in self._log.to_end():
+            pairs = zip(raw.keys, raw.values, strict=True)
+            found |= {key: value for key, value in pairs if key is not None and value is not None}
+        return found

@@ -1,0 +1,80 @@
+"""The way out for a partition whose journal cannot be replayed: it goes on from its newest whole snapshot.
+
+What was learned since that snapshot is given up, explicitly; records that are committed are not read again.
+The journal gets a reset and, behind it, the record of that snapshot once more, with the committed offsets as
+its positions: a restore begins there, and the journal goes on there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from streamapp.journal.entry import Manifest, Positions, Record, Reset
+from streamapp.restore.changelog import Changelog
+from streamapp.restore.errors import RestoreError
+from streamapp.restore.log_reader import LogReader
+from streamapp.restore.replay import UNLIMITED
+from streamapp.restore.reset import ResetError, check_nobody_is_there, stand, write
+from streamapp.restore.tail import TailReader
+from streamapp.snapshots.chunks import DamagedError
+from streamapp.snapshots.stored import Get, StoredSnapshot
+from streamapp.task.config import TaskConfig
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.task import Task
+from streamapp.task.unit import DamagedStateError
+from topics.definitions import TopicNames
+
+
+class FellBack(NamedTuple):
+    """What a partition goes on with."""
+
+    snapshot: Positions  # where the snapshot is of
+    positions: Positions  # where it goes on
+
+
+def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> FellBack:
+    """Let a partition go on from its newest whole snapshot; ResetError if there is none."""
+    check_nobody_is_there(kafka, group)
+    with (
+        LogReader(kafka, group, lambda: False) as reader,
+        LogReader(kafka, group, lambda: False) as parts,
+    ):
+        positions, incarnation = stand(reader, names, partition)
+        tails = TailReader(reader.of(names.journal, partition), names.journal, partition)
+        get = Changelog(parts, names.snapshots, partition).get
+        try:
+            manifest = newest_whole(tails, get, partition)
+        except RestoreError as error:
+            message = f"partition {partition}: {error.reason}"
+            raise ResetError(message) from error
+        end = reader.of(names.journal, partition).range()[1]
+    write(kafka, names.journal, partition, again(manifest, incarnation, positions, end))
+    return FellBack(manifest.positions, positions)
+
+
+def again(manifest: Manifest, incarnation: int, positions: Positions, start: int) -> list[Record]:
+    """Return the records that make a snapshot the state at other positions; start: offset of the first."""
+    return [Reset(incarnation, positions), replace(manifest, positions=positions, start=start)]
+
+
+def newest_whole(tails: TailReader, get: Get, partition: int) -> Manifest:
+    """Return the newest snapshot of which a task can be made; ResetError if there is none."""
+    damaged: list[str] = []
+    for base in tails.since(0).bases:
+        if isinstance(base, Manifest):
+            try:
+                units = StoredSnapshot(base, get).units()
+                config = TaskConfig.from_json(base.config)
+                Task.from_units(partition, config, ModelQuota(UNLIMITED), units).close()
+            except (DamagedError, DamagedStateError) as error:
+                damaged.append(str(error))
+            else:
+                return base
+    why = f" ({'; '.join(damaged)})" if damaged else ""
+    message = (
+        f"partition {partition} has no whole snapshot{why}; 'grove models reset --partition {partition}' "
+        "gives it new models"
+    )
+    raise ResetError(message)

@@ -1,0 +1,76 @@
+"""Writes an exported model anew: ``python -m tests.golden.exported``.
+
+``exported-<format>-<state>.grove`` is the file, ``.json`` beside it what must be found in it, with answers.
+Files of formats that were released stay, and stay readable, as long as releases read their state version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from core import portable
+from core.model import Model
+from core.snapshot import STATE_VERSION
+from streamapp.task.exported import write_exported
+from tests.topology.partition import Partition, config
+
+HERE = Path(__file__).parent
+QUESTIONS: list[dict[str, Any]] = [{"x": n, "colour": ["red", "green", "blue"][n % 3]} for n in range(10)]
+
+
+def files() -> list[Path]:
+    return sorted(HERE.glob("exported-*.grove"))
+
+
+def played() -> Partition:
+    """Return a partition with a model that has split, waits for labels and takes in new classes."""
+    partition = Partition(
+        config({"query": "random", "drift": "ddm", "evaluation": {"window": 8, "every": 50}})
+    )
+    for n in range(150):
+        features = {"x": n % 10, "colour": ["red", "green"][n % 3 == 0]}
+        document: dict[str, Any] = {"id": f"i{n}", "features": features}
+        if n % 3:
+            document["label"] = "high" if n % 10 > 5 else "low"
+        partition.instances(document, key="shop/ü", at=10 * n)
+    return partition
+
+
+def written() -> bytes:
+    store = played().task.models
+    taken = {"prefix": "t.", "partition": 3, "positions": {"controls": 0, "instances": 150, "labels": 0}}
+    return write_exported(store.record(store.slot("shop/ü")), taken)
+
+
+def described(data: bytes) -> dict[str, Any]:
+    """Return what can be compared across machines."""
+    found = portable.unwrap(data)
+    model = Model.restore(found.snapshot)
+    return {
+        "head": found.head,
+        "summary": dataclasses.asdict(model.summary()),
+        "answers": [answer(model, question) for question in QUESTIONS],
+    }
+
+
+def answer(model: Model, question: dict[str, Any]) -> list[Any]:
+    found = model.predict(question)
+    return [
+        found.label,
+        {name: round(share, 9) for name, share in found.probabilities.items()},
+        found.version,
+    ]
+
+
+def main() -> None:
+    path = HERE / f"exported-{portable.FORMAT_VERSION}-{STATE_VERSION}.grove"
+    data = written()
+    path.write_bytes(data)
+    path.with_suffix(".json").write_text(json.dumps(described(data), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
