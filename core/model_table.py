@@ -222,7 +222,7 @@ class ModelTable:
             answers.stands,
             answers.version,
             mode,
-            np.empty((3, max(4 * x.shape[1], 2 * classes, 1))),
+            run.workspace_of(x.shape[1], classes),
         )
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while reason := run.run(self._addresses, self._plans, *arguments, cursor):

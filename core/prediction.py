@@ -114,7 +114,7 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
         np.zeros(1),
         np.zeros(1, dtype=np.int64),
         run.ANSWER_ONLY,
-        np.empty((3, max(len(x), k, 1))),
+        run.workspace_of(len(x), k),
         cursor,
     )
     while run.run(*arguments):

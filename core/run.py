@@ -237,6 +237,11 @@ def examine(model: Any, weight: Any, addresses: Any, columns: Any, classes: Any,
     return len(model)
 
 
+def workspace_of(columns: int, classes: int) -> Any:
+    """Return the workspace of runs with so many columns and classes."""
+    return np.empty((3, max(4 * columns, 2 * classes, 1)))
+
+
 @kernel(_SIGNATURE)
 def run(
     addresses: Any,
