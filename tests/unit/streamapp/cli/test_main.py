@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -84,16 +83,14 @@ class TestHelp:
         assert status == 64
         assert "Usage: grove" in out
 
-    def test_starts_quickly_and_without_heavy_imports(self) -> None:
+    def test_starts_without_heavy_imports(self) -> None:
         program = (
             "import sys; from streamapp.cli.main import main; main(['--help']);"
             "heavy = {'numba', 'numpy', 'faust', 'confluent_kafka', 'pyarrow', 'pydantic'};"
             "print(sorted(heavy & set(sys.modules)))"
         )
-        began = time.perf_counter()
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "[]"
-        assert time.perf_counter() - began < 3.0  # 0.25 s on an idle machine
 
     def test_commands_are_what_the_tests_know(self) -> None:
         names = {command.name for command in app.registered_commands} | {
