@@ -86,13 +86,11 @@ def ask(
             if plan[at.PLAN_SLICE] == 0:
                 floats[plan[at.PLAN_EVALUATION] + at.EVALUATION_SHUT] += 1.0
         asked = answer != queries.NO
-        if answer == queries.AT_RANDOM:
-            drawn = DRAWN_BY_STRATEGY
+        drawn = DRAWN_BY_STRATEGY if answer == queries.AT_RANDOM else drawn
     spend(budget, knobs, budget_at, floats, purse, asked, reserved)
-    if asked:
-        ints[at.MODEL_REQUESTS] += 1
-    if reserved:
-        ints[at.MODEL_RESERVED] += 1
+    # Also 0 is added: whether a strategy asks is what no processor can guess.
+    ints[at.MODEL_REQUESTS] += int(asked)
+    ints[at.MODEL_RESERVED] += int(reserved)
     return drawn, asked, stands
 
 

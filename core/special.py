@@ -76,6 +76,15 @@ _LOGARITHM: Final = (
 _ERROR_FUNCTION: Final = (0.0705230784, 0.0422820123, 0.0092705272, 0.0001520143, 0.0002765672, 0.0000430638)
 (_E1, _E2, _E3, _E4, _E5, _E6) = _ERROR_FUNCTION
 _SQRT_HALF: Final = math.sqrt(0.5)
+_COSINE: Final = (
+    -0.9999992107823215,
+    19.738980355764,
+    -64.92865742103304,
+    85.27162153429472,
+    -58.790492120102684,
+    21.071105627587837,
+)
+(_C0, _C1, _C2, _C3, _C4, _C5) = _COSINE
 
 # 1/(2k+1): the series of atanh, whose argument stays below 0.172.
 (_A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10) = (1.0 / (2 * k + 1) for k in range(1, 11))
@@ -156,6 +165,19 @@ def rough_cdf(z: float) -> float:
     p = p * p
     tail = 0.5 / (p * p)
     return tail if z < 0.0 else 1.0 - tail
+
+
+@kernel
+def rough_cosine(turns: float) -> float:
+    """Return cos(2π·turns) for turns in [0, 1], absolute error below 1e-6."""
+    # The Chebyshev series of -cos(2πr) in r², r in [-1/2, 1/2], cut at degree 5.
+    r = turns - 0.5
+    z = r * r
+    p = _C5 * z + _C4
+    p = p * z + _C3
+    p = p * z + _C2
+    p = p * z + _C1
+    return p * z + _C0
 
 
 @kernel

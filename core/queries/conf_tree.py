@@ -61,9 +61,8 @@ def chance_at(knobs: Any, at: int, ints: Any, floats: Any, limit: float, leaf: i
 @kernel
 def draw(plan: Any, chance: float, t: int) -> int:
     """Return YES with this chance, for record t."""
-    if chance >= 1.0 or rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance:
-        return YES
-    return NO
+    # A draw is below 1: one that is not needed costs less than a branch to guess.
+    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance else NO
 
 
 @kernel

@@ -41,9 +41,13 @@ def decide(
     t: int,
 ) -> tuple[int, float]:
     """Compare the share with θ·η and move θ."""
-    # A normal variate takes two draws: half the counter of the record's first one.
-    shaken = 1.0 + rng.normal(plan[layout.PLAN_THRESHOLD_KEY], t << (rng.DRAW_BITS - 1))
+    # A normal variate takes two draws: half the counter of the record's first one. A rough one will do unless
+    # the share is about as large as the threshold.
+    key, counter = plan[layout.PLAN_THRESHOLD_KEY], t << (rng.DRAW_BITS - 1)
     share, threshold = largest_share(ints, floats, node), floats[state]
+    shaken = 1.0 + rng.rough_normal(key, counter)
+    if abs(threshold * shaken - share) <= threshold * (2.0 * rng.ROUGH_NORMAL_ERROR):
+        shaken = 1.0 + rng.normal(key, counter)
     chance = UNKNOWN
     if plan[layout.PLAN_SLICE] == 0:  # else nobody wants to know
         z = 1.0 - share / threshold  # the label is asked for iff η > share/θ

@@ -46,6 +46,11 @@ def decide(
     share = knobs[at + 1]
     unsure = largest_share(ints, floats, node) < floats[state]
     chance = share * limit + (1.0 - share if unsure else 0.0)
-    if rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < share:
-        return random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)[0], chance
-    return variable_uncertainty.move(knobs, at, floats, state, unsure), chance
+    # Both branches are worked out, as no processor can guess the coin. The threshold of the one stays where
+    # it was if the other is taken.
+    is_random = rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < share
+    drawn = random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)[0]
+    before = floats[state]
+    own = variable_uncertainty.move(knobs, at, floats, state, unsure)
+    floats[state] = before if is_random else floats[state]
+    return drawn if is_random else own, chance

@@ -43,6 +43,8 @@ def decide(
     # The parameters of the branch come first: those of its own file.
     share, other = knobs[at + 1], conf_tree.chance_at(knobs, at, ints, floats, limit, leaf, t)
     chance = share * limit + (1.0 - share) * other
-    if rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < share:
-        return random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)[0], chance
-    return conf_tree.draw(plan, other, t), chance
+    # Both branches are worked out, as no processor can guess the coin.
+    is_random = rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < share
+    drawn = random.decide(plan, knobs, at, ints, floats, state, limit, node, leaf, t)[0]
+    own = conf_tree.draw(plan, other, t)
+    return drawn if is_random else own, chance

@@ -47,9 +47,6 @@ def decide(
 
 @kernel
 def move(knobs: Any, at: int, floats: Any, state: int, unsure: bool) -> int:
-    """Move θ and return the answer."""
-    if unsure:
-        floats[state] *= 1.0 - knobs[at]
-        return YES
-    floats[state] *= 1.0 + knobs[at]
-    return NO
+    """Move θ and return the answer, without a branch to guess."""
+    floats[state] *= 1.0 - knobs[at] if unsure else 1.0 + knobs[at]
+    return YES if unsure else NO

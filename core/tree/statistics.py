@@ -52,10 +52,8 @@ def two_largest(ints: Any, floats: Any, counts: int) -> tuple[float, float]:
     second = 0.0
     for c in range(ints[at.MODEL_CLASSES]):
         count = floats[counts + c]
-        if count > largest:
-            largest, second = count, largest
-        elif count > second:
-            second = count
+        second = max(second, min(count, largest))
+        largest = max(largest, count)
     return largest, second
 
 

@@ -121,6 +121,8 @@ def test_the_short_functions_keep_their_word():
     z = np.linspace(-45.0, 45.0, 20_001).tolist()
     assert max(abs(special.rough_cdf(v) - 0.5 * math.erfc(-v / math.sqrt(2.0))) for v in z) < 2e-7
     assert [special.rough_cdf(v) for v in (-math.inf, math.inf)] == [0.0, 1.0]
+    turns = np.linspace(0.0, 1.0, 20_001).tolist()
+    assert max(abs(special.rough_cosine(v) - math.cos(2.0 * math.pi * v)) for v in turns) < 1e-6
 
 
 def test_only_what_can_be_rough_is_glanced_at():

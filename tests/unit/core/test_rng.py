@@ -58,6 +58,13 @@ def test_normal_and_gamma_have_their_moments():
     assert abs(gammas.mean() - 2.5) < 4.5 * np.sqrt(2.5 / n)
 
 
+def test_the_rough_normal_variate_is_near():
+    key = rng.stream_key(11, rng.RANDOMISED_THRESHOLD)
+    errors = np.array([abs(rng.rough_normal(key, i) - rng.normal(key, i)) for i in range(20_000)])
+    assert errors.max() < rng.ROUGH_NORMAL_ERROR
+    assert np.median(errors) < 1e-6
+
+
 def test_the_purposes_have_streams_of_their_own():
     streams = [value for name, value in vars(rng).items() if name.isupper() and type(value) is int]
     streams = [s for s in streams if s not in (rng.DRAW_BITS, rng.GAMMA_BLOCK, rng._MASK)]

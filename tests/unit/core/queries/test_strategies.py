@@ -223,6 +223,33 @@ def seed_that_refuses(t):
     return next(seed for seed in range(1, 1000) if draws(seed, t, 1)[0] > 0.9)
 
 
+@pytest.mark.parametrize("off", [-1e-3, -1e-4, -1e-9, 1e-9, 1e-4, 1e-3])
+@pytest.mark.parametrize("t", [1, 37, 10_000, 10**7])
+def test_how_near_a_decision_is_makes_no_difference(t, off):
+    """A gap of 2ε, and a draw of the wanted probability, but for a little."""
+    seed = seed_that_refuses(t)
+    m = 4e6
+    width = conf_tree.epsilon(m, t, 2.0, 0.0)
+    lead = m * 2.0 * width * (1.0 + off)
+    counts = ((m + lead) / 2.0, (m - lead) / 2.0)
+    assert at_a_leaf("conf_tree", counts, first=t, limit=1e-6, seed=seed)[1] == [off < 0.0]
+    u, gap = draws(seed, t, 1)[0], 4.0 * width
+    limit = u * gap / (2.0 - 2.0 * u) - width  # where the wanted probability is u
+    assert 0.0 < limit < 1.0
+    counts = (m * (1.0 + gap) / 2.0, m * (1.0 - gap) / 2.0)
+    found = at_a_leaf("conf_tree", counts, first=t, limit=limit * (1.0 + off), seed=seed)[1]
+    assert found == [off > 0.0]
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-300, 0.3])
+def test_any_delta_of_conf_tree(delta):
+    """Also one whose logarithm takes more than the range of floats: such a leaf is never consistent."""
+    found = at_a_leaf({"name": "conf_tree", "delta": delta}, (900, 100), first=10**6, n=40)[1]
+    twin = ConfTree(1, delta)
+    place = Place([900, 100], [900, 100], 2)
+    assert found == [twin.decide(t, place, 0.1) == "yes" for t in range(10**6, 10**6 + 40)]
+
+
 @pytest.mark.parametrize(
     ("counts", "probability"), [((90, 10), 0.480073), ((70, 30), None), ((360, 40), 0.369751)]
 )
