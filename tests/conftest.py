@@ -1,12 +1,18 @@
 """The brokers of the broker tests: one for the session, private ones that a test may stop and start again."""
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from streamapp.embedded import EmbeddedBroker
+
+# Who starts the tests in the background of a script has SIGINT ignored, and so would every program that they
+# start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
