@@ -27,18 +27,18 @@ from faust.types import TP
 
 from streamapp import faults
 from streamapp.commits import Commits, Outputs, in_daemon
-from streamapp.errors import StreamappError
 from streamapp.health import LIVE, Health
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
 from streamapp.metrics import Metrics
+from streamapp.restore.errors import AbandonedError, NotYetError
 from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
 from streamapp.snapshots.writer import SnapshotWriter, TaskCut
 from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
-from topics.errors import AbortedError
+from topics.errors import AbortedError, TopicsError
 
 logger = logging.getLogger(__name__)
 
@@ -311,6 +311,12 @@ class TaskManager:
             self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def _commit(self) -> None:
+        try:
+            await self._commit_all()
+        except Exception as error:  # of a cut: its part of the journal would be a hole
+            await self._end(error)
+
+    async def _commit_all(self) -> None:
         membership = self.source.membership
         if membership is None:
             return
@@ -341,6 +347,8 @@ class TaskManager:
                 records[number] += entries
                 moved = zip(self._topics, entries[0].before, entries[-1].after, strict=True)
                 offsets |= {TP(topic, number): after for topic, before, after in moved if after != before}
+            else:  # without any offsets the coordinator would not be asked whether this is still ours
+                offsets[TP(self._topics[0], number)] = state.committed[0]
         return Cut(records, offsets, membership)
 
     def _cut_tasks(self, membership: Membership) -> dict[int, tuple[Partition, TaskCut, Positions]]:
@@ -439,11 +447,15 @@ class TaskManager:
             self._snapshots.chunks(partition),
             abandoned.is_set,
             functools.partial(self._health.partitions.__setitem__, partition),
+            membership,
         )
         try:
             await in_daemon(self._transactions.open)
             restored = await in_daemon(lambda: self._restorer.restore(wanted))
-        except StreamappError as error:
+        except (NotYetError, AbandonedError, TopicsError):
+            raise
+        except Exception as error:  # as while processing: of any kind, it belongs to this partition
+            self._drop(partition)
             self._note_stop(partition, error)
             return None
         finally:

@@ -57,12 +57,17 @@ class TransactionalSender(Sender):
         self._access = Access.of(kafka)
         self.in_transaction = False
         self.is_open = False
+        self._opening = threading.Lock()
 
     def open(self) -> None:
-        """End what another producer with our id has left open, and fence it; waits for the broker."""
-        if not self.is_open:
-            self._patiently(lambda: self._producer.init_transactions(STEP_S))
-            self.is_open = True
+        """End what another producer with our id has left open, and fence it; waits for the broker.
+
+        A caller that comes while another one waits, waits with it: the client takes one at a time.
+        """
+        with self._opening:
+            if not self.is_open:
+                self._patiently(lambda: self._producer.init_transactions(STEP_S))
+                self.is_open = True
 
     def offer_run(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from core.snapshot import platform_tag
@@ -38,6 +38,7 @@ class Wanted:
     chunks: Chunks  # of its snapshots
     abandoned: Callable[[], bool]  # whether nobody waits for it any more
     say: Callable[[str], None]  # how far it is
+    membership: Hashable = None  # of the worker, for which it is restored
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ so, it is never guessed which of them is right.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ class Restorer:
         self._config = config
         self._topics = tuple(getattr(names, source) for source in SOURCES)
         self._journal = names.journal
-        self._differs_since: dict[int, float] = {}
+        self._differs_since: dict[int, tuple[Hashable, float]] = {}  # as which member it is seen, since when
 
     def restore(self, wanted: Wanted) -> Restored:
         """Return the task of a partition, or that the one that stands there may stay.
@@ -70,7 +70,7 @@ class Restorer:
             try:
                 restored = Rebuild(wanted, self._config, tails, Replay(number, open_log)).run(committed)
             except EndMismatchError as error:
-                raise self._wait(number, error) from None
+                raise self._wait(wanted, error) from None
         self._differs_since.pop(number, None)
         return restored
 
@@ -78,10 +78,17 @@ class Restorer:
         found = reader.committed(self._topics, partition)
         return tuple(found[topic] for topic in self._topics)
 
-    def _wait(self, partition: int, difference: EndMismatchError) -> NotYetError | RestoreError:
-        """Return that a difference has to be waited out, or that it is one that stays."""
-        since = self._differs_since.setdefault(partition, time.monotonic())
-        waited = time.monotonic() - since
+    def _wait(self, wanted: Wanted, difference: EndMismatchError) -> NotYetError | RestoreError:
+        """Return that a difference has to be waited out, or that it is one that stays.
+
+        What was seen before the last rebalance does not count: others may have committed since.
+        """
+        partition, now = wanted.partition, time.monotonic()
+        seen_as, since = self._differs_since.get(partition, (wanted.membership, now))
+        if seen_as != wanted.membership:
+            since = now
+        self._differs_since[partition] = wanted.membership, since
+        waited = now - since
         if difference.ahead and waited > AHEAD_PATIENCE_S:
             reason = f"{difference}: offsets were reset, or {self._journal} is another one"
             return RestoreError(partition, reason)

@@ -559,6 +559,67 @@ def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
     run(story)
 
 
+def test_a_commit_of_a_snapshot_alone_carries_offsets_by_which_a_stranger_is_refused() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, values=(bytes(100),))
+        await w.manager.commit("the incarnation is in the journal")
+        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        await w.manager.commit("this cuts the task")
+        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        cuts: list[Cut] = []
+        w.kafka.commit = cuts.append  # type: ignore[method-assign]
+        await w.manager.commit("nothing but the manifest")
+        (cut,) = cuts
+        (manifest,) = cut.records[0]
+        assert isinstance(manifest, Manifest)
+        assert cut.offsets == {TP("controls", 0): 0}
+
+    run(story)
+
+
+@GUARANTEES
+def test_a_cut_that_fails_ends_the_worker(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, values=(bytes(100),))
+        await w.manager.commit("the incarnation is in the journal")
+
+        def fails(task: list[int]) -> ListCut:
+            message = "no memory"
+            raise MemoryError(message)
+
+        w.outputs.cut_task = fails  # type: ignore[method-assign]
+        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        await w.manager.commit("this cuts the task")
+        assert isinstance(w.group.crashed, MemoryError)
+
+    run(story, exactly_once)
+
+
+def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task_behind() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0)
+        w.manager.revoked()
+        w.manager.assigned((0, 1))
+        restore = w.kafka.restore
+
+        def fails(wanted: Wanted) -> Restored:
+            if wanted.partition == 0:
+                raise KeyError("of a replay")  # noqa: EM101
+            return restore(wanted)
+
+        w.kafka.restore = fails  # type: ignore[method-assign]
+        assert await w.manager.restore(0, dict.fromkeys(TOPICS, 0)) is None
+        assert await w.manager.restore(1, dict.fromkeys(TOPICS, 0)) is not None
+        assert 0 not in w.manager.partitions
+        assert "of a replay" in w.health.partitions[0]
+        assert w.group.crashed is None
+
+    run(story)
+
+
 def test_a_delivery_of_an_earlier_assignment_is_void() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
