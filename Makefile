@@ -46,8 +46,8 @@ check: $(TOOLS) ## Lint, format, types, import contracts
 
 # Two processes, because the tests with a broker wait as much as they compute.
 test: check warm ## Everything that CI runs (ARGS='-k topics': only such tests)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 	$(if $(ARGS),,@$(MAKE) --no-print-directory coverage)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
 coverage: $(TOOLS) ## Tests of the kernels as plain Python, and how much of core they reach
