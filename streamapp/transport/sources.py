@@ -93,7 +93,7 @@ def _missing(topics: dict[str, str]) -> str:
     what = "; ".join(f"topic {topic!r} {fate}" for topic, fate in sorted(topics.items()))
     return (
         f"{what}. A worker does not go on without a source: create the topics with 'grove topics create' (or "
-        "grant Describe and Read), then start the workers again; models stay as journal and snapshots have them"
+        "grant Describe and Read), then start the workers again; journal and snapshots keep the models"
     )
 
 
