@@ -118,7 +118,7 @@ class Importer:
 
     def _is_behind(self, reader: LogReader, sent: Sent) -> bool:
         try:
-            found = reader.committed((self._names.controls,), sent.partition)[self._names.controls]
+            (found,) = reader.committed((self._names.controls,), sent.partition)
         except NotYetError:
             return False
         return found is not None and found > sent.last

@@ -313,7 +313,7 @@ class TaskManager:
     async def _commit(self) -> None:
         try:
             await self._commit_all()
-        except Exception as error:  # of a cut: its part of the journal would be a hole
+        except Exception as error:  # whatever it is of: its part of the journal would be a hole
             await self._end(error)
 
     async def _commit_all(self) -> None:
@@ -368,14 +368,11 @@ class TaskManager:
             await self._commits.commit(lambda: self._transactions.commit(cut))
         except AbortedError as error:
             await self._abort(error)
-        except Exception as error:
-            await self._end(error)
-        else:
-            self._aborts = 0
-            self._health.committed()
-            self._metrics.commit_seconds.observe(self._commits.seconds)
-            return True
-        return False
+            return False
+        self._aborts = 0
+        self._health.committed()
+        self._metrics.commit_seconds.observe(self._commits.seconds)
+        return True
 
     def _note_committed(self, number: int, records: Sequence[Record]) -> None:
         for record in records:
@@ -410,12 +407,8 @@ class TaskManager:
         self.source.abandon()
         for number in list(self.partitions):
             self._drop(number)
-        try:
-            await in_daemon(self._transactions.abort)
-        except Exception as error:
-            await self._end(error)
-        else:
-            await self.source.rejoin()
+        await in_daemon(self._transactions.abort)
+        await self.source.rejoin()
 
     # -- assignments ----------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from streamapp.app import create_app
 from streamapp.errors import SettingsError, StreamappError
 from streamapp.gauges import task_gauges
 from streamapp.health import Health
-from streamapp.journal.entry import SOURCES
+from streamapp.journal.entry import source_topics
 from streamapp.journal.log import JournalLog
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
@@ -115,7 +115,7 @@ def create_manager(
         snapshot_writer(settings, names, metrics),
         metrics,
         health,
-        topics=[getattr(names, source) for source in SOURCES],
+        topics=source_topics(names),
         commit_interval=settings.commit_interval_ms / 1000,
         exactly_once=settings.processing_guarantee == "exactly_once",
     )

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgpack
 
 from streamapp.errors import StreamappError
+from topics.definitions import TopicNames
 from topics.records import RawRecords
 
 FORMAT_VERSION: Final = 1
@@ -26,6 +27,11 @@ Ranges = tuple[tuple[int, int], ...]
 
 Positions = tuple[int, ...]
 """A position for each of SOURCES."""
+
+
+def source_topics(names: TopicNames) -> tuple[str, ...]:
+    """Return the topic of each of SOURCES."""
+    return tuple(getattr(names, source) for source in SOURCES)
 
 
 class JournalError(StreamappError):

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
-from streamapp.journal.entry import SOURCES
+from streamapp.journal.entry import source_topics
 from streamapp.offline.errors import OfflineError
 from streamapp.offline.travel import Arrived, Travel
 from streamapp.restore.changelog import Changelog
@@ -119,15 +119,18 @@ class StoredPartition:
         """Read offsets and journal, again and again."""
         return self._reader()
 
+    @cached_property
+    def _parts(self) -> LogReader:
+        """Read snapshots: anew at each look, through one client."""
+        return self._reader()
+
     def _committed(self) -> Committed:
-        topics = tuple(getattr(self._names, source) for source in SOURCES)
-        found = self._look.committed(topics, self.number)
-        return tuple(found[topic] for topic in topics)
+        return self._look.committed(source_topics(self._names), self.number)
 
     def _travel(self) -> Travel:
         journal = self._names.journal
         tails = TailReader(self._look.of(journal, self.number), journal, self.number)
-        parts = Changelog(self._reader(), self._names.snapshots, self.number)
+        parts = Changelog(self._parts, self._names.snapshots, self.number)
 
         def replay() -> Replay:
             return Replay(self.number, self._open_source)

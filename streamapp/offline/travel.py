@@ -17,7 +17,7 @@ from typing import Final
 from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Ranges, Reset, Step
 from streamapp.offline.errors import OfflineError
 from streamapp.restore.errors import RestoreError
-from streamapp.restore.rebuild import Committed, agree
+from streamapp.restore.rebuild import Committed, agree, in_words
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import Tail, TailReader, entries_behind
 from streamapp.snapshots.chunks import DamagedError
@@ -68,7 +68,7 @@ class Travel:
         """
         for read in (self._tails.newest, lambda: self._tails.since(0)):
             tail = read()
-            if not _reaches(_end(tail), committed):
+            if not _reaches(tail.end, committed):
                 return None
             found = self._from_base(tail, committed)
             if found is not None:
@@ -78,7 +78,7 @@ class Travel:
     def to_record(self, offset: int, *, behind: bool = False) -> Arrived:
         """Return the task right before the record of `instances` at an offset (`behind`: right after it)."""
         tail = self._tails.since(0)
-        end = _end(tail)
+        end = tail.end
         if end is None or offset >= end[INSTANCES]:
             reach = self._range(tail) if end is not None else "nothing was processed of this partition yet"
             message = f"instances {self._partition}:{offset} was not processed yet; {reach}"
@@ -103,7 +103,7 @@ class Travel:
                 self._apply(replay, entry)
             if replay.task is None or replay.positions is None or not agree(end, replay.positions):
                 message = (
-                    f"partition {self._partition}: its journal has no commit at {_named(end)}; the group's "
+                    f"partition {self._partition}: its journal has no commit at {in_words(end)}; the group's "
                     "offsets were reset, or the journal is another one"
                 )
                 raise OfflineError(message)
@@ -152,7 +152,7 @@ class Travel:
 
     def _range(self, tail: Tail) -> str:
         """Return in words from where to where states can be had."""
-        end = _end(tail)
+        end = tail.end
         assert end is not None
         for base in reversed(list(_bases(tail, lambda base: True))):
             if self._stand_at(base, tail) is not None:
@@ -230,18 +230,9 @@ def _entries(tails: TailReader, tail: Tail, base: Manifest | Reset | None) -> li
     return entries_behind(tail, base)
 
 
-def _end(tail: Tail) -> Positions | None:
-    last = next((record for _, record in reversed(tail.records) if not isinstance(record, Manifest)), None)
-    return last.after if isinstance(last, Entry) else last.positions if last is not None else None
-
-
 def _reaches(end: Committed | None, positions: Committed) -> bool:
     """Whether an end is at or behind positions, in every source that both know."""
     if end is None:
         return False
     pairs = zip(end, positions, strict=True)
     return all(at is None or wanted is None or at >= wanted for at, wanted in pairs)
-
-
-def _named(positions: Committed) -> str:
-    return ", ".join(f"{source} {at}" for source, at in zip(SOURCES, positions, strict=True))

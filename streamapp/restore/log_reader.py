@@ -52,8 +52,8 @@ class LogReader:
         """Close the client."""
         self._consumer.close()
 
-    def committed(self, topics: tuple[str, ...], partition: int) -> dict[str, int | None]:
-        """Return the group's stable committed positions of a partition (None: never committed).
+    def committed(self, topics: tuple[str, ...], partition: int) -> tuple[int | None, ...]:
+        """Return the group's stable committed position of a partition in each topic (None: never committed).
 
         Raise NotYetError while a transaction with offsets of them is pending: what it commits would be done
         twice.
@@ -66,7 +66,8 @@ class LogReader:
         for each in found:
             if each.error is not None:
                 raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
-        return {each.topic: each.offset if each.offset >= 0 else None for each in found}
+        offsets = {each.topic: each.offset for each in found}
+        return tuple(offsets[topic] if offsets[topic] >= 0 else None for topic in topics)
 
     def commit(self, positions: Mapping[str, int], partition: int) -> None:
         """Commit positions of a partition for the group, which must have no members."""

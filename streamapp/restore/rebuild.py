@@ -60,7 +60,8 @@ class EndMismatchError(Exception):
         ends = positions or (-1,) * len(SOURCES)
         pairs = list(zip(ends, committed, strict=True))
         self.ahead = any(at is not None and end > at for end, at in pairs)  # of the offsets
-        super().__init__(f"the journal ends at {_named(ends)}, the committed offsets are {_named(committed)}")
+        said = f"the journal ends at {in_words(ends)}, the committed offsets are {in_words(committed)}"
+        super().__init__(said)
 
 
 class Rebuild:
@@ -80,7 +81,7 @@ class Rebuild:
         """
         began, replay = time.monotonic(), self._replay
         tail = self._tails.newest()
-        end = _end(tail)
+        end = tail.end
         if end is not None:
             check_end(end, committed)  # before work that may be for nothing
         tail, base = self._begin(tail)
@@ -160,14 +161,10 @@ def agree(committed: Committed, positions: Positions) -> bool:
     return any(at is not None for at, _ in pairs) and all(at is None or at == here for at, here in pairs)
 
 
-def _end(tail: Tail) -> Positions | None:
-    last = next((record for _, record in reversed(tail.records) if not isinstance(record, Manifest)), None)
-    return last.after if isinstance(last, Entry) else last.positions if last is not None else None
-
-
 def _reset(tail: Tail) -> Reset | None:
     return next((base for base in tail.bases if isinstance(base, Reset)), None)
 
 
-def _named(positions: Committed) -> str:
+def in_words(positions: Committed) -> str:
+    """Return positions with the names of their sources."""
     return ", ".join(f"{source} {at}" for source, at in zip(SOURCES, positions, strict=True))

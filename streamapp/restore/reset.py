@@ -11,7 +11,7 @@ from typing import Any
 
 from streamapp.errors import StreamappError
 from streamapp.group import members_of
-from streamapp.journal.entry import SOURCES, Positions, Record, Reset, decode, encode
+from streamapp.journal.entry import Positions, Record, Reset, decode, encode, source_topics
 from streamapp.restore.errors import NotYetError
 from streamapp.restore.log_reader import LogReader
 from topics.definitions import TopicNames
@@ -37,15 +37,15 @@ def stand(reader: LogReader, names: TopicNames, partition: int) -> tuple[Positio
     Where a source was never read, its log's first record is next, or (a position that retention has taken)
     the first one that is left.
     """
-    topics = tuple(getattr(names, source) for source in SOURCES)
+    topics = source_topics(names)
     try:
         committed = reader.committed(topics, partition)
     except NotYetError as error:
         message = f"partition {partition}: a transaction is still open ({error}); try again later"
         raise ResetError(message) from error
     positions = tuple(
-        at if (at := committed[topic]) is not None else reader.of(topic, partition).range()[0]
-        for topic in topics
+        reader.of(topic, partition).range()[0] if at is None else at
+        for topic, at in zip(topics, committed, strict=True)
     )
     # The journal and the committed offsets must agree, also where offsets have expired.
     reader.commit(dict(zip(topics, positions, strict=True)), partition)

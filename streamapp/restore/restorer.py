@@ -16,10 +16,10 @@ from collections.abc import Hashable, Mapping
 from contextlib import ExitStack
 from typing import Any, Final
 
-from streamapp.journal.entry import SOURCES
+from streamapp.journal.entry import SOURCES, source_topics
 from streamapp.restore.errors import NotYetError, RestoreError
 from streamapp.restore.log_reader import LogReader
-from streamapp.restore.rebuild import Committed, EndMismatchError, Rebuild, Restored, Wanted, agree
+from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted, agree
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
@@ -41,7 +41,7 @@ class Restorer:
         self._kafka = kafka
         self._group = group
         self._config = config
-        self._topics = tuple(getattr(names, source) for source in SOURCES)
+        self._topics = source_topics(names)
         self._journal = names.journal
         self._differs_since: dict[int, tuple[Hashable, float]] = {}  # as which member it is seen, since when
 
@@ -63,7 +63,7 @@ class Restorer:
                 return log
 
             journal = reader()
-            committed = self._committed(journal, number)
+            committed = journal.committed(self._topics, number)
             if wanted.standing is not None and agree(committed, wanted.standing):
                 return Restored(None, wanted.standing, 0)
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
@@ -73,10 +73,6 @@ class Restorer:
                 raise self._wait(wanted, error) from None
         self._differs_since.pop(number, None)
         return restored
-
-    def _committed(self, reader: LogReader, partition: int) -> Committed:
-        found = reader.committed(self._topics, partition)
-        return tuple(found[topic] for topic in self._topics)
 
     def _wait(self, wanted: Wanted, difference: EndMismatchError) -> NotYetError | RestoreError:
         """Return that a difference has to be waited out, or that it is one that stays.

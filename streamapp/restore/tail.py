@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.snapshot import STATE_VERSION
-from streamapp.journal.entry import Entry, Manifest, Record, Reset, decode
+from streamapp.journal.entry import Entry, Manifest, Positions, Record, Reset, decode
 from streamapp.restore.errors import RestoreError
 from topics.records import RawRecords
 
@@ -44,6 +44,14 @@ class Tail:
     def whole(self) -> bool:
         """Whether it begins where the log does."""
         return self.start == self.first
+
+    @property
+    def end(self) -> Positions | None:
+        """Where the partition stands at the end of it; None: nothing was processed."""
+        for _, record in reversed(self.records):
+            if not isinstance(record, Manifest):  # which is of an earlier point
+                return record.after if isinstance(record, Entry) else record.positions
+        return None
 
     @property
     def incarnation(self) -> int:

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, Producer
 
 from streamapp.app import create_app
 from streamapp.health import Health
-from streamapp.journal.entry import SOURCES, Step
+from streamapp.journal.entry import SOURCES, Step, source_topics
 from streamapp.logs import configure_logs
 from streamapp.metrics import Metrics
 from streamapp.outputs.limits import OutputLimits
@@ -116,13 +116,13 @@ class CommittedPositions:
 
     def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames) -> None:
         self._kafka, self._group = kafka, group
-        self._topics = tuple(getattr(names, source) for source in SOURCES)
+        self._topics = source_topics(names)
 
     def restore(self, wanted: Wanted) -> Restored:
         with LogReader(self._kafka, self._group, wanted.abandoned) as reader:
             committed = reader.committed(self._topics, wanted.partition)
-        at = [committed[topic] for topic in self._topics]
-        return Restored(None, tuple(f if a is None else a for a, f in zip(at, wanted.first, strict=True)), 0)
+        pairs = zip(committed, wanted.first, strict=True)
+        return Restored(None, tuple(first if at is None else at for at, first in pairs), 0)
 
 
 def main() -> int:

@@ -106,16 +106,20 @@ def journal_starts(place: Installation) -> list[int]:
     return starts
 
 
+def grow_until_journals_are_trimmed(stream: Stream, place: Installation, worker: WorkerProcess) -> None:
+    while min(journal_starts(place)) == 0:
+        assert worker.code is None, worker.log
+        stream.grow(500)
+        place.wait_for_lag_0(SECONDS, [worker])
+
+
 def test_a_worker_on_an_empty_disk_goes_on_from_snapshots_and_not_from_the_beginning(
     place: Installation,
 ) -> None:
     stream = Stream(place)
     with place.worker("w0") as worker:
         worker.wait_until_ready()
-        while min(journal_starts(place)) == 0:
-            assert worker.code is None, worker.log
-            stream.grow(500)
-            place.wait_for_lag_0(SECONDS, [worker])
+        grow_until_journals_are_trimmed(stream, place, worker)
         worker.kill()
         shutil.rmtree(place.directory / "state")
         worker.start()
@@ -162,10 +166,7 @@ def test_a_partition_whose_snapshots_are_gone_is_stopped_until_it_is_reset(
     stream = Stream(place)
     with place.worker("w0") as worker:
         worker.wait_until_ready()
-        while min(journal_starts(place)) == 0:
-            assert worker.code is None, worker.log
-            stream.grow(500)
-            place.wait_for_lag_0(SECONDS, [worker])
+        grow_until_journals_are_trimmed(stream, place, worker)
         assert worker.terminate() == 0, worker.log
         lost = partition_of(KEYS[0].encode(), PARTITIONS)
         consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
