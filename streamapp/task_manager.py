@@ -162,8 +162,8 @@ class TaskManager:
         self._health = health
         self._clock = clock
         self._commits = Commits(processor, interval=commit_interval, exactly_once=exactly_once, clock=clock)
-        self._committing: asyncio.Task[None] | None = None
-        self._failed = False  # outputs were lost: nothing may be committed any more
+        self._committing: asyncio.Task[bool] | None = None
+        self._failed = False  # outputs were lost, or a stop gave up: nothing may be committed any more
         self._aborts = 0  # since the last commit that succeeded
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
         self._revoked_at: float | None = None
@@ -235,6 +235,9 @@ class TaskManager:
             await self._end(error)
 
     async def _end(self, error: Exception) -> None:
+        if self._failed:  # ending already: whatever else fails on the way is no other reason
+            logger.warning("nothing was committed: %s", error)
+            return
         self._failed = True
         logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
         await self.source.crash(error)
@@ -282,14 +285,17 @@ class TaskManager:
 
     async def commit(self, why: str, patience: float | None = None) -> None:
         """Commit all that is processed, after the run and the commit at hand; give up after `patience` s."""
+        if self._failed:
+            return
         try:
             async with asyncio.timeout(patience), self._lock:
                 if self._committing is not None:
                     await asyncio.wait([self._committing])
                 if not self._failed:
                     self._committing = asyncio.get_running_loop().create_task(self._commit())
-                    await asyncio.shield(self._committing)  # half of a commit must not be left to a thread
-                    logger.info("committed: %s", why)
+                    # Half of a commit must not be left to a thread.
+                    if await asyncio.shield(self._committing):
+                        logger.info("committed: %s", why)
         except TimeoutError:
             self._failed = True
             logger.error(  # noqa: TRY400 - where we waited says nothing
@@ -310,20 +316,22 @@ class TaskManager:
         if self._commits.is_due(now) or self._snapshots.ready() or self._snapshots.due(now):
             self._committing = asyncio.get_running_loop().create_task(self._commit())
 
-    async def _commit(self) -> None:
+    async def _commit(self) -> bool:
         try:
-            await self._commit_all()
+            return await self._commit_all()
         except Exception as error:  # whatever it is of: its part of the journal would be a hole
             await self._end(error)
+            return False
 
-    async def _commit_all(self) -> None:
+    async def _commit_all(self) -> bool:
+        """Commit what is uncommitted; tell whether nothing of it is left."""
         membership = self.source.membership
         if membership is None:
-            return
+            return False
         dirty = self._uncommitted(membership)
         cut, kept = self._cut(membership, dirty), self._cut_tasks(membership)
         if cut.records and not await self._transact(cut):
-            return
+            return False
         for number, records in cut.records.items():
             # Restored meanwhile, it stands where the group's offsets were then.
             if self.partitions.get(number) is dirty[number] and dirty[number].membership == membership:
@@ -333,6 +341,7 @@ class TaskManager:
                 self._snapshots.begin(number, task_cut, positions, self._processor.config)
             else:
                 task_cut.abandon()
+        return True
 
     def _cut(self, membership: Membership, dirty: Mapping[int, Partition]) -> Cut:
         """Close what was processed up to now."""
@@ -400,7 +409,7 @@ class TaskManager:
         logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
         self._metrics.transactions_aborted.inc()
         self._aborts += 1
-        if self._aborts > MAX_ABORTS:
+        if self._failed or self._aborts > MAX_ABORTS:
             await self._end(reason)
             return
         self._commits.forget()

@@ -39,7 +39,7 @@ class Outputs:
         self.happened: list[str] = []
         self.sent: list[int] = []
         self.delivered: list[int] = []
-        self.fails = False
+        self.fails: Exception | None = None
         self.refuses = False
         self.gate = threading.Event()
         self.gate.set()
@@ -90,9 +90,8 @@ class Outputs:
     def flush(self) -> None:
         sent = list(self.sent)
         assert self.gate.wait(10)
-        if self.fails:
-            message = "outputs are lost"
-            raise RuntimeError(message)
+        if self.fails is not None:
+            raise self.fails
         self.happened.append("flushed")
         self.delivered = sent
 
@@ -339,10 +338,10 @@ def test_nothing_is_committed_past_an_output_that_was_lost(exactly_once: bool) -
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
-        w.outputs.fails = True
+        w.outputs.fails = RuntimeError("outputs are lost")
         await w.manager.commit("test")
         assert isinstance(w.group.crashed, RuntimeError)
-        w.outputs.fails = False
+        w.outputs.fails = None
         await w.deliver(1)
         await w.manager.commit("again")
         assert w.kafka.offsets == {}
@@ -405,6 +404,27 @@ def test_a_commit_that_nobody_waits_for_any_more_is_not_left_half_done(exactly_o
         assert len(w.kafka.entries(0)) == 1
         with pytest.raises(asyncio.CancelledError):
             await first
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+@pytest.mark.parametrize("error", [AbortedError("too late"), RuntimeError("lost")], ids=["aborted", "lost"])
+def test_a_commit_that_fails_after_a_stop_gave_it_up_is_no_crash(
+    exactly_once: bool, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.outputs.gate.clear()
+        await w.manager.commit("stopping", patience=0.01)
+        w.outputs.fails = error
+        w.outputs.gate.set()
+        await w.until(lambda: "nothing was committed" in caplog.text)
+        await w.manager.commit("stopping", patience=0.01)  # Faust asks twice
+        assert (w.group.crashed, w.group.rejoined, w.kafka.offsets) == (None, 0, {})
+        assert caplog.text.count("not everything could be committed") == 1
+        assert "committed: stopping" not in caplog.text
 
     run(story, exactly_once)
 
