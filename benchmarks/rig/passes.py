@@ -16,6 +16,7 @@ from benchmarks.rig.measure import Answers, Pass, watch
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import OURS, Options, System, peer_job, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
+from topics.admin import create
 from topics.definitions import TopicNames
 
 
@@ -78,8 +79,13 @@ class Bench:
             return cost, self._accuracy(system, answers)
 
     def worker(self, group: str, place: Path, **settings: str) -> Child:
-        """Return our worker, to be started as member of a new group; `settings`: further variables."""
+        """Return our worker, to be started as member of a new group without any models.
+
+        `settings`: further variables.
+        """
         partitions = self.backlog.partitions
+        self.cluster.delete(self.names.journal, self.names.snapshots)  # of the pass before
+        create({"bootstrap.servers": self.options.bootstrap}, self.names, partitions, 1)
         environment = worker_environment(self.options, self.names, partitions, group, place / "state")
         return Child(worker_command(), place / "log", environment | settings)
 
