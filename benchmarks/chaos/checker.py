@@ -1,7 +1,7 @@
 """The check: what a read_committed reader sees, held against what was sent.
 
 Shares no code with the way records take through the application: it reads topics with a bare consumer and
-JSON or Arrow as their specifications have them.
+JSON, Arrow or MessagePack as their specifications have them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,19 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+import msgpack
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from benchmarks.chaos.load import Sent
+
+SOURCES: Final = ("controls", "instances", "labels")
+ENTRY: Final = 0
+"""As the journal has them (docs/journal.md)."""
 
 
 @dataclass
@@ -31,6 +36,10 @@ class Findings:
     invented: int = 0  # outcomes of what was never sent
     requests: int = 0
     requests_doubled: int = 0
+    labels: int = 0
+    labels_unasked: int = 0  # for what no request that counts asks
+    not_learned: int = 0  # records of the sources that no commit of the journal processed
+    learned_twice: int = 0  # and those that two did
     examples: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
@@ -39,12 +48,19 @@ class Findings:
             self.examples.append(what)
 
 
-def check(servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]) -> Findings:
-    """Compare outputs with inputs."""
+def check(
+    servers: str,
+    prefix: str,
+    partitions: int,
+    sent: Mapping[tuple[int, int], Sent],
+    journal: Mapping[int, Sequence[bytes]],
+) -> Findings:
+    """Compare outputs with inputs; `journal`: its values from the first one on, by partition."""
     findings = Findings(records=len(sent), rows=sum(len(each.ids) for each in sent.values()))
     _check_answers(findings, servers, prefix, partitions, sent)
     _check_dead_letters(findings, servers, prefix, partitions, sent)
-    _check_requests(findings, servers, prefix, partitions, sent)
+    _check_labels(findings, servers, prefix, partitions)
+    _check_journal(findings, servers, prefix, journal)
     return findings
 
 
@@ -95,9 +111,7 @@ def _check_dead_letters(
     findings.invented += len(given.keys() - wanted)
 
 
-def _check_requests(
-    findings: Findings, servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]
-) -> None:
+def _check_labels(findings: Findings, servers: str, prefix: str, partitions: int) -> None:
     asked = Counter(
         (message.key(), json.loads(message.value() or b"{}")["instance_id"])
         for message in read(servers, prefix + "label-requests", partitions)
@@ -105,10 +119,55 @@ def _check_requests(
     findings.requests = sum(asked.values())
     findings.requests_doubled = sum(n - 1 for n in asked.values())
     findings.doubled += findings.requests_doubled
+    for message in read(servers, prefix + "labels", partitions):
+        findings.labels += 1
+        name = json.loads(message.value() or b"{}")["instance_id"]
+        if (message.key(), name) not in asked:
+            findings.labels_unasked += 1
+            findings.note(f"a label of {name}, which nobody asked for")
+
+
+def _check_journal(
+    findings: Findings, servers: str, prefix: str, journal: Mapping[int, Sequence[bytes]]
+) -> None:
+    """Hold what the journal says was processed against the logs: all of it, and none of it twice."""
+    ends = {topic: log_ends(servers, prefix + topic, len(journal)) for topic in SOURCES}
+    for partition, values in journal.items():
+        at = [0, 0, 0]
+        for entry in (body for body in map(_unpacked, values) if body[1] == ENTRY):
+            before, after, steps = entry[5:8]
+            _compare(findings, partition, at, before)
+            skipped = [last - first for _, _, *more in steps if more for first, last in more[0]]
+            findings.not_learned += sum(skipped)
+            at = list(after)
+        _compare(findings, partition, at, [ends[topic][partition] for topic in SOURCES])
+
+
+def _compare(findings: Findings, partition: int, at: Sequence[int], then: Sequence[int]) -> None:
+    for topic, here, there in zip(SOURCES, at, then, strict=True):
+        findings.not_learned += max(0, there - here)
+        findings.learned_twice += max(0, here - there)
+        if here != there:
+            findings.note(f"{topic}[{partition}]: the journal goes on at {there} where it stood at {here}")
+
+
+def _unpacked(value: bytes) -> tuple[Any, ...]:
+    body: tuple[Any, ...] = msgpack.unpackb(value, use_list=False)
+    return body
 
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def log_ends(servers: str, topic: str, partitions: int) -> list[int]:
+    """Return where the log of each partition ends."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "chaos-checker", "log_level": 0})
+    try:
+        places = (TopicPartition(topic, number) for number in range(partitions))
+        return [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
+    finally:
+        consumer.close()
 
 
 def read(servers: str, topic: str, partitions: int) -> Iterator[Message]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from benchmarks.chaos.fleet import Fleet, Worker
+from benchmarks.chaos.fleet import ChaosError, Fleet, Worker, wait_until
 from streamapp.embedded import EmbeddedBroker
 
 KINDS = {
@@ -22,6 +24,19 @@ KINDS = {
     "broker": 1,
 }
 
+LIFE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A worker that did not run for a while."""
+
+    worker: Worker
+    longer_than_session: bool
+    began_ms: int
+    woke_ms: int
+    log_size: int  # then
+
 
 class Faults:
     """Does harm at random until the time is over."""
@@ -29,6 +44,7 @@ class Faults:
     def __init__(self, fleet: Fleet, broker: EmbeddedBroker | None, session_s: float, seed: int) -> None:
         """`broker`: None if it is not ours to restart; `session_s`: the group's session timeout."""
         self.done: Counter[str] = Counter()
+        self.freezes: list[Frozen] = []
         self._fleet, self._broker, self._session = fleet, broker, session_s
         self._draw = random.Random(seed)
         self._doing: dict[str, Callable[[Worker], None]] = {
@@ -49,10 +65,13 @@ class Faults:
         while time.monotonic() < end:
             time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is what is drawn here
             kind = self._draw.choices(kinds, weights)[0]
-            self._doing[kind](self._draw.choice(self._fleet.workers))
-            self.done[kind] += 1
+            worker = self._draw.choice(self._fleet.workers)
+            if kind == "freeze long" or (kind in ("kill", "wipe") and self._draw.random() < 0.5):
+                await_life(worker)
+            if worker.runs or kind in ("scale", "broker"):
+                self._doing[kind](worker)
+                self.done[kind] += 1
             for worker in self._fleet.workers:
-                worker.note_end()
                 worker.start()
 
     def _kill(self, worker: Worker) -> None:
@@ -66,8 +85,11 @@ class Faults:
         shutil.rmtree(worker.state, ignore_errors=True)
 
     def _freeze(self, worker: Worker, seconds: float) -> None:
+        began_ms = time.time_ns() // 10**6
         worker.freeze(True)
         time.sleep(seconds)  # how long it is frozen is what is drawn
+        woke_ms, long = time.time_ns() // 10**6, seconds > self._session
+        self.freezes.append(Frozen(worker, long, began_ms, woke_ms, worker.log_size))
         worker.freeze(False)
 
     def _scale(self) -> None:
@@ -82,3 +104,9 @@ class Faults:
         self._broker.stop(kill=self._draw.random() < 0.5)
         time.sleep(self._draw.uniform(0.5, 3.0))
         self._broker.start()
+
+
+def await_life(worker: Worker) -> None:
+    """Return when a worker has something to lose: its partitions live. Or after a while, as it may be."""
+    with contextlib.suppress(ChaosError):
+        wait_until(worker.is_ready, LIFE_S, lambda: worker.name)

@@ -42,20 +42,30 @@ class Worker:
         }
         self._process: subprocess.Popen[bytes] | None = None
         self.ended_by_itself: list[int] = []
+        self._told_to_end = False
+        self._marks: list[int] = []  # where in its log it was started or frozen
 
     @property
     def runs(self) -> bool:
         """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start it if it does not run."""
+    @property
+    def returncode(self) -> int | None:
+        """What it ended with, if it has."""
+        return None if self._process is None else self._process.poll()
+
+    def start(self, more: Mapping[str, str] | None = None) -> None:
+        """Start it if it does not run; `more`: variables of this start only."""
         if self.runs:
             return
+        self.note_end()
+        self._told_to_end = False
+        self._marks.append(self.log_size)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "streamapp", "worker"],
-                env={**os.environ, **self._environment},
+                env={**os.environ, **self._environment, **(more or {})},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -64,12 +74,15 @@ class Worker:
     def signal(self, number: int) -> None:
         """Send a signal, if there is anybody to get it."""
         if self._process is not None and self.runs:
+            self._told_to_end |= number in (signal.SIGTERM, signal.SIGKILL)
             self._process.send_signal(number)
 
     def freeze(self, frozen: bool) -> None:
         """Stop the process, or let it go on."""
         self.signal(signal.SIGSTOP if frozen else signal.SIGCONT)
         self.frozen = frozen
+        if frozen:
+            self._marks.append(self.log_size)
 
     def kill(self) -> None:
         """End it at once."""
@@ -89,7 +102,7 @@ class Worker:
 
     def note_end(self) -> None:
         """Remember that it ended without having been told to (fenced, for example)."""
-        if self._process is not None and not self.runs:
+        if self._process is not None and not self.runs and not self._told_to_end:
             self.ended_by_itself.append(self._process.returncode)
 
     def page(self, path: str) -> bytes | None:
@@ -116,6 +129,16 @@ class Worker:
     def log(self) -> str:
         """What it said."""
         return self._log.read_text("utf-8", "replace") if self._log.exists() else ""
+
+    @property
+    def log_size(self) -> int:
+        """The bytes of what it has said so far."""
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    def said_from(self, start: int) -> str:
+        """Return what it said from a byte on until it was started or frozen the next time."""
+        end = next((mark for mark in self._marks if mark > start), None)
+        return self._log.read_bytes()[start:end].decode("utf-8", "replace")
 
 
 class Fleet:

@@ -65,7 +65,7 @@ class Load:
             }
         )
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="load")
+        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
     @property
     def keys(self) -> tuple[str, ...]:

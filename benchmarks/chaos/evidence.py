@@ -1,0 +1,116 @@
+"""What the faults really did, counted from what they left behind.
+
+Aborted transactions stand in the log of the broker's coordinator. A snapshot is torn if parts of it are in
+the table and the journal went on without ever naming it. A zombie is a worker that was frozen until the group
+had given its partitions away; it really wrote if its own log says, after it woke up, that its commit was
+refused, and the coordinator's that this transaction, to which it had added partitions, was aborted. The time
+of a take-over is what a reader of the journal saw of it: from the last commit of a partition's task to the
+first one of the task that was made in its place.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgpack
+
+from benchmarks.chaos.checker import ENTRY
+from benchmarks.chaos.coordinator import Transaction
+from benchmarks.chaos.tape import Kept
+
+MANIFEST: Final = 1
+"""A kind of records in the journal (docs/journal.md)."""
+
+REFUSALS: Final = (
+    "a transaction is aborted, .*"
+    "(Unknown member|UNKNOWN_MEMBER_ID|Specified group generation id is not valid|ILLEGAL_GENERATION"
+    "|FENCED|fenced|invalid epoch|the broker has ended the transaction)"
+)
+"""What a worker says when its commit is refused because it is not what it takes itself for any more."""
+
+_KEY_END: Final = struct.Struct(
+    ">QQI"
+)  # of a chunk's key: incarnation, sequence, number (docs/snapshot-table.md)
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """A worker that did not run for a while."""
+
+    worker: str
+    longer_than_session: bool
+    began_ms: int
+    woke_ms: int
+    said: str = ""  # its log from there to its next end or freeze
+
+
+def torn_snapshots(journal: Iterable[Kept], table: Iterable[Kept]) -> int:
+    """Return how many snapshots of a partition were begun and never completed, although it went on."""
+    begun = {_KEY_END.unpack(kept.key[-20:])[:2] for kept in table if kept.key and kept.value is not None}
+    records = [msgpack.unpackb(kept.value or b"", use_list=False) for kept in journal]
+    complete = {(record[2], record[3]) for record in records if record[1] == MANIFEST}
+    newest = max((record[2] for record in records if record[1] == ENTRY), default=0)
+    later = max(complete, default=(0, 0))
+    return sum(1 for one in begun - complete if one < later or one[0] < newest)
+
+
+def takeover_seconds(journal: Iterable[Kept], until_ms: int) -> list[float]:
+    """Return how long each new task of a partition let its readers wait, up to a moment."""
+    found, last = [], None
+    for kept in journal:
+        record = msgpack.unpackb(kept.value or b"", use_list=False)
+        if record[1] != ENTRY or kept.time_ms > until_ms:
+            continue
+        incarnation = record[2]
+        if last is not None and incarnation != last[0]:
+            found.append((kept.time_ms - last[1]) / 1000)
+        last = incarnation, kept.time_ms
+    return found
+
+
+def refused(freeze: Freeze) -> bool:
+    """Whether a zombie's own log says that a commit of it was refused."""
+    return freeze.longer_than_session and re.search(REFUSALS, freeze.said) is not None
+
+
+def wrote(freeze: Freeze, transactions: Iterable[Transaction], group: str) -> bool:
+    """Whether what a zombie had in its transaction was aborted before it could commit anything.
+
+    The broker may have aborted it while the worker slept (transaction.timeout.ms): then it is what the worker
+    tried to write after that which was refused.
+    """
+    name = f"{group}-{freeze.worker}"
+    mine = (each for each in transactions if each.transactional_id == name)
+    after = (
+        each for each in mine if each.ended_ms >= (freeze.woke_ms if each.committed else freeze.began_ms)
+    )
+    first = next(after, None)
+    return refused(freeze) and first is not None and not first.committed
+
+
+def report(
+    journal: Mapping[int, Sequence[Kept]],
+    table: Mapping[int, Sequence[Kept]],
+    transactions: Sequence[Transaction],
+    freezes: Sequence[Freeze],
+    group: str,
+    until_ms: int,
+) -> dict[str, Any]:
+    """Return the figures by name; `until_ms`: when the load ended."""
+    takeovers = [s for kept in journal.values() for s in takeover_seconds(kept, until_ms)]
+    return {
+        "aborted_transactions": sum(not each.committed for each in transactions),
+        "committed_transactions": sum(each.committed for each in transactions),
+        "torn_snapshots": sum(torn_snapshots(journal[number], table[number]) for number in journal),
+        "zombies": sum(freeze.longer_than_session for freeze in freezes),
+        "zombies_refused": sum(map(refused, freezes)),
+        "zombies_that_wrote": sum(wrote(freeze, transactions, group) for freeze in freezes),
+        "takeovers": len(takeovers),
+        "takeover_seconds_p50": round(statistics.median(takeovers), 3) if takeovers else None,
+        "takeover_seconds_max": round(max(takeovers), 3) if takeovers else None,
+    }

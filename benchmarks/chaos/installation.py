@@ -1,0 +1,107 @@
+"""What is put to the test: topics, settings of the workers, and how to see that all is processed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from benchmarks.chaos.fleet import READY_S, Fleet, wait_until
+from topics import admin
+from topics.definitions import TopicNames
+
+PARTITIONS: Final = 8
+MODELS: Final = 16
+SESSION_S: Final = 6.0
+DRAIN_S: Final = 600.0
+
+SPEC: Final = {
+    "learner": {"name": "h-tree", "grace_period": 100, "delta": 1e-3, "tau": 0.1, "leaf_model": "nba"},
+    "query": "variable_uncertainty",
+    "budget": {"name": "count", "limit": 0.3},
+    "drift": "ddm",
+}
+
+SNAPSHOTS: Final = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "200", "GROVE_SNAPSHOT_INTERVAL_MS": "3000"}
+"""Far more of them than anybody wants, so that faults meet them."""
+
+
+def compile_kernels() -> None:
+    """Have them compiled before any worker starts: else all would, side by side, and anew after each kill."""
+    subprocess.run([sys.executable, "-m", "streamapp", "warm"], check=True, stdout=subprocess.DEVNULL)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """A group of workers with topics of their own."""
+
+    servers: str
+    prefix: str
+    group: str
+
+    @property
+    def names(self) -> TopicNames:
+        """The names of the topics."""
+        return TopicNames(self.prefix)
+
+    def create_topics(self) -> None:
+        """Make the topics."""
+        admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, 1)
+
+    def environment(self, guarantee: str) -> Mapping[str, str]:
+        """Return the settings of its workers."""
+        return {
+            "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.servers,
+            "GROVE_APPLICATION_ID": self.group,
+            "GROVE_TOPICS_PREFIX": self.prefix,
+            "GROVE_PROCESSING_GUARANTEE": guarantee,
+            "GROVE_KAFKA_SESSION_TIMEOUT_MS": str(int(SESSION_S * 1000)),
+            "GROVE_MODEL_SPEC": json.dumps(SPEC),
+            **SNAPSHOTS,
+            "GROVE_LOG_FORMAT": "text",
+        }
+
+    def drain(self, fleet: Fleet) -> float:
+        """Start everything, stop the oracle when it has answered, and wait until all is processed."""
+        for worker in fleet.workers:
+            worker.freeze(False)
+            worker.start()
+        fleet.wait_until_ready()
+        seconds = wait_until(lambda: self.lag(self.names.instances) == 0, DRAIN_S, lambda: "instances wait")
+        fleet.stop_oracle()
+        return seconds + wait_until(lambda: self.lag() == 0, DRAIN_S, lambda: "labels wait")
+
+    def lag(self, *topics: str) -> int:
+        """Return what the group has not committed of the input topics."""
+        names = self.names
+        sources = topics or (names.instances, names.labels, names.controls)
+        described = admin.describe({"bootstrap.servers": self.servers}, names, self.group)
+        return sum(
+            partition.end - partition.start if partition.lag is None else partition.lag
+            for topic in described
+            if topic.name in sources
+            for partition in topic.partitions
+            if partition.end is not None and partition.start is not None
+        )
+
+
+def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
+    """Return the models by key, once a worker has each: a rebalance may go on although nothing lags."""
+    found: dict[str, bytes] = {}
+
+    def complete() -> bool:
+        pages = ((key, model_page(fleet, key)) for key in keys if key not in found)
+        found.update({key: page for key, page in pages if page is not None})
+        return len(found) == len(keys)
+
+    wait_until(complete, READY_S, lambda: f"no worker has {sorted(set(keys) - found.keys())}")
+    return found
+
+
+def model_page(fleet: Fleet, key: str) -> bytes | None:
+    """Return the snapshot that a worker has of a model."""
+    pages = (worker.page(f"/models/{key}") for worker in fleet.workers if worker.runs)
+    return next((page for page in pages if page is not None), None)

@@ -1,0 +1,118 @@
+"""A topic read along from its beginning: what workers cut off or compact later is kept here.
+
+All that is committed of it is kept in memory, by partition, in the order of the log.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from benchmarks.chaos.fleet import ChaosError
+
+POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record of a log."""
+
+    time_ms: int  # when its producer made it
+    key: bytes | None
+    value: bytes | None
+
+
+class Tape:
+    """All committed records of a topic, read in a thread while the block lasts."""
+
+    def __init__(self, servers: str, topic: str, partitions: int, *, with_values: bool = True) -> None:
+        """`with_values`: whether the records' values are kept; else b"" stands for each that there is."""
+        self.records: dict[int, list[Kept]] = {number: [] for number in range(partitions)}
+        self._topic = topic
+        self._with_values = with_values
+        self._next = dict.fromkeys(self.records, 0)
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": "chaos-tape",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",  # what was cut off before it was read would be missing
+                "log_level": 0,
+            }
+        )
+        self._ended = threading.Event()
+        self._given_up = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="tape", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to read."""
+        self._assign()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop reading, wherever it is."""
+        self._given_up.set()
+        self._ended.set()
+        self._thread.join()
+
+    def stop(self) -> None:
+        """Read up to the end of the logs; ChaosError if something could not be read."""
+        self._ended.set()
+        self._thread.join()
+        if self._failure is not None:
+            message = f"{self._topic}: {self._failure}"
+            raise ChaosError(message)
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except BaseException as failure:  # noqa: BLE001 - it is `stop` that tells
+            self._failure = failure
+        finally:
+            self._consumer.close()
+
+    def _assign(self) -> None:
+        self._consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._next.items()])
+
+    def _read(self) -> None:
+        while not self._ended.is_set():
+            self._take()
+        self._assign()  # a partition says once that it is at its end: it shall do so again
+        at_end: set[int] = set()
+        while len(at_end) < len(self.records) and not self._given_up.is_set():
+            at_end |= self._take()
+
+    def _take(self) -> set[int]:
+        """Read on; return the partitions that are at their end."""
+        at_end = set()
+        for message in self._consumer.consume(1000, POLL_S):
+            number, error = int(message.partition() or 0), message.error()
+            if error is None:
+                self._keep(number, message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                at_end.add(number)
+            elif not error.retriable():
+                raise ChaosError(error.str())
+        return at_end
+
+    def _keep(self, number: int, message: Message) -> None:
+        value = message.value()
+        kept = value if self._with_values or value is None else b""
+        self.records[number].append(Kept(message.timestamp()[1], message.key(), kept))  # type: ignore[arg-type]
+        self._next[number] = int(message.offset() or 0) + 1
+
+
+def values(records: Mapping[int, Sequence[Kept]]) -> dict[int, list[bytes]]:
+    """Return the values of records that all have one."""
+    return {number: [kept.value or b"" for kept in those] for number, those in records.items()}
