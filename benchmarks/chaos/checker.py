@@ -121,7 +121,7 @@ def _check_labels(findings: Findings, servers: str, prefix: str, partitions: int
     findings.doubled += findings.requests_doubled
     for message in read(servers, prefix + "labels", partitions):
         findings.labels += 1
-        name = json.loads(message.value() or b"{}")["instance_id"]
+        name = json.loads(message.value() or b"{}")["id"]
         if (message.key(), name) not in asked:
             findings.labels_unasked += 1
             findings.note(f"a label of {name}, which nobody asked for")
