@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from benchmarks.chaos.fleet import ChaosError, Fleet, Worker, wait_until
 from streamapp.embedded import EmbeddedBroker
 
-KINDS = {
+KINDS = {  # how many of each are in a deck
     "kill": 6,
     "terminate": 3,
     "freeze long": 4,  # longer than the session: a zombie wakes up
@@ -25,6 +25,7 @@ KINDS = {
 }
 
 LIFE_S = 20.0
+DRAIN = signal.SIGUSR2  # ends a worker that will not come back: it leaves the group
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,11 @@ class Faults:
     def run(self, seconds: float) -> None:
         """Draw and do faults for so long."""
         end = time.monotonic() + seconds
-        kinds = [kind for kind in KINDS if kind != "broker" or self._broker is not None]
-        weights = [KINDS[kind] for kind in kinds]
+        deck: list[str] = []
         while time.monotonic() < end:
             time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is what is drawn here
-            kind = self._draw.choices(kinds, weights)[0]
+            deck = deck or self._shuffled()
+            kind = deck.pop()
             worker = self._draw.choice(self._fleet.workers)
             if kind == "freeze long" or (kind in ("kill", "wipe") and self._draw.random() < 0.5):
                 await_life(worker)
@@ -73,6 +74,12 @@ class Faults:
                 self.done[kind] += 1
             for worker in self._fleet.workers:
                 worker.start()
+
+    def _shuffled(self) -> list[str]:
+        kinds = [kind for kind in KINDS if kind != "broker" or self._broker is not None]
+        deck = [kind for kind in kinds for _ in range(KINDS[kind])]
+        self._draw.shuffle(deck)
+        return deck
 
     def _kill(self, worker: Worker) -> None:
         worker.kill()
@@ -94,10 +101,10 @@ class Faults:
 
     def _scale(self) -> None:
         first, *others = self._fleet.workers
-        for worker in others:
-            worker.signal(signal.SIGTERM)
         first.start()
-        time.sleep(self._session)
+        for worker in others:
+            worker.signal(DRAIN)
+        time.sleep(self._session)  # for so long there is one; the others come back then
 
     def _restart_broker(self) -> None:
         assert self._broker is not None

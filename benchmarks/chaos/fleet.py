@@ -74,7 +74,7 @@ class Worker:
     def signal(self, number: int) -> None:
         """Send a signal, if there is anybody to get it."""
         if self._process is not None and self.runs:
-            self._told_to_end |= number in (signal.SIGTERM, signal.SIGKILL)
+            self._told_to_end |= number in (signal.SIGTERM, signal.SIGUSR2, signal.SIGKILL)
             self._process.send_signal(number)
 
     def freeze(self, frozen: bool) -> None:
