@@ -21,19 +21,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from faust.types import TP
 
 from streamapp import faults
-from streamapp.commits import Commits, Outputs, in_daemon
+from streamapp.commits import Commits, in_daemon
 from streamapp.health import LIVE, Health
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
 from streamapp.metrics import Metrics
+from streamapp.ports import Processor, Restorer, Source, Transactions
 from streamapp.restore.errors import AbandonedError, NotYetError
 from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
+from streamapp.snapshots.leaving import leave_snapshots
 from streamapp.snapshots.writer import SnapshotWriter, TaskCut
 from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
@@ -45,79 +47,6 @@ logger = logging.getLogger(__name__)
 MAX_ABORTS: Final = 5  # in a row: then it is no accident, a record that its topic does not take for example
 
 T = TypeVar("T")
-
-
-class Processor(Outputs, Protocol):
-    """What turns runs into outputs: tasks, codecs, outbox."""
-
-    @property
-    def config(self) -> str:
-        """The configuration of tasks, as the journal has it."""
-
-    def new_task(self, partition: int) -> Any:
-        """Return a task with new models."""
-
-    def cut_task(self, task: Any) -> TaskCut:
-        """Return a task as it is now, for a snapshot."""
-
-    def adopt_task(self, task: Any) -> None:
-        """Make a restored task one of this worker's."""
-
-    def drop_task(self, task: Any) -> None:
-        """Give up a task."""
-
-    def compute(self, task: Any, run: Run) -> Any:
-        """Return the effects of a run; raise what our own code does wrong."""
-
-    @property
-    def journal_bytes(self) -> int:
-        """The largest record that the journal takes."""
-
-    def step(self, run: Run, effects: Any) -> Step:
-        """Return what the journal has to say of a run."""
-
-
-class Transactions(Protocol):
-    """Where cuts are committed. Every method waits for the broker."""
-
-    def open(self) -> None:
-        """Make sure that no predecessor of ours has a transaction open."""
-
-    def commit(self, cut: Cut) -> None:
-        """Commit a cut; AbortedError if that cannot be."""
-
-    def abort(self) -> None:
-        """Throw away what was sent since the last commit."""
-
-
-class Restorer(Protocol):
-    """Where the state of a partition comes from. Waits for the broker."""
-
-    def restore(self, wanted: Wanted) -> Restored:
-        """Return the task of a partition, or that the one that stands there may stay."""
-
-
-class Source(Protocol):
-    """The driver's consumer, as far as it is needed here."""
-
-    membership: Membership | None
-    epoch: int
-
-    @property
-    def broker_reachable(self) -> bool:
-        """Whether the broker answers, as far as is known."""
-
-    def abandon(self) -> None:
-        """Forget what was fetched."""
-
-    def drop(self, partition: int) -> None:
-        """Stop fetching one partition."""
-
-    async def rejoin(self) -> None:
-        """Join the group anew."""
-
-    async def crash(self, reason: BaseException) -> None:
-        """End the worker."""
 
 
 @dataclass(slots=True)
@@ -164,6 +93,7 @@ class TaskManager:
         self._commits = Commits(processor, interval=commit_interval, exactly_once=exactly_once, clock=clock)
         self._committing: asyncio.Task[bool] | None = None
         self._failed = False  # outputs were lost, or a stop gave up: nothing may be committed any more
+        self._left = False  # what had to be done before the end is done
         self._aborts = 0  # since the last commit that succeeded
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
         self._revoked_at: float | None = None
@@ -178,8 +108,19 @@ class TaskManager:
         """Get to know the table that snapshots lie in."""
         self._snapshots.attach(table)
 
-    async def stopping(self) -> None:
-        """Let snapshots come to an end, while the table and its producer still work."""
+    async def stopping(self, patience: float) -> None:
+        """Process no more and leave snapshots behind, while the table and its producer still work."""
+        if self._health.stopping and self.partitions and not self._left:  # Faust stops us twice
+            self._left = True
+            self.source.abandon()
+            epoch = self.source.epoch
+            await self.commit("ending", patience)
+            if self.source.broker_reachable:
+                await leave_snapshots(
+                    self._snapshots,
+                    self._commit_now,
+                    lambda: not self._failed and self.source.epoch == epoch,
+                )
         await self._snapshots.stop()
 
     # -- processing -----------------------------------------------------------------------------------------
@@ -288,14 +229,9 @@ class TaskManager:
         if self._failed:
             return
         try:
-            async with asyncio.timeout(patience), self._lock:
-                if self._committing is not None:
-                    await asyncio.wait([self._committing])
-                if not self._failed:
-                    self._committing = asyncio.get_running_loop().create_task(self._commit())
-                    # Half of a commit must not be left to a thread.
-                    if await asyncio.shield(self._committing):
-                        logger.info("committed: %s", why)
+            async with asyncio.timeout(patience):
+                if await self._commit_now():
+                    logger.info("committed: %s", why)
         except TimeoutError:
             self._failed = True
             logger.error(  # noqa: TRY400 - where we waited says nothing
@@ -304,6 +240,16 @@ class TaskManager:
                 why,
                 patience,
             )
+
+    async def _commit_now(self) -> bool:
+        """Commit after the run and the commit at hand; tell whether nothing is left of what was processed."""
+        async with self._lock:
+            if self._committing is not None:
+                await asyncio.wait([self._committing])
+            if self._failed:
+                return False
+            self._committing = asyncio.get_running_loop().create_task(self._commit())
+            return await asyncio.shield(self._committing)  # half of a commit must not be left to a thread
 
     @property
     def _is_committing(self) -> bool:

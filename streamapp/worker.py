@@ -27,6 +27,7 @@ from streamapp.metrics import Metrics
 from streamapp.operating import DRAIN
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.senders import plain_sender, transactional_sender
+from streamapp.ports import Processor, Restorer
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.settings.loading import unknown_variables
@@ -36,7 +37,7 @@ from streamapp.snapshots.table import SnapshotTable
 from streamapp.snapshots.writer import SnapshotWriter
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.task.config import TaskConfig
-from streamapp.task_manager import Processor, Restorer, TaskManager
+from streamapp.task_manager import TaskManager
 from streamapp.transactions import Transactions
 from streamapp.transport.application import App
 from streamapp.warming import warm_kernels

@@ -35,8 +35,15 @@ class Schedule:
         if self.dirty_since is None:
             self.dirty_since = now
 
-    def is_due(self, now: float) -> bool:
-        """Tell whether the next cut is to be kept."""
+    @property
+    def is_dirty(self) -> bool:
+        """Whether anything was processed since the last cut."""
+        return self.dirty_since is not None
+
+    def is_due(self, now: float, *, at_once: bool = False) -> bool:
+        """Tell whether the next cut is to be kept; `at_once`: if only there is something to keep."""
+        if at_once and self.is_dirty:
+            return True
         if self.dirty_since is None or now < self.not_before:
             return False
         return (

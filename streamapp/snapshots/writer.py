@@ -114,6 +114,7 @@ class PartitionSnapshots:
         self.live = asyncio.Event()  # the table of the partition is open
         self.dropped = False
         self.moved = False  # something of this incarnation is in the journal
+        self.unreachable = False  # the journal did not say where a cut would begin, and time is up
         self._base = base
         self._incarnation = incarnation
         self._sequence = 0
@@ -123,6 +124,12 @@ class PartitionSnapshots:
     def idle(self) -> bool:
         """Whether no snapshot is under way."""
         return self._writing is None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a snapshot of now would have what the newest complete one has not, and can be made."""
+        changed = not self.idle or (self.moved and self.schedule.is_dirty)
+        return changed and self.live.is_set() and not self.unreachable
 
     @property
     def manifest(self) -> Manifest | None:
@@ -248,6 +255,8 @@ class SnapshotWriter:
         self._metrics = metrics
         self._limits = limits
         self._partitions: dict[int, PartitionSnapshots] = {}
+        self.changed = asyncio.Event()  # something happened that `unfinished` or the next commit depends on
+        self._finishing = False
         self._stopped = False
         self._busy: asyncio.Task[None] | None = None
         self.tidying: set[asyncio.Task[None]] = set()
@@ -259,6 +268,18 @@ class SnapshotWriter:
     def chunks(self, number: int) -> Chunks:
         """Return the chunks of a partition whose table is here."""
         return self._table.chunks(number)
+
+    def finish(self) -> None:
+        """Let whatever has changed be due: the worker ends."""
+        self._finishing = True
+
+    def unfinished(self) -> list[int]:
+        """Return the partitions that have changed since their newest complete snapshot."""
+        return [
+            number
+            for number, partition in self._partitions.items()
+            if partition.has_changed and not self._stopped
+        ]
 
     async def stop(self) -> None:
         """Write nothing any more; return when what is under way is written, or after a while."""
@@ -281,6 +302,7 @@ class SnapshotWriter:
         partition = self._partitions.pop(number, None)
         if partition is not None:
             partition.drop()
+            self.changed.set()
 
     def live(self, number: int) -> None:
         """Note that the table of a partition is here."""
@@ -291,6 +313,7 @@ class SnapshotWriter:
         """Note that the tables may be taken away."""
         for partition in self._partitions.values():
             partition.live.clear()
+        self.changed.set()
 
     def note(self, number: int, seconds: float, size: int, now: float) -> None:
         """Note that a run was processed; size: bytes of its records."""
@@ -304,7 +327,7 @@ class SnapshotWriter:
         for number, partition in self._partitions.items():
             # An incarnation that has left nothing in the journal may not be the only one of its number.
             cuttable = partition.idle and partition.moved and partition.live.is_set()
-            if cuttable and partition.schedule.is_due(now):
+            if cuttable and partition.schedule.is_due(now, at_once=self._finishing):
                 if partition.start is None:
                     self._look_for_start(number, partition)
                 elif partition.start >= 0:
@@ -346,6 +369,7 @@ class SnapshotWriter:
         if partition is None or partition.manifest is not manifest:
             return
         faults.point("snapshot-complete")
+        self.changed.set()
         garbage, before, seconds = partition.committed(manifest, now)
         self._metrics.snapshot(manifest.units, manifest.size, seconds)
         logger.info(
@@ -379,8 +403,11 @@ class SnapshotWriter:
                 partition.start = await in_daemon(lambda: self._journal.end(number))
             except Exception as error:  # noqa: BLE001 - the broker is away; the snapshot comes later
                 logger.warning("partition %d: no snapshot yet: %s", number, error)
+                partition.unreachable = self._finishing
+                self.changed.set()
                 await asyncio.sleep(JOURNAL_SECONDS)
                 partition.start = None
+            self.changed.set()
 
         self._in_background(look())
 
@@ -401,6 +428,7 @@ class SnapshotWriter:
                     "partition %d: a snapshot failed, the next one will have what it had", number
                 )
                 partition.abandon()
+            self.changed.set()
 
     async def _tidy(
         self, number: int, partition: PartitionSnapshots, garbage: list[bytes], before: int | None

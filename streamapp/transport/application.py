@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import faust
 from faust.types import TP
 
 from topics.access import Access
+
+STOP_PATIENCE: Final = 15.0  # seconds a worker that stops waits for its last commit
 
 
 class Manager(Protocol):
@@ -29,8 +31,11 @@ class Manager(Protocol):
         NotYetError if it has to be asked again.
         """
 
-    async def stopping(self) -> None:
-        """Let go of what needs the app; called before any part of it stops."""
+    async def stopping(self, patience: float) -> None:
+        """Finish, and let go of what needs the app; called before any part of it stops.
+
+        `patience`: seconds that a commit may take.
+        """
 
     def revoked(self) -> None:
         """Note that the group takes the partitions away."""
@@ -82,7 +87,7 @@ class App(faust.App):
 
     async def stop(self) -> None:
         """Stop; the manager first, while everything that it uses still runs."""
-        await self.wiring.manager.stopping()
+        await self.wiring.manager.stopping(STOP_PATIENCE)
         await super().stop()
 
     def on_rebalance_end(self) -> None:

@@ -24,11 +24,10 @@ from faust.types import TP, ConsumerMessage
 
 from streamapp.restore.errors import NotYetError
 from streamapp.runs import Run, TimeOrder
-from streamapp.transport.application import App
+from streamapp.transport.application import STOP_PATIENCE, App
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
-STOP_PATIENCE = 15.0  # seconds a worker that stops waits for its last commit
 PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 

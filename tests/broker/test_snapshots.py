@@ -36,6 +36,7 @@ FREQUENT = {
     "GROVE_SNAPSHOT_MAX_REPLAY_MS": "10",
     "GROVE_SNAPSHOT_INTERVAL_MS": "200",
 }
+SELDOM = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "600000", "GROVE_SNAPSHOT_INTERVAL_MS": "600000"}
 SECONDS = 180
 
 
@@ -113,7 +114,7 @@ def grow_until_journals_are_trimmed(stream: Stream, place: Installation, worker:
         place.wait_for_lag_0(SECONDS, [worker])
 
 
-def test_a_worker_on_an_empty_disk_goes_on_from_snapshots_and_not_from_the_beginning(
+def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_left_when_it_was_stopped(
     place: Installation,
 ) -> None:
     stream = Stream(place)
@@ -122,11 +123,18 @@ def test_a_worker_on_an_empty_disk_goes_on_from_snapshots_and_not_from_the_begin
         grow_until_journals_are_trimmed(stream, place, worker)
         worker.kill()
         shutil.rmtree(place.directory / "state")
+        worker.environment |= SELDOM
         worker.start()
         worker.wait_until_ready()
         assert "snapshot cannot be used" not in worker.log
         assert worker.metric("grove_replayed_records_total") < stream.n / 2
         stream.grow(500)
+        stream.check(worker)
+        assert worker.terminate() == 0, worker.log
+        worker.start()
+        worker.wait_until_ready()
+        assert worker.metric("grove_restore_seconds_count") == PARTITIONS
+        assert worker.metric("grove_replayed_records_total") == 0
         stream.check(worker)
         assert worker.terminate() == 0, worker.log
 

@@ -562,6 +562,117 @@ def test_a_snapshot_is_of_the_task_at_a_committed_point_and_counts_once_it_is_in
     run(story, exactly_once)
 
 
+def newest(w: Worker, partition: int) -> tuple[Manifest, bytes]:
+    """The newest complete snapshot of a partition, and what is in it."""
+    manifest = [record for record in w.kafka.journal[partition] if isinstance(record, Manifest)][-1]
+    (unit,) = StoredSnapshot(manifest, w.table.chunks(partition).get).units()
+    return manifest, unit.data
+
+
+@GUARANTEES
+def test_a_worker_that_ends_leaves_a_snapshot_of_each_partition_where_it_committed_last(
+    exactly_once: bool,
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1, 2))
+        await w.deliver(0, 1)
+        await w.manager.commit("nothing is due yet")
+        await w.deliver(2)
+        await w.deliver(0, topic="labels", partition=1)
+        w.health.stopping = True
+        await w.manager.stopping(10)
+        for number, task, positions in ((0, b"[0, 1, 2]", (0, 3, 0)), (1, b"[0]", (0, 0, 1))):
+            manifest, data = newest(w, number)
+            assert (data, manifest.positions) == (task, positions)
+            assert w.kafka.entries(number)[-1].after == positions
+        assert 2 not in w.kafka.journal, "nothing has changed there"
+        before = w.table.writes
+        await w.manager.stopping(10)  # Faust stops an app twice
+        assert w.table.writes == before
+
+    run(story, exactly_once)
+
+
+def test_a_worker_that_ends_writes_only_what_has_changed_since_the_snapshot_under_way() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0)
+        await w.deliver(0, partition=1, values=(bytes(100),))  # the limit of bytes
+        await w.manager.commit("the incarnations are in the journal")
+        await w.until(lambda: w.manager.tick_due(w.clock.now) == 1)
+        await w.manager.commit("this cuts partition 1")
+        await w.deliver(1)
+        w.health.stopping = True
+        await w.manager.stopping(10)
+        assert newest(w, 0)[1] == b"[0, 1]"
+        manifest, data = newest(w, 1)
+        assert (manifest.sequence, data) == (1, b"[0]")
+
+    run(story)
+
+
+def test_what_is_delivered_while_a_worker_ends_is_not_processed_any_more() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.health.stopping, epoch = True, w.group.epoch
+        await w.manager.stopping(10)
+        raw = RawRecords("instances", 0, [1], [0], [b"k"], [b"v"], [()])
+        done = asyncio.get_running_loop().create_future()
+        await w.manager.process(Delivery(0, Run("instances", raw, 2), epoch, done))
+        await w.manager.commit("stopping")
+        assert (w.outputs.sent, newest(w, 0)[1]) == ([0], b"[0]")
+        assert w.kafka.offsets[TP("instances", 0)] == 1
+
+    run(story)
+
+
+def test_a_worker_that_fails_leaves_no_snapshots() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        await w.manager.stopping(10)  # nobody has asked it to end: something else has
+        assert (w.table.writes, w.kafka.offsets) == (0, {})
+
+    run(story)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["as-is-known", "as-is-not-known-yet"])
+def test_a_broker_that_is_away_is_not_waited_for_with_snapshots(
+    known: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("streamapp.snapshots.leaving.PATIENCE_S", 0.05)
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        await w.manager.commit("the broker is still there")
+        w.group.broker_reachable = not known
+        w.table.failures = 1000
+        w.health.stopping = True
+        async with asyncio.timeout(10):
+            await w.manager.stopping(10)
+        assert w.manager.tick_due(w.clock.now) is None
+        assert not any(isinstance(record, Manifest) for record in w.kafka.journal[0])
+
+    run(story)
+    told = "partitions [0] have no snapshot of their end" in caplog.text
+    assert told is not known
+
+
+def test_a_commit_that_does_not_get_through_at_the_end_is_not_followed_by_snapshots() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.outputs.gate.clear()
+        w.health.stopping = True
+        await w.manager.stopping(0.01)
+        assert w.table.writes == 0
+        w.outputs.gate.set()
+
+    run(story)
+
+
 def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
