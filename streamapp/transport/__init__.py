@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from faust.transport import drivers
 from faust.transport.drivers import aiokafka as driver
 
 from streamapp.transport.consumer import Consumer
+from streamapp.transport.patience import be_patient
 
 SCHEME = "kafkabatch"
 
 
+class Producer(driver.Producer):
+    """Faust's producer (of changelogs), which waits for the broker when it starts."""
+
+    def _new_producer(self, transactional_id: str | None = None) -> Any:
+        producer = super()._new_producer(transactional_id)
+        be_patient(producer.client, lambda: self.app.should_stop)
+        return producer
+
+
 class Transport(driver.Transport):
-    """Faust's aiokafka transport with our consumer."""
+    """Faust's aiokafka transport with our consumer and producer."""
 
     Consumer: ClassVar[type] = Consumer
+    Producer: ClassVar[type] = Producer
 
 
 def register() -> None:

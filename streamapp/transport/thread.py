@@ -31,6 +31,7 @@ from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
 from streamapp.transport.denials import DENIALS, AccessDeniedError, report_denials
 from streamapp.transport.fencing import Fencing
+from streamapp.transport.patience import be_patient
 from streamapp.transport.serving import Serving
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
@@ -144,6 +145,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
+        be_patient(consumer._client, lambda: self.app.should_stop)
         for name, value in cast(App, self.app).wiring.fetch.items():
             if not hasattr(consumer, f"_{name}"):
                 msg = f"aiokafka's consumer has no attribute '_{name}'"
