@@ -51,7 +51,7 @@ class Faults:
         self._doing: dict[str, Callable[[Worker], None]] = {
             "kill": self._kill,
             "terminate": self._terminate,
-            "freeze long": lambda worker: self._freeze(worker, self._session * self._draw.uniform(1.2, 2.0)),
+            "freeze long": lambda worker: self._freeze(worker, self._session * self._draw.uniform(1.1, 1.8)),
             "freeze short": lambda worker: self._freeze(worker, self._session * self._draw.uniform(0.1, 0.5)),
             "wipe": self._wipe,
             "scale": lambda _: self._scale(),
