@@ -42,7 +42,8 @@ def create_app(
         **faust_arguments(settings, instance),
         env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
         canonical_url=f"http://{instance}",  # Faust's assignor knows a worker by it
-        datadir=str(settings.state_dir / instance),
+        # A table that another prefix has filled is no beginning of this one's.
+        datadir=str(settings.state_dir / instance / f"topics-{settings.topics_prefix}"),
         store="rocksdb://",
         table_standby_replicas=0,
         cython_optimizations=True,

@@ -23,3 +23,11 @@ def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
         message = f"group {group} cannot be described: {failure.args[0].str()}"
         raise BrokerError(message) from None
     return sorted(str(member.group_instance_id or member.member_id) for member in members)
+
+
+def is_occupied(group: str, members: list[str]) -> str:
+    """Return the sentence for a group that has members where it must not."""
+    return (
+        f"group {group} must have no members, it has {', '.join(members)}; stop the workers ('grove worker "
+        "drain' makes them leave at once), try again, and start them"
+    )

@@ -64,7 +64,8 @@ class Importer:
         """Send the file of a model, to be the model of a key; return when the broker has it."""
         controls, name = self._names.controls, secrets.token_hex(8)
         partition = partition_of(key.encode(), self._cluster.partition_count(controls))
-        values = control_values(data, name, size=self._piece_bytes(), replace=replace)
+        size = piece_bytes(self._cluster, controls)
+        values = control_values(data, name, size=size, replace=replace)
         with self._reader() as reader:
             dead_letters = reader.of(self._names.dead_letters, partition).range()[1]
             start = reader.of(controls, partition).range()[1]
@@ -102,10 +103,6 @@ class Importer:
 
     def _reader(self) -> LogReader:
         return LogReader(self._kafka, self._group, lambda: False)
-
-    def _piece_bytes(self) -> int:
-        limit = self._cluster.message_limits([self._names.controls]).get(self._names.controls, 1 << 20)
-        return max(1, min(PIECE_BYTES, (limit - AROUND_BYTES) * 3 // 4))
 
     def _event_time(self, reader: LogReader, partition: int) -> int:
         """Return the timestamp of the newest instance, 0 (the time of sending) if there is none.
@@ -147,6 +144,12 @@ class Importer:
             request_timeout=REQUEST_S,
         ).values()
         return int(found.result(2 * REQUEST_S).offset)
+
+
+def piece_bytes(cluster: Cluster, controls: str) -> int:
+    """Return how many bytes of a file a record of a topic takes."""
+    limit = cluster.message_limits([controls]).get(controls, 1 << 20)
+    return max(1, min(PIECE_BYTES, (limit - AROUND_BYTES) * 3 // 4))
 
 
 def _bodies(reader: LogReader) -> Iterator[tuple[int, dict[str, Any]]]:

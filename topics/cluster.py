@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    OffsetSpec,
+    ResourceType,
+)
 
 from topics.access import Access, Kind, denied_kind
 from topics.errors import BrokerError, CatalogueError
@@ -169,6 +176,16 @@ class Cluster:
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its configuration, defaults included, under Kafka's names; of those it may see."""
+        return self._configs(names, lambda entry: True)
+
+    def overrides(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return topic → what was set for it alone, under Kafka's names; of those it may see."""
+        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return self._configs(names, lambda entry: ConfigSource(entry.source).value == own)
+
+    def _configs(
+        self, names: Iterable[str], wanted: Callable[[ConfigEntry], bool]
+    ) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
@@ -181,19 +198,21 @@ class Cluster:
                 if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     continue
                 raise self.error(failure) from None
-            answers[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
+            answers[resource.name] = {
+                key: str(entry.value) for key, entry in entries.items() if wanted(entry)
+            }
         return answers
 
     def message_limits(self, names: Iterable[str]) -> dict[str, int]:
         """Return topic → the largest batch it takes, in bytes."""
         return {name: int(config["max.message.bytes"]) for name, config in self.configs(names).items()}
 
-    def result(self, future: Any) -> Any:
-        """Return what a request's future holds, its errors as ours."""
+    def result(self, future: Any, name: str = "", operation: str = "", kind: Kind | None = None) -> Any:
+        """Return what a request's future holds, its errors as ours (`error` says what the names are for)."""
         try:
             return future.result(timeout=self.timeout + 1)
         except KafkaException as failure:
-            raise self.error(failure) from None
+            raise self.error(failure, name, operation, kind) from None
 
     def error(
         self, failure: KafkaException, name: str = "", operation: str = "", kind: Kind | None = None

@@ -20,6 +20,7 @@ from streamapp.cli import (
     experiment,
     generate,
     journal,
+    migrate,
     models,
     oracle,
     prequential,
@@ -65,6 +66,7 @@ app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
 app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
 app.add_typer(journal.app, name="journal", rich_help_panel=RUN)
 app.add_typer(models.app, name="models", rich_help_panel=RUN)
+_add(RUN, migrate.migrate)
 _add(DATA, replay.replay)
 _add(DATA, oracle.oracle)
 _add(DATA, prequential.prequential)

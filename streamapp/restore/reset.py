@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamapp.errors import StreamappError
-from streamapp.group import members_of
+from streamapp.group import is_occupied, members_of
 from streamapp.journal.entry import Positions, Record, Reset, decode, encode, source_topics
 from streamapp.restore.errors import NotYetError
 from streamapp.restore.log_reader import LogReader
@@ -65,11 +65,7 @@ def check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:
     """Raise ResetError while a group has members."""
     members = members_of(kafka, group)
     if members:
-        message = (
-            f"group {group} must have no members, it has {', '.join(members)}; stop the workers ('grove "
-            "worker drain' makes them leave at once), try again, and start them"
-        )
-        raise ResetError(message)
+        raise ResetError(is_occupied(group, members))
 
 
 def _incarnation(reader: LogReader, topic: str, partition: int) -> int:

@@ -97,6 +97,11 @@ class Task:
         return self._state.early.waiting
 
     @property
+    def unfinished_imports(self) -> int:
+        """How many imports wait for further parts."""
+        return len(self._state.imports)
+
+    @property
     def clock(self) -> int | None:
         """Event time of the partition, ms since the epoch; None before the first record."""
         return self._state.time.clock

@@ -36,17 +36,24 @@ def create(
         raise ValueError(message)
     cluster = Cluster(kafka, timeout)
     present = cluster.partition_counts()
-    missing = {name: topic for name, topic in names.all().items() if name not in present}
-    created = []
-    if missing:
-        wanted = [
-            NewTopic(name, num_partitions=partitions, replication_factor=replication, config=topic.config)
-            for name, topic in missing.items()
-        ]
-        futures = cluster.client.create_topics(wanted, request_timeout=timeout, operation_timeout=timeout)
-        created = [name for name, future in futures.items() if _created(cluster, name, future)]
-        cluster.wait_for(missing)
+    missing = [
+        NewTopic(name, num_partitions=partitions, replication_factor=replication, config=topic.config)
+        for name, topic in names.all().items()
+        if name not in present
+    ]
+    created = make(cluster, missing)
     return Creation(tuple(created), tuple(name for name in names.all() if name not in created))
+
+
+def make(cluster: Cluster, wanted: list[NewTopic]) -> list[str]:
+    """Create topics and return the names of those that did not exist; all can be used then."""
+    if not wanted:
+        return []
+    timeout = cluster.timeout
+    futures = cluster.client.create_topics(wanted, request_timeout=timeout, operation_timeout=timeout)
+    created = [name for name, future in futures.items() if _created(cluster, name, future)]
+    cluster.wait_for(futures)
+    return created
 
 
 def _created(cluster: Cluster, name: str, future: Any) -> bool:

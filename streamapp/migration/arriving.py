@@ -1,0 +1,45 @@
+"""Arriving: the commands that make models of another place those of this one, and what they have made."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+
+import orjson
+
+from core.spec import Spec
+from streamapp.migration.fingerprints import Fingerprints, of_task
+from streamapp.restore.replay import UNLIMITED
+from streamapp.task.config import TaskConfig
+from streamapp.task.importing import control_values
+from streamapp.task.model_quota import ModelQuota
+from streamapp.task.task import Run, Task
+from topics.records import RawRecords
+
+REFUSALS_TOLD = 3
+
+
+def import_of(data: bytes, piece_bytes: int) -> list[bytes]:
+    """Return the values of the controls that make a file the model of a key, whatever it has now."""
+    return control_values(data, secrets.token_hex(8), size=piece_bytes, replace=True)
+
+
+def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
+    """Return those that let a key await its first instance; anew: something else is there."""
+    create = {"command": "create", "spec": spec.to_dict()}
+    return [orjson.dumps(each) for each in ([{"command": "delete"}] if anew else []) + [create]]
+
+
+def in_effect(
+    partition: int, controls: Iterable[RawRecords], config: TaskConfig
+) -> tuple[Fingerprints, list[str]]:
+    """Return what a worker will have of a partition once it has read its controls, and what it will refuse.
+
+    Of the refusals the last few.
+    """
+    task = Task(partition, config, ModelQuota(UNLIMITED))
+    refused: list[str] = []
+    for raw in controls:
+        effects = task.process(Run("controls", raw))
+        refused += [letter.detail for letter in effects.dead_letters]
+    return of_task(task), refused[-REFUSALS_TOLD:]

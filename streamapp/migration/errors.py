@@ -1,0 +1,9 @@
+"""Why models cannot be moved."""
+
+from __future__ import annotations
+
+from streamapp.errors import StreamappError
+
+
+class MigrationError(StreamappError):
+    """A migration that may not begin, or did not end well; says what to do."""
