@@ -52,6 +52,9 @@ TICKS: Final = 16
 ENTRY_BYTES: Final = 320
 """What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
 
+GAPS: Final = 1024
+"""Words that may lie between those in use before anything is moved, and that are free after it."""
+
 ROW: Final = np.dtype(
     [
         ("born", np.int64),  # clock when it was answered
@@ -160,6 +163,7 @@ class Pending:
         self._closings: Counter[tuple[int, int]] = Counter()  # to be told at the next tick
         self._n_words = 0
         self._turned = 0  # how often the clock was turned back
+        self._imaged = False  # an image may hold the array of rows
         self._settled: list[int] = []  # undo: serials settled since the checkpoint
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
         self._births: list[
@@ -358,7 +362,7 @@ class Pending:
         What that clock let expire stays expired.
         """
         self._turned += 1
-        self._rows = self._rows.copy()  # an image may hold them as they were
+        self._own_rows()
         born = self._between(self._first, self._next)["born"]
         self._births.append((self._first, born.copy()))
         np.minimum(born, clock, out=born)
@@ -405,6 +409,7 @@ class Pending:
         Rows and words are written once and changed or moved only in new arrays; names are only appended.
         """
         rows = self._between(self._first, self._next)
+        self._imaged = True
         return PendingImage(
             self._first,
             self._live,
@@ -547,17 +552,33 @@ class Pending:
             self._base = self._first
 
     def _give_back_words(self) -> None:
-        """Close the gaps that settled and expired entries left in the words, once they are half of it."""
+        """Close the gaps that settled and expired entries left in the words.
+
+        It looks at every entry that lives: so only when the gaps are half of the words, and many beside the
+        entries. A stream whose labels come soon leaves ten or more words in each, and few wait.
+        """
+        lives = self._next - self._live
+        gaps = self._n_words - self._held_words
+        if gaps < max(GAPS, lives, self._n_words // 2):
+            return
+        self._own_rows()
         rows = self._between(self._live, self._next)
         holds = np.flatnonzero(~rows["settled"])
         width = rows["width"][holds].astype(np.int64)
         n = int(width.sum())
-        if self._n_words <= 1024 or 2 * n > self._n_words:
-            return
-        self._rows = self._rows.copy()  # an image may hold them as they were
-        rows = self._between(self._live, self._next)
         start = np.cumsum(width) - width
         words = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
-        self._words = np.concatenate((self._words[words], np.zeros(n + 1024)))
+        self._words = np.concatenate((self._words[words], np.zeros(n + GAPS)))
         rows["start"][holds] = start
         self._n_words = n
+
+    @property
+    def _held_words(self) -> int:
+        """Return how many words belong to entries that wait: `bytes` beside what each entry costs."""
+        return (self.bytes - ENTRY_BYTES * (self._next - self._first)) // 8
+
+    def _own_rows(self) -> None:
+        """Let an image keep the array of rows it was given: what is about to be changed is a copy, once."""
+        if self._imaged:
+            self._rows = self._rows.copy()
+            self._imaged = False

@@ -163,6 +163,42 @@ def test_memory_is_given_back_when_labels_come() -> None:
     assert len(pending._rows) < 10_000
 
 
+def test_gaps_are_closed_seldom_beside_many_ids_that_are_remembered() -> None:
+    pending = Pending(10_000, 1 << 30)
+    closed = 0
+    for round_ in range(100):
+        words = pending._words
+        pending.checkpoint()
+        closed += pending._words is not words
+        ids = [f"{round_}-{i}" for i in range(200)]
+        pending.keep(kept(ids, born=round_, width=10))
+        serials = np.array([pending.find(("m", name), round_)[0] for name in ids])
+        pending.settle_open(serials)
+    assert len(pending) == 20_000
+    # Each closing looks at every id, and waits for as many words: 2,000 come in a round, 200 ids.
+    assert closed < 35
+    assert len(pending._words) < 3 * len(pending)
+
+
+def test_rows_are_copied_once_for_an_image_and_not_without_one() -> None:
+    pending = Pending(10_000, 1 << 30)
+
+    def closing(name: str) -> bool:
+        """Close gaps; return whether the rows were moved."""
+        pending.keep(kept([f"{name}{i}" for i in range(20)], width=100))
+        rows = pending._rows
+        pending.settle_open(np.arange(pending._next - 20, pending._next))
+        pending.checkpoint()
+        assert pending._n_words == 0
+        return pending._rows is not rows
+
+    assert not closing("a")
+    image = pending.image()
+    assert closing("b")
+    assert not closing("c")
+    assert (len(image.rows), image.settled.all(), len(pending)) == (20, True, 60)
+
+
 @pytest.mark.parametrize("width", [2, 50])
 def test_the_bytes_counted_are_the_bytes_taken(width: int) -> None:
     tracemalloc.start()
@@ -241,6 +277,7 @@ def test_any_history_agrees_with_the_slow_twin_and_every_run_can_be_undone(seed:
         pending.expire(clock)
         twin.expire(clock)
         assert (pending.bytes, pending.expired, pending.dropped) == (twin.size(), twin.expired, twin.dropped)
+        assert pending._held_words == int(pending.image().rows["width"][pending.image().holds].sum())
         for i in range(120):
             name = ("m", str(i))
             assert pending.find(name, clock)[1] == twin.find(name, clock), name
