@@ -5,6 +5,8 @@
     python -m benchmarks.pipeline --table
     python -m benchmarks.pipeline --pairs
     python -m benchmarks.pipeline --latency --rate 5000
+    python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --partitions 8 64
+    python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --latency
 
 What is measured, how, and what came out: docs/benchmarks-pipeline.md.
 """
@@ -12,14 +14,17 @@ What is measured, how, and what came out: docs/benchmarks-pipeline.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from benchmarks.rig.backlog import load
 from benchmarks.rig.encoding import BLOCK_ROWS
+from benchmarks.rig.guarantees import GUARANTEES, measure_guarantees
 from benchmarks.rig.latency import measure_latency
 from benchmarks.rig.pairs import measure_pairs
 from benchmarks.rig.passes import Bench, measure
@@ -47,6 +52,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--keys", type=int, nargs="+", help="model keys; default 8 (one per partition) and 64"
     )
+    parser.add_argument("--partitions", type=int, nargs="+", default=[PARTITIONS])
+    parser.add_argument(
+        "--guarantees",
+        help=f"beside each other, of {','.join(GUARANTEES)}; all counted by committed offsets. Without: "
+        f"{GUARANTEES[0]}, counted by visible answers",
+    )
     parser.add_argument("--with", dest="peers", default="", help=f"peers, of {','.join(PEERS)}")
     parser.add_argument("--without-us", action="store_true", help="only the peers")
     parser.add_argument("--headers", choices=("minimal", "full"), default="minimal")
@@ -63,8 +74,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=30.0, help="--latency: how long, after the warm-up")
     given = parser.parse_args()
     given.records = given.records or ROWS[given.format]
-    given.keys = given.keys or ([64] if given.latency or given.table else [PARTITIONS, 64])
+    single = given.latency or given.table or given.guarantees
+    given.keys = given.keys or ([64] if single else [PARTITIONS, 64])
+    given.guarantees = given.guarantees.split(",") if given.guarantees else []
     given.peers = [peer for peer in given.peers.split(",") if peer]
+    if wrong := sorted(set(given.guarantees) - set(GUARANTEES)):
+        parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
+    if given.guarantees and (given.table or given.pairs or given.peers or given.without_us):
+        parser.error("--guarantees compares our worker with itself: over a backlog or with --latency")
     unknown = sorted(set(given.peers) - set(PEERS))
     if unknown:
         parser.error(f"--with {unknown[0]}: known are {', '.join(PEERS)}")
@@ -83,27 +100,47 @@ def broker() -> Iterator[str]:
 
 
 @contextmanager
-def topics(bootstrap: str, cluster: Cluster) -> Iterator[TopicNames]:
+def topics(bootstrap: str, cluster: Cluster, partitions: int = PARTITIONS) -> Iterator[TopicNames]:
     """Yield the names of a new set of topics, which are deleted afterwards."""
     names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
-    create({"bootstrap.servers": bootstrap}, names, PARTITIONS, 1)
+    create({"bootstrap.servers": bootstrap}, names, partitions, 1)
     try:
         yield names
     finally:
         cluster.delete_prefix(names.prefix)
 
 
-def throughput(given: argparse.Namespace, bench: Bench, keys: int, report: Report) -> None:
+def throughput(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
     systems = [] if given.without_us else [WORKER]
     systems += [system for peer in given.peers for system in PEERS[peer]]
     run_length = BLOCK_ROWS if given.format == "arrow" else 1
-    rows = generate(given.records, model_keys(keys, PARTITIONS), run_length)
+    rows = generate(given.records, model_keys(keys, partitions), run_length)
     if given.table:
-        report.stages(measure_stages(bench, rows, given.format, PARTITIONS))
+        report.stages(measure_stages(bench, rows, given.format, partitions))
         return
-    bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, given.format, PARTITIONS)
+    bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, given.format, partitions)
     report.backlog(bench.backlog, keys)
-    report.results(measure(bench, systems, given.repeats, keys, report.progress))
+    if given.guarantees:
+        report.guarantees(measure_guarantees(bench, given.guarantees, given.repeats, keys, report.progress))
+    else:
+        report.results(measure(bench, systems, given.repeats, keys, report.progress))
+
+
+def pairs(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
+    rows = generate(given.records, model_keys(keys, partitions))
+    report.results([measure_pairs(bench, rows, partitions, given.repeats, keys, report.progress)])
+
+
+def latency(
+    given: argparse.Namespace, cluster: Cluster, options: Options, partitions: int, keys: int, report: Report
+) -> None:
+    """Measure each guarantee on topics of its own, one after the other, each beside an echo."""
+    found = []
+    for guarantee in given.guarantees or [options.guarantee]:
+        with topics(options.bootstrap, cluster, partitions) as names:
+            chosen = replace(options, guarantee=guarantee)
+            found += measure_latency(cluster, names, chosen, partitions, keys, given.rate, given.seconds)
+    report.latencies(found)
 
 
 def main() -> int:
@@ -112,20 +149,13 @@ def main() -> int:
     warm_kernels()  # compiled here once, if at all: no worker is to be waited for so long
     with broker() as bootstrap:
         cluster, options = Cluster(bootstrap), Options(bootstrap, given.leaf, given.headers)
-        for keys in given.keys:
-            with topics(bootstrap, cluster) as names:
-                bench = Bench(cluster, names, options)
-                if given.latency:
-                    report.latencies(
-                        measure_latency(cluster, names, options, PARTITIONS, keys, given.rate, given.seconds)
-                    )
-                elif given.pairs:
-                    rows = generate(given.records, model_keys(keys, PARTITIONS))
-                    report.results(
-                        [measure_pairs(bench, rows, PARTITIONS, given.repeats, keys, report.progress)]
-                    )
-                else:
-                    throughput(given, bench, keys, report)
+        for partitions, keys in itertools.product(given.partitions, given.keys):
+            if given.latency:
+                latency(given, cluster, options, partitions, keys, report)
+                continue
+            with topics(bootstrap, cluster, partitions) as names:
+                what = pairs if given.pairs else throughput
+                what(given, Bench(cluster, names, options), partitions, keys, report)
     return 0
 
 

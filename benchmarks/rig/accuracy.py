@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import orjson
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from benchmarks.rig.backlog import Backlog
 from benchmarks.rig.measure import Answers
@@ -14,31 +14,38 @@ SILENCE_SECONDS = 20.0
 
 
 def read(bootstrap: str, answers: Answers) -> list[list[bytes]]:
-    """Return the values that are on the topic now, partition by partition, from where `answers` began."""
+    """Return the values that are on the topic now, partition by partition, from where `answers` began.
+
+    What is committed, that is. The ends count markers of transactions, which no reader is given: it is the
+    client that says when it has come to the end of a partition.
+    """
     ends = answers.ends()
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": "unused",
             "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
             "fetch.wait.max.ms": 50,
         }
     )
     starts = zip(range(answers.partitions), answers.start, strict=True)
     consumer.assign([TopicPartition(answers.topic, partition, offset) for partition, offset in starts])
     values: list[list[bytes]] = [[] for _ in range(answers.partitions)]
-    left = sum(ends) - sum(answers.start)
-    while left > 0:
-        messages = consumer.consume(min(left, 10_000), SILENCE_SECONDS)
-        if not messages:
-            text = f"{answers.topic}: {left} answers could not be read back within {SILENCE_SECONDS:.0f} s"
-            raise TimeoutError(text)
-        for message in messages:
-            if message.error() is not None:
-                raise KafkaException(message.error())
-            if message.offset() < ends[message.partition()]:
-                values[message.partition()].append(message.value())
-                left -= 1
+    unfinished = set(range(answers.partitions))
+    while unfinished:
+        message = consumer.poll(SILENCE_SECONDS)
+        if message is None:
+            text = f"{answers.topic}: partitions {sorted(unfinished)} could not be read back to their end: "
+            raise TimeoutError(f"{text}nothing came for {SILENCE_SECONDS:.0f} s")
+        partition, error = message.partition(), message.error()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise KafkaException(error)
+        if error is None and message.offset() < ends[partition]:
+            values[partition].append(message.value())
+        elif message.offset() >= ends[partition]:  # the end, or what came after we looked
+            unfinished.discard(partition)
     consumer.close()
     return values
 

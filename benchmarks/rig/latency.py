@@ -29,9 +29,10 @@ WARM_SECONDS = 8.0  # not counted
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles in milliseconds over all answers after the warm-up."""
+    """Percentiles in milliseconds over all answers after the warm-up; `guarantee`: of our worker."""
 
     system: str
+    guarantee: str
     answers: int
     p50: float
     p99: float
@@ -81,11 +82,21 @@ def measure_latency(
             with Child(python("-m", "benchmarks.rig.paced", *words), log / "paced"):
                 seen = _observe(consumer, topics, n, children)
             spent = {system: child.cpu_seconds() - before[system] for system, child in children.items()}
-    return [_percentiles(system, times, spent[system] / n * 1e6) for system, times in seen.items()]
+    return [
+        _percentiles(system, options.guarantee, times, spent[system] / n * 1e6)
+        for system, times in seen.items()
+    ]
 
 
 def _open(bootstrap: str, topics: list[str], partitions: int) -> Consumer:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+        }
+    )
     consumer.assign([TopicPartition(topic, p, 0) for topic in topics for p in range(partitions)])
     return consumer
 
@@ -125,9 +136,9 @@ def _observe(
     return seen
 
 
-def _percentiles(system: str, times: list[tuple[int, int]], cpu: float) -> Latency:
+def _percentiles(system: str, guarantee: str, times: list[tuple[int, int]], cpu: float) -> Latency:
     pairs = np.array(times)
     counted = pairs[pairs[:, 0] >= pairs[:, 0].min() + int(WARM_SECONDS * 1e9)]
     ms = (counted[:, 1] - counted[:, 0]) / 1e6
     p50, p99, p999 = np.percentile(ms, (50, 99, 99.9)).tolist()
-    return Latency(system, len(ms), p50, p99, p999, float(ms.max()), cpu)
+    return Latency(system, guarantee, len(ms), p50, p99, p999, float(ms.max()), cpu)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from benchmarks.rig.process import Child
 from benchmarks.rig.visible import Cluster
@@ -33,8 +34,15 @@ class Pass:
         return self.cpu_seconds / self.rows * 1e6
 
 
+class Progress(Protocol):
+    """How far a system is, as the broker tells it."""
+
+    def visible(self) -> int:
+        """Return how many records are answered."""
+
+
 class Answers:
-    """The answers of one system on its output topic, counted from `start`."""
+    """The answers of one system on its output topic, counted from `start`: of one without transactions."""
 
     def __init__(self, cluster: Cluster, topic: str, partitions: int) -> None:
         self._cluster = cluster
@@ -49,7 +57,23 @@ class Answers:
         return sum(self.ends()) - sum(self.start)
 
 
-def watch(child: Child, answers: Answers, records: int, rows_per_record: int) -> Pass:
+class Committed:
+    """The records of its input that a group has committed: the same measure with transactions and without.
+
+    The ends of outputs are not, for they count markers too. As fine as the commit interval.
+    """
+
+    def __init__(self, cluster: Cluster, group: str, topic: str, partitions: int) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._topic = topic
+        self._partitions = partitions
+
+    def visible(self) -> int:
+        return self._cluster.committed(self._group, self._topic, self._partitions)
+
+
+def watch(child: Child, answers: Progress, records: int, rows_per_record: int) -> Pass:
     """Follow `child` until `records` answers are visible."""
     started = time.monotonic()
     first = _await(child, answers, 1, started + START_SECONDS)
@@ -71,7 +95,7 @@ def watch(child: Child, answers: Answers, records: int, rows_per_record: int) ->
     )
 
 
-def _await(child: Child, answers: Answers, records: int, deadline: float | None) -> int:
+def _await(child: Child, answers: Progress, records: int, deadline: float | None) -> int:
     """Return the number of visible answers once it is at least `records`."""
     seen, changed = 0, time.monotonic()
     while True:

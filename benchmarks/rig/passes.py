@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.rig.accuracy import peer_labels, read, score, worker_labels
 from benchmarks.rig.backlog import Backlog
-from benchmarks.rig.measure import Answers, Pass, watch
+from benchmarks.rig.measure import Answers, Committed, Pass, Progress, watch
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import OURS, Options, System, peer_job, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
@@ -59,8 +59,12 @@ class Bench:
         self.names = names
         self.options = options
 
-    def once(self, system: System) -> tuple[Pass, float | None]:
-        """Let `system` go over the backlog once; return what it cost and how often it was right."""
+    def once(self, system: System, *, committed: bool = False) -> tuple[Pass, float | None]:
+        """Let `system` go over the backlog once; return what it cost and how often it was right.
+
+        `committed`: follow what its group has committed, not the answers: the ends of their topic count the
+        markers of transactions too.
+        """
         group = f"bench-{uuid.uuid4().hex[:8]}"
         rows = min(self.backlog.rows, system.most_rows or self.backlog.rows)
         with tempfile.TemporaryDirectory(prefix="grove-bench-") as state:
@@ -74,8 +78,12 @@ class Bench:
                 job = peer_job(self.options, self.backlog, sink, group)
                 child = Child(python(*job.command(system.module)), Path(state) / "log")
             per_answer = system.rows_per_answer(self.backlog)
+            progress: Progress = answers
+            if committed:
+                backlog = self.backlog
+                progress = Committed(self.cluster, group, backlog.topic, backlog.partitions)
             with child:
-                cost = watch(child, answers, -(-rows // per_answer), per_answer)
+                cost = watch(child, progress, -(-rows // per_answer), per_answer)
             return cost, self._accuracy(system, answers)
 
     def worker(self, group: str, place: Path, **settings: str) -> Child:

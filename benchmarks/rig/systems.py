@@ -48,6 +48,7 @@ class Options:
     bootstrap: str
     leaf: str = "nba"
     headers: str = "minimal"
+    guarantee: str = "at_least_once"
     settings: Mapping[str, str] = field(default_factory=dict)  # further GROVE_ variables
 
 
@@ -74,6 +75,7 @@ def worker_environment(
         "GROVE_WEB_PORT": str(free_port()),
         "GROVE_MODEL_SPEC": spec(options.leaf),
         "GROVE_OUTPUT_HEADERS": options.headers,
+        "GROVE_PROCESSING_GUARANTEE": options.guarantee,
         **options.settings,
     }
 

@@ -1,10 +1,16 @@
-"""How much of a topic a reader can see, without reading it: the high watermarks of its partitions."""
+"""How much of a topic a reader can see, without reading it: the ends of its partitions."""
 
 from __future__ import annotations
 
 import time
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 REQUEST_SECONDS = 10.0
@@ -49,7 +55,11 @@ class Cluster:
             self.delete(*names)
 
     def ends(self, topic: str, partitions: int) -> list[int]:
-        """Return the high watermark of each partition, once each has a leader that tells it."""
+        """Return the end of each partition for a read_committed reader, once each has a leader that tells it.
+
+        What a transaction writes is behind it until the transaction ends; where there are none, it is the
+        high watermark. Markers of transactions count as records do.
+        """
         deadline = time.monotonic() + LEADER_SECONDS
         while True:
             try:
@@ -60,9 +70,11 @@ class Cluster:
                 time.sleep(LOOK_SECONDS)
 
     def _ends(self, topic: str, partitions: int) -> list[int]:
-        """Return the high watermarks: one request for all of them."""
+        """Return the ends: one request for all of them."""
         wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
-        futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
+        futures = self._admin.list_offsets(
+            wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_SECONDS
+        )
         found = {place.partition: future.result().offset for place, future in futures.items()}
         return [found[partition] for partition in range(partitions)]
 

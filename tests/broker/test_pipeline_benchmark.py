@@ -63,6 +63,20 @@ def test_peers_go_over_the_same_backlog(broker):
             assert 0.6 < result["accuracy"] < 0.92  # one label in ten is wrong
 
 
+def test_guarantees_beside_each_other(broker):
+    words = ["--guarantees", "at_least_once,exactly_once", "--format", "packed", "--records", "60000"]
+    first, second = run(broker, *words, "--partitions", "4", "--repeats", "1")
+    assert [line["guarantee"] for line in (first, second)] == ["at_least_once", "exactly_once"]
+    assert (first["rate_ratio"], first["cpu_ratio"]) == (1.0, 1.0)
+    assert second["rate_ratio"] == pytest.approx(
+        second["records_per_second"] / first["records_per_second"], 0.01
+    )
+    for line in (first, second):
+        assert (line["partitions"], line["repeats"]) == (4, 1)
+        assert 0 < line["rows"] <= 60_000
+        assert 0.6 < line["accuracy"] < 0.92  # all are read back, between markers
+
+
 def test_a_stage_for_every_step_of_a_record(broker):
     *stages, total = run(broker, "--table", "--records", "100000")
     names = [stage["name"].split(":")[0] for stage in stages]
@@ -78,8 +92,9 @@ def test_pairs_of_instances_and_labels(broker):
 
 
 def test_latency_beside_an_echo(broker):
-    ours, echo = run(broker, "--latency", "--rate", "500", "--seconds", "4")
-    assert ours["system"] == "streamgrove"
+    words = ["--latency", "--rate", "500", "--seconds", "4", "--guarantees", "exactly_once"]
+    ours, echo = run(broker, *words)
+    assert (ours["system"], ours["guarantee"]) == ("streamgrove", "exactly_once")
     assert ours["answers"] == pytest.approx(2000, abs=500)
     for result in (ours, echo):
         assert 0 < result["p50"] <= result["p99"] <= result["p999"] <= result["most"]
