@@ -45,7 +45,7 @@ def create_app(
         # A table that another prefix has filled is no beginning of this one's.
         datadir=str(settings.state_dir / instance / f"topics-{settings.topics_prefix}"),
         store="rocksdb://",
-        table_standby_replicas=0,
+        table_standby_replicas=settings.num_standby_replicas,
         cython_optimizations=True,
         stream_buffer_maxsize=16,  # deliveries; the driver has one under way
         topic_disable_leader=True,

@@ -27,6 +27,19 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
         "topic",
         "partition",
     )
+    restoring = [((str(number),), progress) for number, progress in list(manager.restoring.items())]
+    yield gauge(
+        "grove_restore_replayed_records",
+        "Offsets replayed so far of a partition that is being restored (process).",
+        [(label, float(progress.done)) for label, progress in restoring],
+        "partition",
+    )
+    yield gauge(
+        "grove_restore_remaining_records",
+        "Offsets that are still to be replayed before a partition is live (process).",
+        [(label, float(progress.left)) for label, progress in restoring],
+        "partition",
+    )
     states = [state.partition(":")[0] for state in list(health.partitions.values())]
     yield gauge(
         "grove_partitions",

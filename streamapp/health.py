@@ -42,6 +42,7 @@ class Health:
         default_factory=dict
     )  # topic-partition: why the broker does not serve it
     assigned: bool = False
+    reading: str = ""  # what is done between the assignment and the first restore
     stopping: bool = False
     partitions: dict[int, str] = field(default_factory=dict)  # "live", "restoring", "stopped: why"
 
@@ -92,7 +93,9 @@ class Health:
         """Return the checks of /readyz."""
         checks = [
             Check("running", not self.stopping, "stopping" if self.stopping else ""),
-            Check("assigned", self.assigned, "" if self.assigned else "waiting for the group"),
+            Check(
+                "assigned", self.assigned, "" if self.assigned else self.reading or "waiting for the group"
+            ),
         ]
         for number, state in sorted(self.partitions.items()):
             checks.append(Check(f"partition-{number}", state == LIVE, state))

@@ -140,6 +140,12 @@ class Metrics:
         self.restore_seconds = self._seconds(
             "grove_restore_seconds", "Restoring the state of a partition (process).", _COMMIT_BUCKETS
         )
+        self.restores = self._counter(
+            "grove_restores",
+            "Partitions restored, by what their replay began with: snapshot, older-snapshot (the newest is "
+            "not whole), reset, or journal (its beginning) (process).",
+            "beginning",
+        )
         self.snapshots = self._counter("grove_snapshots", "Snapshots completed (process).")
         self.snapshot_bytes = self._counter(
             "grove_snapshot_bytes",
@@ -147,6 +153,15 @@ class Metrics:
         )
         self.snapshot_seconds = self._seconds(
             "grove_snapshot_seconds", "From the cut to the complete snapshot (process).", _COMMIT_BUCKETS
+        )
+        self.changelog_records = self._counter(
+            "grove_changelog_records",
+            "Parts of snapshots read from their topic: for partitions that are to go live here (active), and "
+            "to keep those of others warm (standby) (process).",
+            "role",
+        )
+        self.changelog_bytes = self._counter(
+            "grove_changelog_bytes", "Bytes of these parts (process).", "role"
         )
         self.replayed_records = self._counter(
             "grove_replayed_records", "Records replayed to restore partitions (process)."
@@ -172,8 +187,14 @@ class Metrics:
         self.snapshot_bytes.inc(size)
         self.snapshot_seconds.observe(seconds)
 
-    def restored(self, records: int, seconds: float) -> None:
-        """Count a restored partition."""
+    def read_changelog(self, role: str, records: int, size: int) -> None:
+        """Count parts of snapshots that were read."""
+        self.changelog_records.labels(role).inc(records)
+        self.changelog_bytes.labels(role).inc(size)
+
+    def restored(self, beginning: str, records: int, seconds: float) -> None:
+        """Count a restored partition, by what its replay began with (`streamapp.restore.progress`)."""
+        self.restores.labels(beginning).inc()
         self.replayed_records.inc(records)
         self.restore_seconds.observe(seconds)
 

@@ -33,6 +33,7 @@ from streamapp.journal.ledger import Ledger
 from streamapp.metrics import Metrics
 from streamapp.ports import Processor, Restorer, Source, Transactions
 from streamapp.restore.errors import AbandonedError, NotYetError
+from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
 from streamapp.snapshots.leaving import leave_snapshots
@@ -82,6 +83,7 @@ class TaskManager:
     ) -> None:
         """`topics`: the sources in causal order; `commit_interval`: seconds."""
         self.partitions: dict[int, Partition] = {}
+        self.restoring: dict[int, Progress] = {}
         self._processor = processor
         self._transactions = transactions
         self._restorer = restorer
@@ -376,6 +378,7 @@ class TaskManager:
             state.live = False
         self._health.partitions = dict.fromkeys(sorted(keep), "restoring")
         self._health.assigned = True
+        self._health.reading = ""
         logger.info("assigned partitions %s", sorted(keep))
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
@@ -394,9 +397,10 @@ class TaskManager:
             standing,
             self._snapshots.chunks(partition),
             abandoned.is_set,
-            functools.partial(self._health.partitions.__setitem__, partition),
+            Progress(partition, functools.partial(self._health.partitions.__setitem__, partition)),
             membership,
         )
+        self.restoring[partition] = wanted.progress
         try:
             await in_daemon(self._transactions.open)
             restored = await in_daemon(lambda: self._restorer.restore(wanted))
@@ -408,12 +412,15 @@ class TaskManager:
             return None
         finally:
             abandoned.set()
+            self.restoring.pop(partition, None)
         if restored.task is None and state is not None and restored.positions == standing:
             logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
             state.committed = restored.positions
             state.membership = membership
         else:
             self._place(partition, restored, membership)
+            if restored.task is not None:
+                self._metrics.restored(wanted.progress.beginning, restored.records, restored.seconds)
         return dict(zip(self._topics, restored.positions, strict=True))
 
     def _place(self, partition: int, restored: Restored, membership: Membership | None) -> None:
@@ -424,7 +431,6 @@ class TaskManager:
         else:
             task = restored.task
             self._processor.adopt_task(task)
-            self._metrics.restored(restored.records, restored.seconds)
             logger.info(
                 "partition %d is restored: %d records replayed in %.1f s",
                 partition,
@@ -460,6 +466,7 @@ class TaskManager:
         """Note that the group takes the partitions away; what comes back will be assigned again."""
         self._snapshots.pause()
         self._health.assigned = False
+        self._health.reading = ""
         self._health.partitions = {}
         self._health.lags(0)  # the group may take longer than a worker may stand still
         self._revoked_at = self._clock()
@@ -501,6 +508,12 @@ class TaskManager:
     def _is_stopped(self, partition: int) -> bool:
         state = self.partitions.get(partition)
         return state is not None and state.stopped is not None
+
+    def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
+        """Note that parts of snapshots were read: by a standby, or for a partition that is to go live."""
+        self._metrics.read_changelog("standby" if standby else "active", records, size)
+        if not standby:
+            self._health.reading = f"reading parts of snapshots, {left:,} offsets left"
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours: nothing is lost, they are read again."""

@@ -21,10 +21,9 @@ from streamapp.restore.rebuild import Committed, agree, in_words
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import Tail, TailReader, entries_behind
 from streamapp.snapshots.chunks import DamagedError
-from streamapp.snapshots.stored import Get, StoredSnapshot
+from streamapp.snapshots.stored import Get
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Task
-from streamapp.task.unit import DamagedStateError
 
 logger = logging.getLogger(__name__)
 
@@ -134,9 +133,8 @@ class Travel:
             replay.begin(base.positions, None, self._config)
         elif isinstance(base, Manifest):
             try:
-                units = StoredSnapshot(base, self._get).units()
-                replay.begin(base.positions, units, TaskConfig.from_json(base.config))
-            except (DamagedError, DamagedStateError) as error:
+                replay.begin_at(base, self._get)
+            except DamagedError as error:
                 logger.warning("partition %d: a snapshot cannot be used: %s", self._partition, error)
                 return None
         elif not (tail.whole and tail.first == 0):

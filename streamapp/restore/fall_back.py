@@ -15,15 +15,12 @@ from streamapp.journal.entry import Manifest, Positions, Record, Reset
 from streamapp.restore.changelog import Changelog
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.log_reader import LogReader
-from streamapp.restore.replay import UNLIMITED
+from streamapp.restore.replay import Replay, SourceLog
 from streamapp.restore.reset import ResetError, check_nobody_is_there, stand, write
 from streamapp.restore.tail import TailReader
 from streamapp.snapshots.chunks import DamagedError
-from streamapp.snapshots.stored import Get, StoredSnapshot
-from streamapp.task.config import TaskConfig
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Task
-from streamapp.task.unit import DamagedStateError
+from streamapp.snapshots.stored import Get
+from streamapp.task.task import Source
 from topics.definitions import TopicNames
 
 
@@ -65,12 +62,13 @@ def newest_whole(tails: TailReader, get: Get, partition: int) -> Manifest:
     for base in tails.since(0).bases:
         if isinstance(base, Manifest):
             try:
-                units = StoredSnapshot(base, get).units()
-                config = TaskConfig.from_json(base.config)
-                Task.from_units(partition, config, ModelQuota(UNLIMITED), units).close()
-            except (DamagedError, DamagedStateError) as error:
+                replay = Replay(partition, _no_log)
+                replay.begin_at(base, get)
+            except DamagedError as error:
                 damaged.append(str(error))
             else:
+                if replay.task is not None:
+                    replay.task.close()
                 return base
     why = f" ({'; '.join(damaged)})" if damaged else ""
     message = (
@@ -78,3 +76,8 @@ def newest_whole(tails: TailReader, get: Get, partition: int) -> Manifest:
         "gives it new models"
     )
     raise ResetError(message)
+
+
+def _no_log(source: Source, position: int) -> SourceLog:
+    message = f"nothing is replayed, {source} need not be read from {position} on"
+    raise AssertionError(message)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from core.snapshot import platform_tag
 from streamapp import faults
 from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Reset
 from streamapp.restore.errors import RestoreError
+from streamapp.restore.progress import Beginning, Progress
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import Tail, TailReader, entries_behind
 from streamapp.snapshots.chunks import DamagedError
 from streamapp.snapshots.index import index_keys
-from streamapp.snapshots.stored import StoredSnapshot
 from streamapp.snapshots.table import Chunks
 from streamapp.snapshots.writer import Base
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Task
-from streamapp.task.unit import DamagedStateError
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +36,7 @@ class Wanted:
     standing: Positions | None  # where the task that is here stands, if it may stay
     chunks: Chunks  # of its snapshots
     abandoned: Callable[[], bool]  # whether nobody waits for it any more
-    say: Callable[[str], None]  # how far it is
+    progress: Progress
     membership: Hashable = None  # of the worker, for which it is restored
 
 
@@ -84,27 +83,33 @@ class Rebuild:
         end = tail.end
         if end is not None:
             check_end(end, committed)  # before work that may be for nothing
-        tail, base = self._begin(tail)
+        tail, base, beginning = self._begin(tail)
         faults.point("restore-read")
-        self._go_through(entries_behind(tail, base.manifest or _reset(tail)))
+        entries = entries_behind(tail, base.manifest or _reset(tail))
+        self._wanted.progress.begins(beginning, sum(map(_offsets, entries)))
+        self._go_through(entries)
         check_end(replay.positions, committed)
         if replay.task is None or replay.positions is None:
             return Restored(None, self._wanted.first, 0, base=base)
         seconds = time.monotonic() - began
         return Restored(replay.task, replay.positions, tail.incarnation, replay.records, seconds, base)
 
-    def _begin(self, tail: Tail) -> tuple[Tail, Base]:
-        """Stand at the newest snapshot that is whole; return the tail that goes with it."""
+    def _begin(self, tail: Tail) -> tuple[Tail, Base, Beginning]:
+        """Stand at the newest snapshot that is whole; return the tail that goes with it, and what it is."""
         tried: set[Manifest] = set()
         while True:
             for found in tail.bases:
                 if isinstance(found, Reset):
                     self._replay.begin(found.positions, None, self._config)
-                    return tail, Base(garbage=list(self._wanted.chunks.keys()))
-                base = self._load(found) if found not in tried else None
+                    return tail, Base(garbage=list(self._wanted.chunks.keys())), "reset"
+                if found in tried:
+                    continue
+                beginning: Beginning = "older-snapshot" if tried else "snapshot"
                 tried.add(found)
+                base = self._load(found, beginning)
                 if base is not None:
-                    return (tail if found.start >= tail.start else self._tails.since(found.start)), base
+                    behind = tail if found.start >= tail.start else self._tails.since(found.start)
+                    return behind, base, beginning
             if tail.whole:
                 break
             tail = self._tails.since(tail.first)
@@ -114,29 +119,28 @@ class Rebuild:
                 "speaks of is whole here (without this worker's state.dir all of their topic is read anew)"
             )
             raise RestoreError(self._wanted.partition, reason)
-        return tail, Base(garbage=list(self._wanted.chunks.keys()))
+        return tail, Base(garbage=list(self._wanted.chunks.keys())), "journal"
 
-    def _load(self, manifest: Manifest) -> Base | None:
+    def _load(self, manifest: Manifest, beginning: Beginning) -> Base | None:
         """Stand at a snapshot; None if it is not whole."""
         wanted = self._wanted
+        name = f"snapshot {manifest.incarnation}.{manifest.sequence}"
+        wanted.progress.reads(beginning, f"{name} of {manifest.units:,} units, {manifest.size:,} bytes")
         try:
-            stored = StoredSnapshot(manifest, wanted.chunks.get)
-            wanted.say(f"restoring: reading a snapshot of {manifest.units} units, {manifest.size} bytes")
-            self._replay.begin(manifest.positions, stored.units(), TaskConfig.from_json(manifest.config))
-        except (DamagedError, DamagedStateError) as error:
+            index = self._replay.begin_at(manifest, wanted.chunks.get)
+        except DamagedError as error:
             logger.warning("partition %d: a snapshot cannot be used: %s", wanted.partition, error)
             return None
-        named = stored.index.keys() | index_keys(manifest)
+        named = index.keys() | index_keys(manifest)
         garbage = [key for key in wanted.chunks.keys() if key not in named]  # noqa: SIM118 - no dict
-        return Base(stored.index, manifest, garbage)
+        return Base(index, manifest, garbage)
 
-    def _go_through(self, entries: list[Entry]) -> None:
+    def _go_through(self, entries: Sequence[Entry]) -> None:
         wanted, foreign = self._wanted, 0
-        for number, entry in enumerate(entries, 1):
+        for entry in entries:
             foreign += entry.platform != platform_tag()
             self._replay.apply(entry)
-            done = f"{number} of {len(entries)} journal entries, {self._replay.records} records"
-            wanted.say(f"restoring: {done}")
+            wanted.progress.replayed(_offsets(entry))
             faults.point("restore-replay")
         if foreign:
             logger.warning(
@@ -145,6 +149,11 @@ class Rebuild:
                 wanted.partition,
                 foreign,
             )
+
+
+def _offsets(entry: Entry) -> int:
+    """Return over how many offsets an entry goes."""
+    return sum(after - before for before, after in zip(entry.before, entry.after, strict=True))
 
 
 def check_end(positions: Positions | None, committed: Committed) -> None:

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from streamapp.journal.entry import SOURCES, Entry, Positions, Ranges, Step
+from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Ranges, Step
 from streamapp.restore.errors import RestoreError
+from streamapp.snapshots.chunks import DamagedError
+from streamapp.snapshots.index import Index
+from streamapp.snapshots.stored import Get, StoredSnapshot
 from streamapp.task.config import TaskConfig
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.task import Run, Source, Task
-from streamapp.task.unit import Unit
+from streamapp.task.unit import DamagedStateError, Unit
 from topics.records import RawRecords
 
 UNLIMITED: Final = 1 << 62  # models: which ones there was no room for, the journal says
@@ -45,6 +48,18 @@ class Replay:
             self.task = Task(self._partition, config, self._quota)
         else:
             self.task = Task.from_units(self._partition, config, self._quota, units)
+
+    def begin_at(self, manifest: Manifest, get: Get) -> Index:
+        """Stand at a snapshot, whose chunks `get` gives; return what it consists of.
+
+        DamagedError if it is not whole.
+        """
+        stored = StoredSnapshot(manifest, get)
+        try:
+            self.begin(manifest.positions, stored.units(), TaskConfig.from_json(manifest.config))
+        except DamagedStateError as error:
+            raise DamagedError(str(error)) from error
+        return stored.index
 
     def apply(self, entry: Entry) -> None:
         """Go through one entry; RestoreError if it does not follow upon the last one."""

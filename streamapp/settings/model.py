@@ -97,6 +97,13 @@ class Settings(BaseSettings):
     snapshot_interval_ms: int = Field(
         60_000, ge=1, description="And at the latest so long after something changed."
     )
+    num_standby_replicas: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="How many other workers keep the snapshots of each partition on their disks, so that "
+        "they need not read them when they take it over.",
+    )
     commit_interval_ms: int = Field(100, ge=1, le=3_600_000, description="Time between commits.")
     max_poll_records: int = Field(
         2000, ge=1, le=1_000_000, description="Rows of a run at most (a block stays whole)."

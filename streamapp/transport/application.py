@@ -58,6 +58,12 @@ class Manager(Protocol):
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
         """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
 
+    def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
+        """Note that parts of snapshots were read: by a standby, or for a partition that is to go live.
+
+        `size`: bytes; `left`: offsets that the latter still lack.
+        """
+
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours."""
 

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from aiokafka.errors import ConsumerStoppedError
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
@@ -45,6 +47,7 @@ class Consumer(driver.Consumer):
         self.manager.attach(self)
         self.membership: Membership | None = None
         self.epoch = 0  # counts assignments and their ends
+        self._standbys_read = False  # what is fetched for standbys stays in Faust's queue
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
         self._delivery: Delivery | None = None
         self._going_live: asyncio.Task[None] | None = None
@@ -93,9 +96,19 @@ class Consumer(driver.Consumer):
         return await self._thread.take(wanted, min(waits), self._changelogs())
 
     def _changelogs(self) -> set[TP]:
-        """Return the partitions of tables that Faust wants to read: those in recovery, and standbys."""
-        tables = self.app.tables
-        return {tp for tp in self._get_active_partitions() if tp.topic in tables.changelog_topics}
+        """Return the partitions of tables that Faust wants to read: those in recovery, and standbys.
+
+        Faust resumes standbys while a rebalance goes on, and then empties its queues once more: what they
+        were given until then would be missing from them for ever.
+        """
+        changelogs = self.app.tables.changelog_topics
+        wanted = {tp for tp in self._get_active_partitions() if tp.topic in changelogs}
+        return wanted if self._standbys_read else wanted - self._recovery.standby_tps
+
+    @property
+    def _recovery(self) -> Recovery:
+        """Faust's reader of changelogs."""
+        return cast(TableManager, self.app.tables).recovery
 
     async def _deliver_round(self, epoch: int) -> bool:
         """Deliver at most one run of each live partition; tell whether there was one."""
@@ -125,8 +138,14 @@ class Consumer(driver.Consumer):
 
     async def _recover(self, records: Mapping[TP, list[Any]]) -> None:
         """Give a table's records to Faust, one event each: they are large and few."""
-        generation = self.app.consumer_generation_id
+        generation, recovery = self.app.consumer_generation_id, self._recovery
         for tp, found in records.items():
+            self.manager.read_changelog(
+                len(found),
+                sum(len(record.value or b"") for record in found),
+                standby=tp in recovery.standby_tps,
+                left=max(0, recovery.active_remaining_total()),
+            )
             for record in found:
                 if not self.flow_active or generation != self.app.consumer_generation_id:
                     return  # recovery begins anew, and seeks
@@ -174,6 +193,8 @@ class Consumer(driver.Consumer):
         self.abandon()
         if self.membership is None:
             return  # the next rebalance has begun
+        # If that one has got as far as Faust's recovery, the queues will be emptied again.
+        self._standbys_read = not self._recovery.signal_recovery_start.is_set()
         self._going_live = asyncio.ensure_future(self._go_live(self.epoch, again))
 
     async def _go_live(self, epoch: int, again: bool) -> None:
@@ -296,6 +317,7 @@ class Consumer(driver.Consumer):
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         self.abandon()
+        self._standbys_read = False
         self.manager.revoked()
         await super().on_partitions_revoked(revoked)  # commits, in commit_and_end_transactions
         self.membership = None

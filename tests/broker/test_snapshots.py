@@ -139,6 +139,56 @@ def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_le
         assert worker.terminate() == 0, worker.log
 
 
+def changelog_end(place: Installation, partition: int) -> int:
+    consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
+    end = consumer.get_watermark_offsets(TopicPartition(place.names.snapshots, partition), timeout=10)[1]
+    consumer.close()
+    return int(end)
+
+
+@pytest.mark.parametrize("replicas", [1, 0], ids=["standby", "no-standby"])
+def test_a_standby_takes_over_without_reading_the_snapshots_from_their_beginning(
+    place: Installation, replicas: int
+) -> None:
+    stream = Stream(place)
+    place.settings |= {"GROVE_NUM_STANDBY_REPLICAS": str(replicas), "GROVE_SESSION_TIMEOUT_MS": "6000"}
+    with place.worker("w0") as owner, place.worker("w1") as other:
+
+        def shared() -> bool:
+            for worker in (owner, other):
+                assert worker.code is None, worker.log
+            pages = [worker.page("/readyz?verbose") for worker in (owner, other)]
+            return all(status == 200 and said.count("partition-") == 1 for status, said in pages)
+
+        wait_until(shared, SECONDS, lambda: owner.log + other.log)
+        lost = 0 if "partition-0" in owner.page("/readyz?verbose")[1] else 1
+        grow_until_journals_are_trimmed(stream, place, other)
+        read = "grove_changelog_records_total"
+
+        def caught_up() -> bool:
+            return other.metric_of(read, role="standby") >= changelog_end(place, lost)
+
+        if replicas:
+            wait_until(caught_up, SECONDS, lambda: other.log)
+        before = other.metric_of(read, role="active")
+        owner.kill()
+        wait_until(
+            lambda: other.page("/readyz?verbose")[1].count("partition-") == PARTITIONS,
+            SECONDS,
+            lambda: other.log,
+        )
+        other.wait_until_ready()
+        parts = other.metric_of(read, role="active") - before
+        if replicas:  # Faust begins at the last one that is there
+            assert parts <= PARTITIONS + 2, other.log
+        else:
+            assert parts >= changelog_end(place, lost), other.log
+        assert "snapshot cannot be used" not in other.log
+        stream.grow(200)
+        stream.check(other)
+        assert other.terminate() == 0, other.log
+
+
 @pytest.mark.parametrize(
     "points",
     [

@@ -8,10 +8,11 @@ import asyncio
 import inspect
 import re
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.app.base import App as FaustApp
+from faust.stores.rocksdb import Store
 from faust.tables.recovery import Recovery
 from faust.transport import drivers
 from faust.transport.conductor import Conductor
@@ -92,6 +93,24 @@ def test_going_live_begins_after_faust_has_resumed_its_flow_and_emptied_its_queu
         ]
         assert order == sorted(order), "on_rebalance_end() must come last: it is what starts going live"
     assert "self.clear()" in source(FlowControlEvent.resume), "the reason for it"
+
+
+def test_standbys_are_resumed_before_the_queues_are_emptied_the_last_time() -> None:
+    text = source(cast(Any, Recovery._restart_recovery).fun)
+    parts = ("seek_offsets)( consumer, standby_tps", "resume_partitions)(standby_tps)")
+    order = [text.index(part) for part in (*parts, "on_recovery_completed)(generation_id)")]
+    assert order == sorted(order), (
+        "the reason why the driver reads nothing for them before on_rebalance_end()"
+    )
+    assert "self.standby_tps.clear()" in source(Recovery.on_rebalance), "one set, for all that hold it"
+    assert "self.signal_recovery_start.set()" in source(Recovery.on_rebalance)
+
+
+def test_what_a_standby_has_read_counts_once_it_is_in_its_store() -> None:
+    assert "self.set_persisted_offset(tp, offset)" in source(Store.apply_changelog_batch)
+    added = source(Recovery._add)
+    assert "persisted_offset = table.persisted_offset(tp)" in added
+    assert "offsets[tp] = persisted_offset" in added, "whatever was read and not stored is read again"
 
 
 def test_the_app_is_told_of_a_rebalance_before_partitions_are_revoked() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from streamapp.journal.entry import Manifest, Positions
 from streamapp.restore.fall_back import again, newest_whole
+from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import Rebuild, Restored, Wanted
 from streamapp.restore.replay import Replay, SourceLog
 from streamapp.restore.reset import ResetError
@@ -34,7 +35,7 @@ def restored(archive: Archive, committed: Positions) -> Restored:
         raise AssertionError
 
     chunks = Chunks(archive.chunks.get, lambda: list(archive.chunks))
-    wanted = Wanted(PARTITION, (0, 0, 0), None, chunks, lambda: False, lambda text: None)
+    wanted = Wanted(PARTITION, (0, 0, 0), None, chunks, lambda: False, Progress(PARTITION))
     return Rebuild(wanted, config(), archive.journal.reader(), Replay(PARTITION, no_log)).run(committed)
 
 

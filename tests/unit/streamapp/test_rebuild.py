@@ -7,6 +7,7 @@ import pytest
 from core.snapshot import STATE_VERSION
 from streamapp.journal.entry import Entry, Manifest, Reset, Step
 from streamapp.restore.errors import RestoreError
+from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted
 from streamapp.restore.replay import Replay, SourceLog
 from streamapp.snapshots.chunks import UNIT, Copy, pack
@@ -30,6 +31,7 @@ class Partition:
         self.at = 0
         self.sequence = 0
         self.said: list[str] = []
+        self.progress = Progress(0, self.said.append)
 
     def commit(self) -> None:
         """Process what has no records."""
@@ -76,7 +78,7 @@ class Partition:
             raise AssertionError
 
         chunks = Chunks(self.chunks.get, lambda: list(self.chunks))
-        wanted = Wanted(0, (0, 0, 0), None, chunks, lambda: False, self.said.append)
+        wanted = Wanted(0, (0, 0, 0), None, chunks, lambda: False, self.progress)
         replay = Replay(0, no_log)
         at = self.at if committed is None else committed
         return Rebuild(wanted, CONFIG, self.journal.reader(), replay).run((None, at, None))
@@ -99,7 +101,8 @@ def test_the_newest_snapshot_and_what_is_behind_it() -> None:
     assert restored.positions == (0, 30, 0)
     assert restored.task is not None
     assert restored.task.digest() == partition.task.digest()
-    assert partition.said[-1] == "restoring: 1 of 1 journal entries, 0 records"
+    assert partition.said[-1] == "restoring: replayed 10 of 10 records"
+    assert partition.progress.beginning == "snapshot"
 
 
 def test_what_no_snapshot_names_is_garbage() -> None:
@@ -118,6 +121,7 @@ def test_a_damaged_snapshot_is_told_and_the_one_before_is_taken(caplog: pytest.L
     assert restored.base.manifest == old
     assert restored.task is not None
     assert restored.task.digest() == partition.task.digest()
+    assert partition.progress.beginning == "older-snapshot"
     assert "partition 0: a snapshot cannot be used: unit index of snapshot 1.2: 1 of 1" in caplog.text
 
 
@@ -126,6 +130,7 @@ def test_without_a_whole_snapshot_a_whole_journal_does() -> None:
     partition.forget(old)
     partition.forget(new)
     restored = partition.restore()
+    assert partition.progress.beginning == "journal"
     assert restored.base.manifest is None
     assert restored.task is not None
     assert restored.task.digest() == partition.task.digest()

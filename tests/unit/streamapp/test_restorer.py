@@ -4,6 +4,7 @@ import pytest
 
 from streamapp.restore import restorer
 from streamapp.restore.errors import NotYetError, RestoreError
+from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import EndMismatchError, Wanted
 from streamapp.restore.restorer import AHEAD_PATIENCE_S, PATIENCE_S, Restorer
 from streamapp.snapshots.table import Chunks
@@ -26,7 +27,7 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def wanted(generation: int) -> Wanted:
     chunks = Chunks(lambda key: None, list)
     member = Membership(generation, "me", None)
-    return Wanted(3, (0, 0, 0), None, chunks, lambda: False, lambda text: None, member)
+    return Wanted(3, (0, 0, 0), None, chunks, lambda: False, Progress(3), member)
 
 
 @pytest.mark.parametrize(("difference", "patience"), [(AHEAD, AHEAD_PATIENCE_S), (BEHIND, PATIENCE_S)])

@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from faust.types import TP
 
 from streamapp.runs import Columns, TimeOrder
@@ -24,9 +25,11 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     async def story() -> None:
         consumer: Any = Consumer.__new__(Consumer)
         consumer.loop = asyncio.get_running_loop()
-        tables = SimpleNamespace(changelog_topics={"table"})
+        recovery = SimpleNamespace(standby_tps={TP("table", 1)})
+        tables = SimpleNamespace(changelog_topics={"table"}, recovery=recovery)
         consumer.app = SimpleNamespace(consumer_generation_id=1, tables=tables)
-        consumer._active_partitions = {TP("topic", 0), TP("topic", 1), TP("table", 0)}
+        consumer._active_partitions = {TP("topic", 0), TP("topic", 1), TP("table", 0), TP("table", 1)}
+        consumer._standbys_read = False
         consumer.wiring = SimpleNamespace(topics=("topic",))
         consumer.manager = SimpleNamespace(
             seconds_to_tick=lambda now: 1.0,
@@ -58,6 +61,38 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     assert moved == []
 
 
+def with_recovery(begins: bool = False) -> Any:
+    """An app whose worker is the standby of partition 1; `begins`: another recovery is to begin."""
+    signal = asyncio.Event()
+    if begins:
+        signal.set()
+    recovery = SimpleNamespace(standby_tps={TP("table", 1)}, signal_recovery_start=signal)
+    return SimpleNamespace(tables=SimpleNamespace(changelog_topics={"table"}, recovery=recovery))
+
+
+@pytest.mark.parametrize("next_rebalance", ["none", "partitions-revoked", "partitions-assigned"])
+def test_standbys_read_nothing_that_faust_would_throw_away(next_rebalance: str) -> None:
+    async def story() -> None:
+        consumer: Any = Consumer.__new__(Consumer)
+        consumer.epoch, consumer._standbys_read = 3, False
+        consumer._delivery = consumer._going_live = None
+        consumer._orders = {}
+        consumer._active_partitions = {TP("table", 0), TP("table", 1)}
+        consumer.membership = None if next_rebalance == "partitions-revoked" else object()
+        consumer.app = with_recovery(begins=next_rebalance == "partitions-assigned")
+
+        async def bring_to_life(epoch: int) -> None:
+            """Nothing has to be restored."""
+
+        consumer._bring_to_life = bring_to_life
+        assert consumer._changelogs() == {TP("table", 0)}, "Faust will empty its queues"
+        consumer.go_live()
+        rest = {TP("table", 1)} if next_rebalance == "none" else set()
+        assert consumer._changelogs() == {TP("table", 0)} | rest
+
+    asyncio.run(story())
+
+
 def test_going_live_twice_in_one_assignment_hands_out_nothing_in_between() -> None:
     """Faust resumes for a rebalance although the next one has begun, and again when that is over."""
     seen: list[str] = []
@@ -65,6 +100,7 @@ def test_going_live_twice_in_one_assignment_hands_out_nothing_in_between() -> No
     async def story() -> None:
         consumer: Any = Consumer.__new__(Consumer)
         consumer.epoch, consumer.membership = 3, object()
+        consumer.app = with_recovery()
         consumer._delivery = consumer._going_live = None
         consumer._orders = {0: TimeOrder(0, [("topic", 0)], skew_ms=0, max_idle_ms=-1, max_records=2)}
 

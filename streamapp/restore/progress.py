@@ -1,0 +1,86 @@
+"""How far the restore of a partition is: for the log, for `/readyz?verbose` and for metrics.
+
+A restore reads a snapshot, and then replays what the journal says has happened since. How much that is, is
+known before: it is counted in offsets of the sources, holes and markers included, so that it adds up.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+logger = logging.getLogger(__name__)
+
+LOG_SECONDS: Final = 5.0
+
+Beginning = Literal["snapshot", "older-snapshot", "reset", "journal"]
+"""What a replay begins with: the newest snapshot; one before it, as that is not whole; the point of a reset;
+or the beginning of the journal."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Of one partition. The thread that restores writes it; whoever reads it may see it a moment old."""
+
+    partition: int
+    say: Callable[[str], None] = lambda text: None  # takes where it stands, in words
+    clock: Callable[[], float] = time.monotonic
+    beginning: Beginning = "journal"
+    total: int = 0  # offsets to replay
+    done: int = 0  # of them
+    began: float = field(init=False)
+    _logged: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self._logged = self.clock()
+
+    @property
+    def left(self) -> int:
+        """Offsets that are still to be replayed."""
+        return self.total - self.done
+
+    def reads(self, beginning: Beginning, what: str) -> None:
+        """Note that a snapshot is being read; `what`: which one, and how large it is."""
+        self.beginning = beginning
+        self.say(f"restoring: reading {what}")
+        logger.info("partition %d: restoring from %s", self.partition, what)
+
+    def begins(self, beginning: Beginning, total: int) -> None:
+        """Note from where on so many offsets are to be replayed."""
+        self.beginning, self.total = beginning, total
+        self._logged = self.clock()
+        if total:
+            self._say()
+            logger.info(
+                "partition %d: restoring, %s records to replay behind the %s",
+                self.partition,
+                f"{total:,}",
+                _IN_WORDS[beginning],
+            )
+
+    def replayed(self, offsets: int) -> None:
+        """Note that so many more were replayed."""
+        self.done += offsets
+        self._say()
+        now = self.clock()
+        if now - self._logged >= LOG_SECONDS and self.left:
+            self._logged = now
+            logger.info("partition %d: %s in %.0f s", self.partition, self._words, now - self.began)
+
+    @property
+    def _words(self) -> str:
+        return f"replayed {self.done:,} of {self.total:,} records"
+
+    def _say(self) -> None:
+        self.say(f"restoring: {self._words}")
+
+
+_IN_WORDS: Final[dict[Beginning, str]] = {
+    "snapshot": "newest snapshot",
+    "older-snapshot": "newest whole snapshot",
+    "reset": "reset",
+    "journal": "beginning of the journal",
+}
