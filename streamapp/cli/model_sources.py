@@ -23,6 +23,15 @@ def installation_of(settings: "Settings") -> "Installation":
     return Installation(librdkafka_properties(settings), settings.application_id, names, config)
 
 
+def given_up(settings: "Settings", partition: int, what: str, *, yes: bool) -> "Installation":
+    """The place of a partition of which something is given up, once the operator agrees."""
+    place = installation_of(settings)
+    place.check(partition)
+    if not yes:
+        typer.confirm(f"{what} Go on?", abort=True)
+    return place
+
+
 def taken_from(place: "Installation", key: str) -> bytes:
     """The file of a key's model, as it is at the committed offsets."""
     from streamapp.offline.errors import OfflineError

@@ -9,6 +9,7 @@ import typer
 from streamapp.cli.help import help_of
 from streamapp.cli.model_sources import (
     checked,
+    given_up,
     installation_of,
     model_of,
     read_file,
@@ -270,19 +271,15 @@ def restore(
     """
     from streamapp.journal.entry import SOURCES
     from streamapp.restore.fall_back import fall_back
-    from streamapp.settings.clients import librdkafka_properties
-    from topics.definitions import TopicNames
 
-    settings = settings_from(config, servers, prefix, assignments)
-    if not yes:
-        typer.confirm(f"Partition {partition} loses what it learned since its snapshot. Go on?", abort=True)
-    names = TopicNames(settings.topics_prefix)
-    found = fall_back(librdkafka_properties(settings), settings.application_id, names, partition)
-    given_up = ", ".join(
+    loss = f"Partition {partition} loses what it learned since its snapshot."
+    place = given_up(settings_from(config, servers, prefix, assignments), partition, loss, yes=yes)
+    found = fall_back(place.kafka, place.group, place.names, partition)
+    lost = ", ".join(
         f"{source} {first}…{end}"
         for source, first, end in zip(SOURCES, found.snapshot, found.positions, strict=True)
     )
-    typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {given_up}")
+    typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {lost}")
 
 
 def reset(
@@ -303,14 +300,10 @@ def reset(
       grove models reset --partition 3
     """
     from streamapp.restore.reset import reset as reset_partition
-    from streamapp.settings.clients import librdkafka_properties
-    from topics.definitions import TopicNames
 
-    settings = settings_from(config, servers, prefix, assignments)
-    if not yes:
-        typer.confirm(f"All models of partition {partition} lose what they have learned. Go on?", abort=True)
-    names = TopicNames(settings.topics_prefix)
-    positions = reset_partition(librdkafka_properties(settings), settings.application_id, names, partition)
+    loss = f"All models of partition {partition} lose what they have learned."
+    place = given_up(settings_from(config, servers, prefix, assignments), partition, loss, yes=yes)
+    positions = reset_partition(place.kafka, place.group, place.names, partition)
     typer.echo(f"partition {partition} has new models from {', '.join(map(str, positions))} on")
 
 

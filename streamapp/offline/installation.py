@@ -31,12 +31,16 @@ class Installation:
 
     def partition(self, number: int) -> StoredPartition:
         """Return a partition; OfflineError if there is none of that number."""
+        self.check(number)
+        return StoredPartition(self.kafka, self.group, self.names, self._config, number)
+
+    def check(self, number: int) -> None:
+        """Raise OfflineError if there is no partition of that number."""
         if number >= self.partitions:
             message = (
                 f"partition={number} must be below {self.partitions}: {self.names.instances} has so many"
             )
             raise OfflineError(message)
-        return StoredPartition(self.kafka, self.group, self.names, self._config, number)
 
     def partition_of(self, key: str) -> int:
         """Return the partition of a model key."""

@@ -3,73 +3,34 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.journal.entry import SOURCES, Entry, Positions, decode, encode
-from streamapp.journal.ledger import Ledger, step_of
+from streamapp.journal.ledger import Ledger
 from streamapp.restore.replay import Replay
 from streamapp.task.config import TaskConfig
 from streamapp.task.cut import Cut
 from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Source, Task
+from streamapp.task.task import Task
 from streamapp.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, story
 from tests.property.test_task_rollback import state
+from tests.topology.logged import Logged
 from tests.topology.partition import PARTITION, Partition, Record, config
-from topics.records import RawRecords
 
 
-class Log:
-    """What was written to a source, read from a position on in pieces of some size."""
-
-    def __init__(self, records: list[RawRecords], position: int, piece: int) -> None:
-        self._records = [
-            (offset, raw, at)
-            for raw in records
-            for at, offset in enumerate(raw.offsets)
-            if offset >= position
-        ]
-        self._piece = piece
-
-    def up_to(self, position: int) -> Iterator[RawRecords]:
-        due = [record for record in self._records if record[0] < position]
-        self._records = self._records[len(due) :]
-        for start in range(0, len(due), self._piece):
-            part = due[start : start + self._piece]
-            columns = [
-                [getattr(raw, name)[at] for _, raw, at in part]
-                for name in ("offsets", "timestamps", "keys", "values", "headers")
-            ]
-            yield RawRecords(part[0][1].topic, PARTITION, *columns)
-
-
-class Journalled(Partition):
+class Journalled(Logged):
     """A partition that keeps logs and a journal, and can be restored from them."""
 
     def __init__(self, **limits: Any) -> None:
         super().__init__(config(**limits))
-        self.logs: dict[Source, list[RawRecords]] = {"instances": [], "labels": [], "controls": []}
         self.journal: list[bytes] = []
-        self.ledger = Ledger((0, 0, 0), 1, self.task.config.to_json())
         self.quota = self.task.models.quota
         self.cut: tuple[Cut, Positions] | None = None
         self.snapshot: tuple[Positions, TaskConfig, dict[UnitName, Unit]] | None = None
-
-    def feed(self, *records: Record) -> Any:
-        effects = super().feed(*records)
-        source = records[0].source
-        raw = self._last
-        self.logs[source].append(raw)
-        self.ledger.note(step_of(source, raw, raw.offsets[-1] + 1, effects))
-        return effects
-
-    def _raw(self, source: Source, records: Any) -> RawRecords:
-        self._last = super()._raw(source, records)
-        return self._last
 
     def commit(self) -> None:
         if not self.ledger.is_empty:
@@ -97,7 +58,7 @@ class Journalled(Partition):
 
     def replayed(self, piece: int, *, whole: bool = False) -> Replay:
         """Restore as a worker does; whole: from the journal's beginning, whatever was snapshotted."""
-        replay = Replay(PARTITION, lambda source, at: Log(self.logs[source], at, piece))
+        replay = Replay(PARTITION, self.reader(piece))
         entries = [entry for entry in map(decode, self.journal) if isinstance(entry, Entry)]
         if self.snapshot is not None and not whole:
             positions, given, units = self.snapshot

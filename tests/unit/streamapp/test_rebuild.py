@@ -10,11 +10,10 @@ from streamapp.restore.errors import RestoreError
 from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted
 from streamapp.restore.replay import Replay, SourceLog
-from streamapp.snapshots.chunks import UNIT, Copy, pack
-from streamapp.snapshots.index import Index
 from streamapp.snapshots.table import Chunks
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Source, Task
+from tests.topology.shelf import Shelf
 from tests.unit.streamapp.test_tail import Journal
 
 CONFIG = TaskConfig(models_auto_create=False)
@@ -25,11 +24,10 @@ class Partition:
 
     def __init__(self) -> None:
         self.journal = Journal()
-        self.chunks: dict[bytes, bytes] = {}
-        self.index = Index()
+        self.shelf = Shelf()
+        self.chunks, self.forget = self.shelf.chunks, self.shelf.forget
         self.task = Task(0, CONFIG)
         self.at = 0
-        self.sequence = 0
         self.said: list[str] = []
         self.progress = Progress(0, self.said.append)
 
@@ -41,37 +39,9 @@ class Partition:
         self.journal.add(Entry(1, STATE_VERSION, "", *positions, (step,), CONFIG.to_json()))
 
     def snapshot(self) -> Manifest:
-        start, self.sequence = self.journal.end - 2, self.sequence + 1
-        cut, fresh = self.task.cut(), dict[bytes, Copy]()
-        for unit in cut.units():
-            name = unit.name.encode()
-            fresh[name], items = pack(UNIT, name, 1, self.sequence, unit.data)
-            self.chunks.update(items)
-        self.index = self.index.after(fresh, [name.encode() for name in cut.removed])
-        cut.done()
-        copy, items = self.index.pack(1, self.sequence)
-        self.chunks.update(items)
-        manifest = Manifest(
-            1,
-            self.sequence,
-            STATE_VERSION,
-            "",
-            (0, self.at, 0),
-            start,
-            CONFIG.to_json(),
-            len(self.index.copies),
-            self.index.size,
-            copy.chunks,
-            copy.crc,
-            copy.size,
-        )
+        manifest = self.shelf.put(self.task, (0, self.at, 0), self.journal.end - 2)
         self.journal.add(manifest)
         return manifest
-
-    def forget(self, manifest: Manifest) -> None:
-        """Lose what only one snapshot wrote."""
-        for key in [key for key in self.chunks if key[-12:-4] == manifest.sequence.to_bytes(8, "big")]:
-            del self.chunks[key]
 
     def restore(self, committed: int | None = None) -> Restored:
         def no_log(source: Source, position: int) -> SourceLog:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from streamapp.cli import models
 from streamapp.cli.main import app, main
 
 COMMANDS = (
@@ -21,6 +22,7 @@ COMMANDS = (
     "oracle",
     "journal",
     "models",
+    "migrate",
     "prequential",
     "generate",
     "config",
@@ -49,7 +51,7 @@ def subcommands() -> list[list[str]]:
         [["topics", c] for c in ("create", "check", "describe")]
         + [["config", c] for c in ("show", "check")]
         + [["worker", c] for c in ("drain", "scale")]
-        + [["journal", "show"], ["models", "reset"]]
+        + [["journal", "show"], *(["models", c] for c in models.COMMANDS)]
     )
     groups = {"topics", "config", "journal", "models"}
     return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]

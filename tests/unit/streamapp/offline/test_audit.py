@@ -15,7 +15,7 @@ from streamapp.offline.errors import OfflineError
 from streamapp.offline.listing import exported, find, rows
 from streamapp.offline.place import Place
 from streamapp.offline.travel import Arrived
-from tests.property.test_replay import Log
+from tests.topology.logged import Log
 from tests.topology.partition import ALWAYS, PARTITION, config
 from tests.unit.streamapp.offline.archive import Archive
 from topics.records import RawRecords

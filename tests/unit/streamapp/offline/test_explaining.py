@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from streamapp.offline.explaining import Explanation, explain
-from tests.property.test_replay import Log
+from tests.topology.logged import Log
 from tests.topology.partition import ALWAYS, NEVER, QUICK, config
 from tests.unit.streamapp.offline.archive import Archive
 

@@ -1,0 +1,60 @@
+"""A partition that keeps what went in, and what its journal is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from streamapp.journal.ledger import Ledger, step_of
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Source
+from tests.topology.partition import PARTITION, Partition, Record
+from topics.records import RawRecords
+
+
+class Log:
+    """What was written to a source, read from a position on in pieces of some size."""
+
+    def __init__(self, records: list[RawRecords], position: int, piece: int) -> None:
+        self._records = [
+            (offset, raw, at)
+            for raw in records
+            for at, offset in enumerate(raw.offsets)
+            if offset >= position
+        ]
+        self._piece = piece
+
+    def up_to(self, position: int) -> Iterator[RawRecords]:
+        due = [record for record in self._records if record[0] < position]
+        self._records = self._records[len(due) :]
+        for start in range(0, len(due), self._piece):
+            part = due[start : start + self._piece]
+            columns = [
+                [getattr(raw, name)[at] for _, raw, at in part]
+                for name in ("offsets", "timestamps", "keys", "values", "headers")
+            ]
+            yield RawRecords(part[0][1].topic, PARTITION, *columns)
+
+
+class Logged(Partition):
+    """Its logs can be read again, its ledger says what was done with them."""
+
+    def __init__(self, given: TaskConfig) -> None:
+        super().__init__(given)
+        self.logs: dict[Source, list[RawRecords]] = {"instances": [], "labels": [], "controls": []}
+        self.ledger = Ledger((0, 0, 0), 1, given.to_json())
+
+    def feed(self, *records: Record) -> Any:
+        effects = super().feed(*records)
+        raw, source = self._last, records[0].source
+        self.logs[source].append(raw)
+        self.ledger.note(step_of(source, raw, raw.offsets[-1] + 1, effects))
+        return effects
+
+    def _raw(self, source: Source, records: Any) -> RawRecords:
+        self._last = super()._raw(source, records)
+        return self._last
+
+    def reader(self, piece: int) -> Callable[[Source, int], Log]:
+        """Return what opens a log at a position, to be read in pieces of some size."""
+        return lambda source, at: Log(self.logs[source], at, piece)
