@@ -105,7 +105,9 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         "guarantee": options.guarantee,
         "faults": sum(faults.done.values()),
         "faults_by_kind": dict(faults.done),
-        **evidence.report(journal.records, chunks.records, over, freezes(faults), GROUP, loaded_ms),
+        **evidence.report(
+            journal.records, chunks.records, over, freezes(faults), GROUP, loaded_ms, faults.outages
+        ),
         **{name: value for name, value in dataclasses.asdict(findings).items() if name != "examples"},
         "state_equal": live == {key: reference.get(key) for key in load.keys},
         "models": len(live),

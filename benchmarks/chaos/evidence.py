@@ -6,6 +6,7 @@ had given its partitions away; it really wrote if its own log says, after it wok
 refused, and the coordinator's that this transaction, to which it had added partitions, was aborted. The time
 of a take-over is what a reader of the journal saw of it: from the last commit of a partition's task to the
 first one of the task that was made in its place.
+Those between which the broker was away are counted apart.
 """
 
 from __future__ import annotations
@@ -59,16 +60,24 @@ def torn_snapshots(journal: Iterable[Kept], table: Iterable[Kept]) -> int:
     return sum(1 for one in begun - complete if one < later or one[0] < newest)
 
 
-def takeover_seconds(journal: Iterable[Kept], until_ms: int) -> list[float]:
-    """Return how long each new task of a partition let its readers wait, up to a moment."""
-    found, last = [], None
+def takeover_seconds(
+    journal: Iterable[Kept], until_ms: int, outages: Sequence[tuple[int, int]]
+) -> tuple[list[float], list[float]]:
+    """Return how long each new task of a partition let its readers wait, up to a moment.
+
+    `outages`: from when to when the broker was away. The second list is of tasks that were waited for then:
+    nobody could have taken over.
+    """
+    found: tuple[list[float], list[float]] = [], []
+    last: tuple[int, int] | None = None
     for kept in journal:
         record = msgpack.unpackb(kept.value or b"", use_list=False)
         if record[1] != ENTRY or kept.time_ms > until_ms:
             continue
         incarnation = record[2]
         if last is not None and incarnation != last[0]:
-            found.append((kept.time_ms - last[1]) / 1000)
+            during = any(began < kept.time_ms and ended > last[1] for began, ended in outages)
+            found[during].append((kept.time_ms - last[1]) / 1000)
         last = incarnation, kept.time_ms
     return found
 
@@ -100,9 +109,12 @@ def report(
     freezes: Sequence[Freeze],
     group: str,
     until_ms: int,
+    outages: Sequence[tuple[int, int]],
 ) -> dict[str, Any]:
-    """Return the figures by name; `until_ms`: when the load ended."""
-    takeovers = [s for kept in journal.values() for s in takeover_seconds(kept, until_ms)]
+    """Return the figures by name; `until_ms`: when the load ended; `outages`: of the broker."""
+    waits = [takeover_seconds(kept, until_ms, outages) for kept in journal.values()]
+    takeovers = [seconds for alone, _ in waits for seconds in alone]
+    during = [seconds for _, outage in waits for seconds in outage]
     return {
         "aborted_transactions": sum(not each.committed for each in transactions),
         "committed_transactions": sum(each.committed for each in transactions),
@@ -113,4 +125,6 @@ def report(
         "takeovers": len(takeovers),
         "takeover_seconds_p50": round(statistics.median(takeovers), 3) if takeovers else None,
         "takeover_seconds_max": round(max(takeovers), 3) if takeovers else None,
+        "takeovers_in_outages": len(during),
+        "takeover_seconds_max_in_outages": round(max(during), 3) if during else None,
     }

@@ -46,6 +46,7 @@ class Faults:
         """`broker`: None if it is not ours to restart; `session_s`: the group's session timeout."""
         self.done: Counter[str] = Counter()
         self.freezes: list[Frozen] = []
+        self.outages: list[tuple[int, int]] = []  # of the broker, in ms since 1970
         self._fleet, self._broker, self._session = fleet, broker, session_s
         self._draw = random.Random(seed)
         self._doing: dict[str, Callable[[Worker], None]] = {
@@ -108,9 +109,11 @@ class Faults:
 
     def _restart_broker(self) -> None:
         assert self._broker is not None
+        began_ms = time.time_ns() // 10**6
         self._broker.stop(kill=self._draw.random() < 0.5)
         time.sleep(self._draw.uniform(0.5, 3.0))
         self._broker.start()
+        self.outages.append((began_ms, time.time_ns() // 10**6))
 
 
 def await_life(worker: Worker) -> None:

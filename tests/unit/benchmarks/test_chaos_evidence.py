@@ -48,8 +48,13 @@ def test_what_was_removed_as_garbage_was_begun_all_the_same() -> None:
 
 def test_a_take_over_lasts_from_the_last_commit_of_a_task_to_the_first_of_the_next_one() -> None:
     journal = [entry(1, 1000), entry(1, 2000), manifest(1, 1), entry(2, 5500), entry(2, 6000), entry(3, 9000)]
-    assert takeover_seconds(journal, 9000) == [3.5, 3.0]
-    assert takeover_seconds(journal, 8999) == [3.5]
+    assert takeover_seconds(journal, 9000, []) == ([3.5, 3.0], [])
+    assert takeover_seconds(journal, 8999, []) == ([3.5], [])
+
+
+def test_a_take_over_that_had_to_wait_for_the_broker_is_counted_apart() -> None:
+    journal = [entry(1, 1000), entry(2, 4000), entry(3, 9000)]
+    assert takeover_seconds(journal, 9000, [(4500, 5000), (9000, 9500)]) == ([3.0], [5.0])
 
 
 @pytest.mark.parametrize(
