@@ -6,6 +6,7 @@ import contextlib
 import random
 import shutil
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,10 +16,10 @@ from benchmarks.chaos.fleet import ChaosError, Fleet, Worker, wait_until
 from streamapp.embedded import EmbeddedBroker
 
 KINDS = {  # how many of each are in a deck
-    "kill": 6,
+    "kill": 5,
     "terminate": 3,
-    "freeze long": 4,  # longer than the session: a zombie wakes up
-    "freeze short": 2,
+    "freeze long": 5,  # longer than the session: a zombie wakes up
+    "freeze short": 4,
     "wipe": 2,  # local state is gone as well
     "scale": 1,  # to one worker and back
     "broker": 1,
@@ -47,6 +48,7 @@ class Faults:
         self.done: Counter[str] = Counter()
         self.freezes: list[Frozen] = []
         self.outages: list[tuple[int, int]] = []  # of the broker, in ms since 1970
+        self._waking: list[threading.Timer] = []
         self._fleet, self._broker, self._session = fleet, broker, session_s
         self._draw = random.Random(seed)
         self._doing: dict[str, Callable[[Worker], None]] = {
@@ -60,21 +62,30 @@ class Faults:
         }
 
     def run(self, seconds: float) -> None:
-        """Draw and do faults for so long."""
+        """Draw and do faults for so long, and end what lasts; others go on while a worker is frozen."""
         end = time.monotonic() + seconds
         deck: list[str] = []
         while time.monotonic() < end:
             time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is what is drawn here
             deck = deck or self._shuffled()
-            kind = deck.pop()
-            worker = self._draw.choice(self._fleet.workers)
-            if kind == "freeze long" or (kind in ("kill", "wipe") and self._draw.random() < 0.5):
-                await_life(worker)
-            if worker.runs or kind in ("scale", "broker"):
-                self._doing[kind](worker)
-                self.done[kind] += 1
+            awake = [worker for worker in self._fleet.workers if not worker.frozen]
+            self._do(deck.pop(), self._draw.choice(awake or self._fleet.workers))
             for worker in self._fleet.workers:
                 worker.start()
+        for waking in self._waking:
+            waking.join()
+
+    def _do(self, kind: str, worker: Worker) -> None:
+        if kind not in ("scale", "broker"):
+            if worker.frozen and kind.startswith("freeze"):
+                return
+            lives = kind == "freeze long" or (kind in ("kill", "wipe") and self._draw.random() < 0.5)
+            if lives and not worker.frozen:
+                await_life(worker)
+            if not worker.runs:
+                return
+        self._doing[kind](worker)
+        self.done[kind] += 1
 
     def _shuffled(self) -> list[str]:
         kinds = [kind for kind in KINDS if kind != "broker" or self._broker is not None]
@@ -93,12 +104,18 @@ class Faults:
         shutil.rmtree(worker.state, ignore_errors=True)
 
     def _freeze(self, worker: Worker, seconds: float) -> None:
-        began_ms = time.time_ns() // 10**6
+        began_ms, pid = time.time_ns() // 10**6, worker.pid
         worker.freeze(True)
-        time.sleep(seconds)  # how long it is frozen is what is drawn
-        woke_ms, long = time.time_ns() // 10**6, seconds > self._session
-        self.freezes.append(Frozen(worker, long, began_ms, woke_ms, worker.log_size))
-        worker.freeze(False)
+
+        def wake() -> None:
+            if worker.pid != pid or not worker.frozen:
+                return  # it was killed in its sleep
+            woke_ms, long = time.time_ns() // 10**6, seconds > self._session
+            self.freezes.append(Frozen(worker, long, began_ms, woke_ms, worker.log_size))
+            worker.freeze(False)
+
+        self._waking.append(threading.Timer(seconds, wake))
+        self._waking[-1].start()
 
     def _scale(self) -> None:
         first, *others = self._fleet.workers

@@ -51,6 +51,11 @@ class Worker:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def pid(self) -> int | None:
+        """Of the process that was started last."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def returncode(self) -> int | None:
         """What it ended with, if it has."""
         return None if self._process is None else self._process.poll()
