@@ -125,7 +125,7 @@ def freezes(faults: Faults) -> list[evidence.Freeze]:
             each.longer_than_session,
             each.began_ms,
             each.woke_ms,
-            each.worker.said_from(each.log_size),
+            *each.worker.said_from(each.log_size),
         )
         for each in faults.freezes
     ]

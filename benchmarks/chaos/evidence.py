@@ -47,7 +47,8 @@ class Freeze:
     longer_than_session: bool
     began_ms: int
     woke_ms: int
-    said: str = ""  # its log from there to its next end or freeze
+    said: str = ""  # its log from there to its next start or freeze
+    until_ms: int | None = None  # when that was
 
 
 def torn_snapshots(journal: Iterable[Kept], table: Iterable[Kept]) -> int:
@@ -88,18 +89,17 @@ def refused(freeze: Freeze) -> bool:
 
 
 def wrote(freeze: Freeze, transactions: Iterable[Transaction], group: str) -> bool:
-    """Whether what a zombie had in its transaction was aborted before it could commit anything.
+    """Whether a transaction that a zombie had open, or opened after it woke up, was aborted.
 
     The broker may have aborted it while the worker slept (transaction.timeout.ms): then it is what the worker
-    tried to write after that which was refused.
+    tried to write after that which was refused. A commit may have succeeded before, if the group had agreed
+    to its offsets before the worker fell asleep: then whoever took over has waited for its end.
     """
-    name = f"{group}-{freeze.worker}"
-    mine = (each for each in transactions if each.transactional_id == name)
-    after = (
-        each for each in mine if each.ended_ms >= (freeze.woke_ms if each.committed else freeze.began_ms)
+    name, until_ms = f"{group}-{freeze.worker}", freeze.until_ms or float("inf")
+    return refused(freeze) and any(
+        not each.committed and each.transactional_id == name and freeze.began_ms <= each.ended_ms <= until_ms
+        for each in transactions
     )
-    first = next(after, None)
-    return refused(freeze) and first is not None and not first.committed
 
 
 def report(

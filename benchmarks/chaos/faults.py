@@ -72,6 +72,9 @@ class Faults:
             self._do(deck.pop(), self._draw.choice(awake or self._fleet.workers))
             for worker in self._fleet.workers:
                 worker.start()
+        self._let_wake()
+
+    def _let_wake(self) -> None:
         for waking in self._waking:
             waking.join()
 
@@ -84,6 +87,8 @@ class Faults:
                 await_life(worker)
             if not worker.runs:
                 return
+        if kind == "broker" and self._draw.random() < 0.5:
+            self._let_wake()  # while it is away, nobody is taken out of the group
         self._doing[kind](worker)
         self.done[kind] += 1
 

@@ -43,7 +43,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self.ended_by_itself: list[int] = []
         self._told_to_end = False
-        self._marks: list[int] = []  # where in its log it was started or frozen
+        self._marks: list[tuple[int, int]] = []  # where in its log, and when, it was started or frozen
 
     @property
     def runs(self) -> bool:
@@ -66,7 +66,7 @@ class Worker:
             return
         self.note_end()
         self._told_to_end = False
-        self._marks.append(self.log_size)
+        self._mark()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "streamapp", "worker"],
@@ -87,7 +87,7 @@ class Worker:
         self.signal(signal.SIGSTOP if frozen else signal.SIGCONT)
         self.frozen = frozen
         if frozen:
-            self._marks.append(self.log_size)
+            self._mark()
 
     def kill(self) -> None:
         """End it at once."""
@@ -140,10 +140,14 @@ class Worker:
         """The bytes of what it has said so far."""
         return self._log.stat().st_size if self._log.exists() else 0
 
-    def said_from(self, start: int) -> str:
-        """Return what it said from a byte on until it was started or frozen the next time."""
-        end = next((mark for mark in self._marks if mark > start), None)
-        return self._log.read_bytes()[start:end].decode("utf-8", "replace")
+    def said_from(self, start: int) -> tuple[str, int | None]:
+        """Return what it said from a byte on until it was started or frozen the next time, and when that was
+        (in ms since 1970; None: never)."""
+        end, when = next((mark for mark in self._marks if mark[0] > start), (None, None))
+        return self._log.read_bytes()[start:end].decode("utf-8", "replace"), when
+
+    def _mark(self) -> None:
+        self._marks.append((self.log_size, time.time_ns() // 10**6))
 
 
 class Fleet:
