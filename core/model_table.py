@@ -69,6 +69,7 @@ class ModelTable:
         """Begin empty."""
         self._models: list[Model | None] = []
         self._free: list[int] = []
+        self._vacant: set[int] = set()  # indices whose models are elsewhere
         self._addresses = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._plans = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._columns = np.zeros(FIRST_CAPACITY, dtype=np.int64)
@@ -95,19 +96,42 @@ class ModelTable:
         return index
 
     def remove(self, index: int) -> None:
-        """Forget a model; its index may be given out again."""
-        self.model(index)
-        self._models[index] = None
-        self._addresses[index] = self._plans[index] = self._columns[index] = self._classes[index] = 0
+        """Forget a model, a vacant place too; its index may be given out again."""
+        if index in self._vacant:
+            self._vacant.remove(index)
+        else:
+            self._clear(index)
         self._free.append(index)
+
+    def vacate(self, index: int) -> Model:
+        """Let go of a model and keep its place; return the model. Its rows are refused from now on."""
+        model = self.model(index)
+        self._clear(index)
+        self._vacant.add(index)
+        return model
+
+    def occupy(self, index: int, model: Model) -> None:
+        """Put a model into its vacant place."""
+        if index not in self._vacant:
+            msg = f"model={index} must be vacant to be occupied"
+            raise IndexError(msg)
+        self._vacant.remove(index)
+        self._models[index] = model
+        self.refresh(index)
 
     def model(self, index: int) -> Model:
         """Return the model at an index."""
         model = self._models[index] if 0 <= index < len(self._models) else None
         if model is None:
-            msg = f"model={index} must be the index of a model in the table"
+            why = "it is vacant; occupy it first" if index in self._vacant else "add one first"
+            msg = f"model={index} must be the index of a model in the table: {why}"
             raise IndexError(msg)
         return model
+
+    def _clear(self, index: int) -> None:
+        self.model(index)
+        self._models[index] = None
+        self._addresses[index] = self._plans[index] = self._columns[index] = self._classes[index] = 0
 
     def refresh(self, index: int) -> None:
         """Note where a model's buffer lies now: to be called after ``adopt`` on a model of the table."""

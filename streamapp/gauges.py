@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import Metric
 
 from streamapp.health import Health
-from streamapp.metrics import gauge
+from streamapp.metrics import count, gauge
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task_manager import TaskManager
 
 if TYPE_CHECKING:
-    from core.model import Model
+    from core.model import Scale
+    from core.spec import Spec
     from streamapp.task.task import Task  # compiled kernels: not for who only looks
 
 
@@ -55,6 +57,16 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     sums = (
         ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
         (
+            "grove_models_resident",
+            "Models that are in memory; the others are evicted (process).",
+            sum(len(t.models) - t.models.residency.n_away for t in tasks),
+        ),
+        (
+            "grove_models_evicted_bytes",
+            "Bytes of the models that are evicted (process).",
+            sum(t.models.residency.away_bytes for t in tasks),
+        ),
+        (
             "grove_pending_instances",
             "Instances that wait for their label (model state).",
             sum(t.pending.waiting for t in tasks),
@@ -72,23 +84,48 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     )
     for name, meaning, value in sums:
         yield gauge(name, meaning, [((), float(value))])
-    yield from model_gauges(model for task in tasks for model in task.models.loaded())
+    yield from model_gauges(each for task in tasks for each in task.models.scales())
 
 
-def model_gauges(models: Iterable[Model]) -> Iterator[Metric]:
+def memory_counts(memory: ModelMemory) -> Iterator[Metric]:
+    """Yield how often models were in memory when a run needed them, and how often they had to make room."""
+    counts = (
+        (
+            "grove_model_hits_total",
+            "Models that runs needed and that were in memory, once a run",
+            memory.hits,
+        ),
+        (
+            "grove_model_misses_total",
+            "Models that runs needed and that were evicted, once a run",
+            memory.misses,
+        ),
+        ("grove_model_evictions_total", "Models taken out of memory for models.max.bytes", memory.evictions),
+        (
+            "grove_model_eviction_bytes_total",
+            "Bytes of evicted models written to state.dir; unchanged ones lie there already",
+            memory.written,
+        ),
+    )
+    for name, meaning, value in counts:
+        yield count(name, f"{meaning} (process).", value)
+
+
+def model_gauges(models: Iterable[tuple[Spec, Scale]]) -> Iterator[Metric]:
     """Yield the gauges of what the models are and ask for, summed up over all of them."""
     nodes = size = records = asked = 0
     granted = 0.0
-    for model in models:
-        scale = model.scale()
+    for spec, scale in models:
         nodes += scale.nodes
         size += scale.nbytes
         records += scale.records
         asked += scale.requests
-        granted += model.spec.budget.limit * scale.records
+        granted += spec.budget.limit * scale.records
     yield gauge("grove_tree_nodes", "Nodes of the trees that answer (model state).", [((), float(nodes))])
     yield gauge(
-        "grove_model_bytes", "Bytes of the models' state in memory (model state).", [((), float(size))]
+        "grove_model_bytes",
+        "Bytes of the models' state, evicted too (model state).",
+        [((), float(size))],
     )
     yield gauge(
         "grove_label_budget_ratio",

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
 from streamapp.task import counters
@@ -28,6 +28,7 @@ from topics.records import RawRecords
 MAX_MODEL_KEYS: Final = 20  # models that get a label of their own; the others are only in the sums
 
 _RUN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
+_RELOAD_BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
 _COMMIT_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _DELAY_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60, 600, 3600)
 
@@ -113,6 +114,11 @@ class Metrics:
             "grove_predict_seconds",
             "Decoding and answering a run of instances, learning those that carry their label (process).",
             _RUN_BUCKETS,
+        )
+        self.model_reload_seconds = self._seconds(
+            "grove_model_reload_seconds",
+            "How long a run waited for evicted models, if it needed any (process).",
+            _RELOAD_BUCKETS,
         )
         self.end_to_end_seconds = self._seconds(
             "grove_end_to_end_seconds",
@@ -271,6 +277,13 @@ class _Watched(prometheus_client.registry.Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from self._gauges()
+
+
+def count(name: str, meaning: str, value: float) -> Metric:
+    """Return a counter that is kept elsewhere."""
+    family = CounterMetricFamily(name, meaning)
+    family.add_metric((), value)
+    return family
 
 
 def gauge(name: str, meaning: str, values: Iterable[tuple[tuple[str, ...], float]], *labels: str) -> Metric:

@@ -18,11 +18,13 @@ from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
 from streamapp.outputs.outgoing import Outgoing
+from streamapp.reloading import reload
 from streamapp.settings import Settings
 from streamapp.snapshots.writer import TaskCut
 from streamapp.task.careful import process_carefully
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects import Effects, Notice
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.task import Run, Source, Task
 from topics.definitions import TopicNames
@@ -47,10 +49,17 @@ class Pipeline:
     """Tasks, outbox, metrics and log of one worker, as the task manager uses them."""
 
     def __init__(
-        self, settings: Settings, sender: Sender, metrics: Metrics, *, partitions: int, limits: OutputLimits
+        self,
+        settings: Settings,
+        sender: Sender,
+        metrics: Metrics,
+        *,
+        partitions: int,
+        limits: OutputLimits,
+        memory: ModelMemory | None = None,
     ) -> None:
         """`sender`: the producer of the outputs; `partitions`: what every topic has; `limits`: how large its
-        records may be."""
+        records may be; `memory`: of the models of all tasks (None: no limit)."""
         names = TopicNames(settings.topics_prefix)
         self._sources: dict[str, Source] = {getattr(names, source): source for source in get_args(Source)}
         self._config = TaskConfig.from_settings(settings)
@@ -58,6 +67,7 @@ class Pipeline:
         self.journal_bytes = limits.of(names.journal)
         self._room = room_for_steps(self.config, self.journal_bytes)
         self._quota = ModelQuota(self._config.models_max_count)
+        self._memory = memory or ModelMemory()
         self._encoder = Encoder.from_settings(settings, names, limits)
         self._outbox = Outbox(sender)
         self._metrics = metrics
@@ -70,12 +80,12 @@ class Pipeline:
 
     def new_task(self, partition: int) -> Task:
         """Return a task with new models."""
-        return Task(partition, self._config, self._quota)
+        return Task(partition, self._config, self._quota, self._memory)
 
     def adopt_task(self, task: Task) -> None:
         """Make a restored task one of this worker's: its configuration, its share of models."""
         task.configure(self._config)
-        task.join(self._quota)
+        task.join(self._quota, self._memory)
 
     def cut_task(self, task: Task) -> TaskCut:
         """Return a task as it is now, for a snapshot."""
@@ -84,6 +94,12 @@ class Pipeline:
     def drop_task(self, task: Task) -> None:
         """Give up a task: its partition left, or its state is not to be trusted."""
         task.close()
+
+    async def ready(self, task: Task, run: runs.Run) -> None:
+        """Return when the models that a run names are in memory; ShelfError."""
+        started = time.perf_counter()
+        if await reload(task.models, run.raw):
+            self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
 
     def compute(self, task: Task, run: runs.Run) -> Results:
         """Return what a run leads to; ProcessingError, with the record, if our own code fails."""

@@ -32,6 +32,9 @@ class Processor(Outputs, Protocol):
     def drop_task(self, task: Any) -> None:
         """Give up a task."""
 
+    async def ready(self, task: Any, run: Run) -> None:
+        """Return when a run can be computed without waiting for a disk."""
+
     def compute(self, task: Any, run: Run) -> Any:
         """Return the effects of a run; raise what our own code does wrong."""
 

@@ -38,6 +38,7 @@ from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
 from streamapp.snapshots.leaving import leave_snapshots
 from streamapp.snapshots.writer import SnapshotWriter, TaskCut
+from streamapp.task.shelf import ShelfError
 from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
@@ -136,7 +137,7 @@ class TaskManager:
                 if current and partition is not None:
                     try:
                         if delivery.run is not None and partition.stopped is None:
-                            await self._process(delivery.partition, partition, delivery.run)
+                            await self._process(partition, delivery, delivery.run)
                         await self._room()
                     except AbortedError as error:
                         await self._abort(error)
@@ -145,13 +146,19 @@ class TaskManager:
         finally:
             delivery.finish()
 
-    async def _process(self, number: int, partition: Partition, run: Run) -> None:
+    async def _process(self, partition: Partition, delivery: Delivery, run: Run) -> None:
+        number = delivery.partition
         if not partition.live:  # skipped, it would be called processed all the same
             await self._end(RuntimeError(f"partition {number} is not live, and a run of it was handed out"))
             return
         began = self._clock()
+        if not await self._ready(partition, delivery, run):
+            return
         try:
             effects = self._processor.compute(partition.task, run)
+        except ShelfError as error:  # no fault of a record, nor of the state that is committed
+            await self._end(error)
+            return
         except Exception as error:  # a bug of ours: what it left of the state is not to be trusted
             self._stop(number, partition, run, error)
             return
@@ -167,6 +174,20 @@ class TaskManager:
         self._commits.note()
         now = self._clock()
         self._snapshots.note(number, now - began, sum(map(len, filter(None, run.raw.values))), now)
+
+    async def _ready(self, partition: Partition, delivery: Delivery, run: Run) -> bool:
+        """Have what a run needs in memory; whether it may still be processed then."""
+        failed: Exception | None = None
+        try:
+            await self._processor.ready(partition.task, run)
+        except Exception as error:  # noqa: BLE001 - looked at below: of a task that was dropped it means nothing
+            failed = error
+        here = self.partitions.get(delivery.partition) is partition
+        if self._failed or not here or delivery.epoch != self.source.epoch:
+            return False  # dropped, or forgotten by the driver, while it was waited for
+        if failed is not None:
+            await self._end(failed)
+        return failed is None
 
     async def _room(self) -> None:
         """Return when another run may be processed."""

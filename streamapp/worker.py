@@ -12,13 +12,14 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import faust
 
 from streamapp.app import create_app
 from streamapp.errors import SettingsError, StreamappError
-from streamapp.gauges import task_gauges
+from streamapp.gauges import memory_counts, task_gauges
 from streamapp.health import Health
 from streamapp.journal.entry import source_topics
 from streamapp.journal.log import JournalLog
@@ -37,6 +38,7 @@ from streamapp.snapshots.table import SnapshotTable
 from streamapp.snapshots.writer import SnapshotWriter
 from streamapp.state_directory import StateDirectory, default_instance
 from streamapp.task.config import TaskConfig
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task_manager import TaskManager
 from streamapp.transactions import Transactions
 from streamapp.transport.application import App
@@ -61,7 +63,7 @@ def run_worker(settings: Settings) -> int:
     instance = settings.group_instance_id or default_instance(0)
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     tell_unknown()
-    with StateDirectory(settings.state_dir, instance):
+    with StateDirectory(settings.state_dir, instance) as directory:
         partitions = check_topics(settings)
         kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
         limits = OutputLimits.of_cluster(kafka, names)
@@ -78,9 +80,13 @@ def run_worker(settings: Settings) -> int:
         transactional = transactional_sender(settings, limits, instance, lambda: health.stopping)
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
-        processor = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits)
-        manager = create_manager(settings, processor, transactional, metrics, health)
+        memory = ModelMemory(settings.models_max_bytes, directory.path)
+        processor = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits, memory=memory)
+        manager = create_manager(
+            settings, processor, transactional, metrics, health, memory=lambda: memory.apart(partitions)
+        )
         metrics.watch(lambda: task_gauges(manager))
+        metrics.watch(lambda: memory_counts(memory))
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
         gc.set_threshold(*GC_THRESHOLDS)
@@ -99,11 +105,12 @@ def create_manager(
     metrics: Metrics,
     health: Health,
     restorer: Restorer | None = None,
+    memory: Callable[[], ModelMemory] = ModelMemory,
 ) -> TaskManager:
     """Return the task manager of a worker with all it commits through and restores from.
 
     `sender`: takes the journal; with exactly once, the outputs of `processor` too. `restorer`: other than
-    from snapshots and journal.
+    from snapshots and journal, with `memory` for the models of each partition.
     """
     from streamapp.restore.restorer import Restorer as FromSnapshots
 
@@ -112,7 +119,7 @@ def create_manager(
     return TaskManager(
         processor,
         Transactions(sender, names.journal, group),
-        restorer or FromSnapshots(kafka, group, names, config),
+        restorer or FromSnapshots(kafka, group, names, config, memory),
         snapshot_writer(settings, names, metrics),
         metrics,
         health,

@@ -23,7 +23,7 @@ def rows(task: Task) -> Iterator[dict[str, Any]]:
 
 def row(task: Task, slot: int) -> dict[str, Any]:
     """Return what there is to say of the model in a slot."""
-    model = task.models.model(slot)
+    model = task.models.look(slot)
     summary = model.summary()
     return {
         "key": task.models.keys[slot],

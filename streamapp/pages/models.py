@@ -20,7 +20,7 @@ def snapshot_of(tasks: Iterable[Any], key: str) -> bytes | None:
     for task in tasks:
         slot = task.models.slot(key)
         if slot >= 0:
-            snapshot: bytes = task.models.model(slot).snapshot()
+            snapshot: bytes = task.models.look(slot).snapshot()
             return snapshot
     return None
 

@@ -12,6 +12,7 @@ from streamapp.snapshots.chunks import DamagedError
 from streamapp.snapshots.index import Index
 from streamapp.snapshots.stored import Get, StoredSnapshot
 from streamapp.task.config import TaskConfig
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.task import Run, Source, Task
 from streamapp.task.unit import DamagedStateError, Unit
@@ -30,8 +31,14 @@ class SourceLog(Protocol):
 class Replay:
     """The task of a partition as its journal makes it."""
 
-    def __init__(self, partition: int, open_log: Callable[[Source, int], SourceLog]) -> None:
-        """`open_log`: gives the records of a source from a position on."""
+    def __init__(
+        self,
+        partition: int,
+        open_log: Callable[[Source, int], SourceLog],
+        memory: ModelMemory | None = None,
+    ) -> None:
+        """`open_log`: gives the records of a source from a position on; `memory`: of the models, of
+        the thread of this replay alone (None: no limit)."""
         self.positions: Positions | None = None
         self.records = 0  # replayed
         self.task: Task | None = None
@@ -39,15 +46,16 @@ class Replay:
         self._open_log = open_log
         self._logs: dict[Source, SourceLog] = {}
         self._quota = ModelQuota(UNLIMITED)
+        self._memory = memory or ModelMemory()
         self._at: list[int] = []  # positions while an entry is gone through
 
     def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
         """Stand at positions: with the task of a snapshot, or (None) with a new one."""
         self.positions = positions
         if units is None:
-            self.task = Task(self._partition, config, self._quota)
+            self.task = Task(self._partition, config, self._quota, self._memory)
         else:
-            self.task = Task.from_units(self._partition, config, self._quota, units)
+            self.task = Task.from_units(self._partition, config, self._quota, units, self._memory)
 
     def begin_at(self, manifest: Manifest, get: Get) -> Index:
         """Stand at a snapshot, whose chunks `get` gives; return what it consists of.
@@ -77,7 +85,7 @@ class Replay:
             reason = f"its journal goes on at {entry.before} where it stood at {self.positions}"
             raise RestoreError(self._partition, reason)
         if self.task is None:
-            self.task = Task(self._partition, TaskConfig(), self._quota)
+            self.task = Task(self._partition, TaskConfig(), self._quota, self._memory)
             self.positions = entry.before
         if entry.config is not None:
             self.task.configure(TaskConfig.from_json(entry.config))

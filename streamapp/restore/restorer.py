@@ -12,7 +12,7 @@ so, it is never guessed which of them is right.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wante
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.task import Source
 from topics.definitions import TopicNames
 
@@ -36,11 +37,20 @@ AHEAD_PATIENCE_S: Final = 5.0
 class Restorer:
     """Restores partitions, one after the other."""
 
-    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        group: str,
+        names: TopicNames,
+        config: TaskConfig,
+        memory: Callable[[], ModelMemory] = ModelMemory,
+    ) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `memory`: gives one
+        to the models of a partition while it is restored."""
         self._kafka = kafka
         self._group = group
         self._config = config
+        self._memory = memory
         self._topics = source_topics(names)
         self._journal = names.journal
         self._differs_since: dict[int, tuple[Hashable, float]] = {}  # as which member it is seen, since when
@@ -68,7 +78,8 @@ class Restorer:
                 return Restored(None, wanted.standing, 0)
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
             try:
-                restored = Rebuild(wanted, self._config, tails, Replay(number, open_log)).run(committed)
+                replay = Replay(number, open_log, self._memory())
+                restored = Rebuild(wanted, self._config, tails, replay).run(committed)
             except EndMismatchError as error:
                 raise self._wait(wanted, error) from None
         self._differs_since.pop(number, None)

@@ -152,6 +152,12 @@ class Settings(BaseSettings):
     models_max_count: int = Field(
         200_000, ge=1, description="Models of a worker at most; more are dead letters."
     )
+    models_max_bytes: int = Field(
+        0,
+        ge=0,
+        description="Bytes of models that a worker keeps in memory between runs; those longest unused lie in "
+        "`state.dir` meanwhile (docs/operations.md). 0: no limit.",
+    )
     models_max_classes: int = Field(64, ge=2, le=10_000, description="Classes of a model at most.")
     model_spec: str = Field(
         "h-tree", min_length=1, description="Spec of new models: a preset's name or JSON (docs/trees.md)."

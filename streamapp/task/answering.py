@@ -195,6 +195,7 @@ class InstancesRun:
         model = self.model if whole else self.model[rows]
         x, weight = (placed.x, self.weight) if whole else (placed.x[rows], self.weight[rows])
         known = self._known_classes(model, code)
+        store.use(model)
         try:
             answers = store.table.answer(model, x, code, weight, mode)
         except RowError as error:

@@ -16,6 +16,7 @@ from streamapp.errors import StreamappError
 from streamapp.task.effects import DeadLetter, Effects, Notice, Origin, join
 from streamapp.task.parts import parts
 from streamapp.task.record_error import RecordError
+from streamapp.task.shelf import ShelfError
 from streamapp.task.task import Run, Task
 from topics.errors import Reason
 from topics.records import RawRecords
@@ -45,11 +46,14 @@ def process_carefully(task: Task, run: Run, encode: Encode[T]) -> tuple[Effects,
 
     An unexpected exception is dealt with as `processing.exception.handler` says. After a ProcessingError the
     task must be dropped: its models may have learned a part of the run. With `dead-letter` every model is
-    copied before it changes, and a record that failed leaves nothing behind.
+    copied before it changes, and a record that failed leaves nothing behind. A ShelfError is no record's
+    fault and goes through: the task is lost.
     """
     try:
         effects = task.process(run)
         return effects, list(encode(run.raw, effects))
+    except ShelfError:
+        raise
     except Exception as error:
         task.rollback()
         if task.config.processing_exception_handler == "dead-letter":
@@ -65,6 +69,8 @@ def _one_by_one(task: Task, run: Run, encode: Encode[T]) -> tuple[Effects, list[
         try:
             effects = task.process(single)
             encoded = encode(single.raw, effects)
+        except ShelfError:
+            raise
         except Exception as error:
             task.rollback()
             effects = _put_aside(task, single, error)
@@ -108,6 +114,8 @@ def _named(task: Task, run: Run, error: Exception, encode: Encode[T]) -> Process
     for record, single in enumerate(_singles(run)):
         try:
             encode(single.raw, task.process(single))
+        except ShelfError:
+            raise
         except Exception as again:
             return ProcessingError(run.raw, record, _cause(again))
     hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"

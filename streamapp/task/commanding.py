@@ -122,7 +122,7 @@ class ControlsRun:
             spec = self._changed(control, self.store.specs[control.key])
             self.store.await_instance(control.key, spec)
         else:
-            spec = self._changed(control, self.store.model(slot).spec)
+            spec = self._changed(control, self.store.spec(slot))
             self.store.configure(slot, spec)
         return f"configured: {spec.to_json()}"
 
@@ -144,7 +144,7 @@ class ControlsRun:
             spec = self._spec(control, self.store.specs[control.key])
             schema = _schema(control, spec) if "schema" in control.body else None
         else:
-            spec = self._spec(control, self.store.model(slot).spec)
+            spec = self._spec(control, self.store.spec(slot))
             schema = _schema(control, spec) if "schema" in control.body else self.store.schema(slot)
         if schema is None:
             self.store.await_instance(control.key, spec)

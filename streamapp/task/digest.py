@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import Any
 
+from core import snapshot
 from streamapp.task.cut import lists_of
 from streamapp.task.list_unit import (
     AWAITED,
@@ -31,7 +32,7 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
     for key, slot in store.names():
         model = store.record(slot)
         _add(found, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
-        found.update(store.model(slot).snapshot())
+        found.update(snapshot.write(model.plan, model.ints))
     for unit in (
         *write_awaited(lists[AWAITED]),
         *write_closings(lists[CLOSINGS]),

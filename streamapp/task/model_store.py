@@ -6,7 +6,8 @@ is laid out anew once, however much it grew.
 
 `checkpoint` begins a run and `rollback` undoes it. The kernels change models in place: only those that
 `preserve` was called for come back as they were. Whoever lets a kernel change models says so before
-(`touch`), for a cut may need them as they are (cut.py).
+(`touch`), for a cut may need them as they are (cut.py); whoever lets it read or change them has them brought
+into memory before (`use`), for they may be evicted (residency.py).
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from core.features import Schema
-from core.model import Model
+from core.model import Model, Scale
 from core.model_table import ModelTable
 from core.plan import Plan
 from core.spec import Spec
 from streamapp.task.exported import ExportedModel
 from streamapp.task.model_changes import ModelChanges, ModelRecord
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_unit import MODEL, StoredModel
+from streamapp.task.residency import Residency
 from streamapp.task.unit import UnitName
 
 Ints64 = npt.NDArray[np.int64]
@@ -71,8 +74,10 @@ class _Preserved:
 class ModelStore:
     """Models by key."""
 
-    def __init__(self, quota: ModelQuota) -> None:
+    def __init__(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
+        """`memory`: how much of it the worker's models may take; None: as much as they need."""
         self.table = ModelTable()
+        self.residency = Residency(self.table, memory or ModelMemory())
         self.quota = quota
         self.keys: dict[int, str] = {}  # slot -> key
         self.specs: dict[str, Spec] = {}  # of keys whose first instance is awaited, for it gives the schema
@@ -119,8 +124,16 @@ class ModelStore:
         return np.array([get(key, NO_MODEL) for key in keys], dtype=np.int64)
 
     def model(self, slot: int) -> Model:
-        """Return the model in a slot."""
-        return self.table.model(slot)
+        """Return the model in a slot, in memory from now on until the run is over."""
+        return self.residency.model(slot)
+
+    def look(self, slot: int) -> Model:
+        """Return the model in a slot to be read: it stays where it is."""
+        return self.residency.look(slot)
+
+    def spec(self, slot: int) -> Spec:
+        """Return what a model was built from."""
+        return self.residency.plan(slot).spec
 
     def schema(self, slot: int) -> Schema:
         """Return the schema of a model, as far as it has grown."""
@@ -131,8 +144,8 @@ class ModelStore:
         return self._shape(self._schemas[slot])
 
     def record(self, slot: int) -> ModelRecord:
-        """Return everything that is known of a model; its state is not copied."""
-        model = self.table.model(slot)
+        """Return everything that is known of a model; its state is not copied, and stays where it is."""
+        model = self.residency.look(slot)
         return ModelRecord(
             self.keys[slot],
             int(self.incarnation[slot]),
@@ -155,8 +168,7 @@ class ModelStore:
         """Make a model and return its slot, or NO_MODEL if the worker holds as many as it may."""
         if not self.quota.take():
             return NO_MODEL
-        slot = self.table.add(self._new(spec, schema))
-        self._reserve(slot, schema)
+        slot = self._add(self._new(spec, schema))
         self._fresh.add(slot)
         self._slots[key], self.keys[slot] = slot, key
         self._begin(slot, schema)
@@ -185,8 +197,7 @@ class ModelStore:
             self._fresh.discard(slot)
             self._set_warned(self.warned - {slot})
         elif self.quota.take():
-            slot = self.table.add(model)
-            self._reserve(slot, model.schema)
+            slot = self._add(model)
             self._slots[key], self.keys[slot] = slot, key
             self._created.append(slot)
             self.changes.mark(np.array([slot]))
@@ -211,12 +222,12 @@ class ModelStore:
     def configure(self, slot: int, spec: Spec) -> None:
         """Change the parameters of a living model; SpecError if the change needs a new one."""
         self._will_change(slot)
-        self.table.model(slot).configure(spec)
+        self.model(slot).configure(spec)
         self.table.refresh(slot)
 
     def warn(self, slot: int) -> None:
         """Note that the unknown features of a model were warned of."""
-        self.changes.touch(np.array([slot]))
+        self.touch(np.array([slot]))
         self._set_warned(self.warned | {slot})
 
     def await_instance(self, key: str, spec: Spec | None) -> None:
@@ -235,9 +246,9 @@ class ModelStore:
     def adopt_grown(self) -> None:
         """Lay out the models anew whose schemas have grown."""
         if self.grown or self._fresh:
-            self.changes.touch(np.array([*self.grown, *self._fresh]))
+            self.touch(np.array([*self.grown, *self._fresh]))
         for slot in sorted(self.grown):
-            model = self.table.model(slot)
+            model = self.model(slot)
             if slot in self._fresh:
                 self._put(slot, self._new(model.spec, self._schemas[slot]))
             else:
@@ -253,8 +264,7 @@ class ModelStore:
     def adopt(self, stored: StoredModel) -> None:
         """Take in a model that was stored, whether or not the worker has room for it."""
         key = stored.name.key
-        slot = self.table.add(stored.model)
-        self._reserve(slot, stored.model.schema)
+        slot = self._add(stored.model)
         self._slots[key], self.keys[slot] = slot, key
         self.quota.add(1)
         facts = _Facts(stored.known_classes, stored.open, stored.frozen, stored.name.incarnation)
@@ -269,6 +279,7 @@ class ModelStore:
     def touch(self, slots: Ints64) -> None:
         """Note that models are about to change; slots: int64[m], may repeat."""
         self.changes.touch(slots)
+        self.residency.changes(slots)
 
     def begin_cut(self) -> tuple[Ints64, Ints64, dict[UnitName, None]]:
         """Hold what changed since the last finished cut.
@@ -288,17 +299,41 @@ class ModelStore:
         self.changes.mark(slots[self.incarnation[slots] == incarnations])
         self._gone = gone | self._gone
 
-    def loaded(self) -> Iterator[Model]:
-        """Yield the models; another thread may look while they change, come and go."""
+    def scales(self) -> Iterator[tuple[Spec, Scale]]:
+        """Yield what the models are built from and how large they are, evicted ones too.
+
+        Another thread may look while they change, come and go.
+        """
         for slot in list(self.keys):
             try:
-                yield self.table.model(slot)
-            except IndexError:  # deleted meanwhile
+                yield self.spec(slot), self.residency.scale(slot)
+            except (IndexError, KeyError):  # deleted, evicted or brought back at this very moment
                 continue
 
     def names(self) -> Iterator[tuple[str, int]]:
         """Yield key and slot of each model, by key."""
         yield from sorted(self._slots.items())
+
+    # -- models in memory -----------------------------------------------------------------------------------
+
+    def use(self, slots: Ints64) -> None:
+        """See to it that models are in memory for the rest of the run; slots: int64[m], may repeat."""
+        self.residency.use(slots)
+
+    def settle(self) -> None:
+        """Let models be evicted if there are too many in memory: nothing uses them now."""
+        self.residency.settle()
+
+    def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
+        """Count the models among those of a worker (`memory` None: its memory has no limit)."""
+        quota.add(len(self))
+        self.quota = quota
+        self.residency.move(memory or ModelMemory(), self.keys)
+
+    def close(self) -> None:
+        """Give back what the models took."""
+        self.quota.give_back(len(self))
+        self.residency.close()
 
     # -- one run as a unit ----------------------------------------------------------------------------------
 
@@ -308,7 +343,7 @@ class ModelStore:
         self._incarnations_before = self.incarnations
         for slot in self._deleted:
             if slot not in self.keys:
-                self.table.remove(slot)
+                self._remove(slot)
         self._preserved.clear()
         self._created.clear()
         self._deleted.clear()
@@ -318,7 +353,7 @@ class ModelStore:
         """Copy models before they change, so that `rollback` can bring them back."""
         for slot in slots:
             if slot not in self._preserved:
-                model = self.table.model(slot)
+                model = self.model(slot)
                 facts = _Facts(
                     int(self.known_classes[slot]),
                     bool(self.open[slot]),
@@ -330,13 +365,13 @@ class ModelStore:
     def rollback(self) -> None:
         """Undo the models that came and went since `checkpoint`, and bring back those that were preserved."""
         for slot in self.grown:
-            self._set_schema(slot, self.table.model(slot).schema)
+            self._set_schema(slot, self.residency.plan(slot).schema)
         self.grown.clear()
         self._fresh.clear()
         for slot in reversed(self._created):
             if slot in self.keys:
                 self._unlist(slot)
-            self.table.remove(slot)
+            self._remove(slot)
             self._preserved.pop(slot, None)
         for slot, before in self._preserved.items():
             if slot not in self.keys:
@@ -370,10 +405,7 @@ class ModelStore:
         return Model(template.plan, template.ints.copy())
 
     def _put(self, slot: int, model: Model) -> None:
-        placed = self.table.model(slot)
-        placed.plan = model.plan
-        placed.use(model.ints)
-        self.table.refresh(slot)
+        self.residency.put(slot, model)
 
     def _set_schema(self, slot: int, schema: Schema) -> None:
         self._schemas[slot] = schema
@@ -406,7 +438,7 @@ class ModelStore:
 
     def _will_change(self, slot: int) -> None:
         self.preserve([slot])
-        self.changes.touch(np.array([slot]))
+        self.touch(np.array([slot]))
 
     def _lives(self, name: UnitName) -> bool:
         slot = self._slots.get(name.key, NO_MODEL)
@@ -426,6 +458,17 @@ class ModelStore:
         self._set_warned(self.warned - {slot})
         self.quota.give_back()
 
+    def _add(self, model: Model) -> int:
+        """Take in a model and return its slot."""
+        slot = self.table.add(model)
+        self._reserve(slot, model.schema)
+        self.residency.entered(slot)
+        return slot
+
+    def _remove(self, slot: int) -> None:
+        self.residency.forget(slot)
+        self.table.remove(slot)
+
     def _reserve(self, slot: int, schema: Schema) -> None:
         """Make room for a slot in the columns; new slots are given out one after the other."""
         if slot == len(self._schemas):
@@ -435,3 +478,4 @@ class ModelStore:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros_like(column))))
             self.changes.reserve(len(self.frozen))
+            self.residency.reserve(len(self.frozen))

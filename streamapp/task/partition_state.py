@@ -13,10 +13,14 @@ from streamapp.task.early_labels import EarlyLabels
 from streamapp.task.effects import Effects
 from streamapp.task.event_time import EventTime
 from streamapp.task.importing import Imports
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import Ints64, ModelStore
 from streamapp.task.pending import Pending
 from streamapp.task.placement import Placement
+
+AT_ONCE: Final = 256
+"""Models that are told of ended requests before others may be evicted for the next ones."""
 
 ENDS: Final = {ANSWERED: "answered", DECLINED: "declined", EXPIRED: "expired"}
 
@@ -24,10 +28,10 @@ ENDS: Final = {ANSWERED: "answered", DECLINED: "declined", EXPIRED: "expired"}
 class PartitionState:
     """The parts of a task that remember something from run to run."""
 
-    def __init__(self, config: TaskConfig, quota: ModelQuota) -> None:
+    def __init__(self, config: TaskConfig, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         self.config = config
         self.default_spec = config.default_spec()
-        self.store = ModelStore(quota)
+        self.store = ModelStore(quota, memory)
         self.placement = Placement(self.store)
         self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
         self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
@@ -43,16 +47,18 @@ class PartitionState:
 
     def tell_due(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
-        closings = self.pending.close_due(clock)
-        if closings:
-            self.will_change(np.array([slot for slot, _ in closings], dtype=np.int64))
-        for (slot, how), n in closings.items():
-            self.store.model(slot).close(how, n)
-            self.count_closed(slot, how, effects, n)
+        closings = list(self.pending.close_due(clock).items())
+        for start in range(0, len(closings), AT_ONCE):
+            some = closings[start : start + AT_ONCE]
+            self.will_change(np.array([slot for (slot, _), _ in some], dtype=np.int64))
+            for (slot, how), n in some:
+                self.store.model(slot).close(how, n)
+                self.count_closed(slot, how, effects, n)
+            self.store.settle()  # they may be most of the models there are
 
     def count_closed(self, slot: int, how: int, effects: Effects, n: int = 1) -> None:
         """Count requests of a model that have ended, by the strategy that asked."""
-        effects.closed[self.store.model(slot).spec.query.name, ENDS[how]] += n
+        effects.closed[self.store.spec(slot).query.name, ENDS[how]] += n
 
     def configure(self, config: TaskConfig) -> None:
         """Go on under another configuration."""
@@ -77,7 +83,8 @@ class PartitionState:
         effects.count(counters.IMPORTS_GIVEN_UP, self.imports.given_up - imports)
 
     def will_change(self, slots: Ints64) -> None:
-        """Note that models are about to change; slots: int64[m], may repeat."""
+        """Note that models are about to change, and have them in memory; slots: int64[m], may repeat."""
+        self.store.use(slots)
         self.store.touch(slots)
         if self.undoable:
             self.store.preserve(np.unique(slots).tolist())

@@ -33,7 +33,7 @@ def label_requests(
     probability = replies.probability[rows]
     certain = probability.max(axis=1) if probability.shape[1] else np.zeros(len(rows))
     block = set(batch.blocks[:, 0].tolist())
-    strategy = {slot: store.model(slot).spec.query.name for slot in set(slots)}
+    strategy = {slot: store.spec(slot).query.name for slot in set(slots)}
     requests = LabelRequests(
         request_ids=[_place(raw, batch, row, block) for row in rows.tolist()],
         instance_ids=[batch.ids[row] for row in rows.tolist()],

@@ -23,6 +23,7 @@ from streamapp.task.digest import digest
 from streamapp.task.effects import Effects, join
 from streamapp.task.event_time import RunTime
 from streamapp.task.learning import LabelsRun
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import ModelStore
 from streamapp.task.partition_state import PartitionState
@@ -50,27 +51,41 @@ class Run:
 class Task:
     """The models of one partition and what belongs to them."""
 
-    def __init__(self, partition: int, config: TaskConfig, quota: ModelQuota | None = None) -> None:
-        """`quota`: the models of the worker, shared by its tasks; None: this task alone may hold them all."""
+    def __init__(
+        self,
+        partition: int,
+        config: TaskConfig,
+        quota: ModelQuota | None = None,
+        memory: ModelMemory | None = None,
+    ) -> None:
+        """`quota`: the models of the worker, shared by its tasks; None: this task alone may hold them all.
+
+        `memory`: that of the worker's models, shared too; None: without limit. It changes nothing that a task
+        does.
+        """
         self.partition = partition
         self.config = config
         self.next: dict[Source, int] = {}  # position behind what was processed, per input
         self.counters: Counter[str] = Counter()  # since this task began, replays included
-        self._state = PartitionState(config, quota or ModelQuota(config.models_max_count))
+        self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
         self._marked = (dict(self.next), Counter(self.counters))
         self._written = WrittenUnits()
         self._cut: Cut | None = None
 
     @staticmethod
     def from_units(
-        partition: int, config: TaskConfig, quota: ModelQuota | None, units: Iterable[Unit]
+        partition: int,
+        config: TaskConfig,
+        quota: ModelQuota | None,
+        units: Iterable[Unit],
+        memory: ModelMemory | None = None,
     ) -> Task:
         """Return the task that units of its cuts describe, the latest of each name; DamagedStateError.
 
         It goes on as if it had never stopped, and counts the units as written. Its models take their places
         of the quota, even beyond its limit.
         """
-        task = Task(partition, config, quota)
+        task = Task(partition, config, quota, memory)
         assembly = Assembly(partition, task._state)
         try:
             assembly.take(units)
@@ -120,6 +135,7 @@ class Task:
         position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
         if position is not None:
             self.next[run.source] = position
+        self._state.store.settle()
         return effects
 
     def _process_records(self, run: Run) -> Effects:
@@ -205,11 +221,10 @@ class Task:
         self.config = config
         self._state.configure(config)
 
-    def join(self, quota: ModelQuota) -> None:
+    def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         """Count this task's models among those of a worker."""
-        quota.add(len(self.models))
-        self.models.quota = quota
+        self.models.join(quota, memory)
 
     def close(self) -> None:
-        """Give back the places of this task's models: the partition left this worker."""
-        self.models.quota.give_back(len(self.models))
+        """Give back what this task's models took: the partition left this worker."""
+        self.models.close()

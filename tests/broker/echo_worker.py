@@ -83,6 +83,9 @@ class Echo:
     def drop_task(self, task: dict[str, int]) -> None:
         """Nothing is held for it."""
 
+    async def ready(self, task: dict[str, int], run: Run) -> None:
+        """It needs nothing."""
+
     def compute(self, task: dict[str, int], run: Run) -> list[dict[str, Any]]:
         raw, echoes = run.raw, []
         for value, offset, timestamp in zip(raw.values, raw.offsets, raw.timestamps, strict=True):

@@ -117,10 +117,12 @@ def grow_until_journals_are_trimmed(stream: Stream, place: Installation, worker:
 def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_left_when_it_was_stopped(
     place: Installation,
 ) -> None:
+    """And with memory for none of its models: they are evicted after each run, and read for the next."""
     stream = Stream(place)
-    with place.worker("w0") as worker:
+    with place.worker("w0", GROVE_MODELS_MAX_BYTES="1") as worker:
         worker.wait_until_ready()
         grow_until_journals_are_trimmed(stream, place, worker)
+        assert worker.metric("grove_model_misses_total") > 0
         worker.kill()
         shutil.rmtree(place.directory / "state")
         worker.environment |= SELDOM
@@ -130,6 +132,8 @@ def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_le
         assert worker.metric("grove_replayed_records_total") < stream.n / 2
         stream.grow(500)
         stream.check(worker)
+        assert worker.metric("grove_models_resident") == 0
+        assert worker.metric("grove_model_evictions_total") > 0
         assert worker.terminate() == 0, worker.log
         worker.start()
         worker.wait_until_ready()

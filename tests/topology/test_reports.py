@@ -96,7 +96,7 @@ def test_splits_are_counted_and_said_once_each() -> None:
 
 
 def gauges_of(partition: Partition) -> dict[tuple[str, ...], float]:
-    samples = (s for family in model_gauges(partition.task.models.loaded()) for s in family.samples)
+    samples = (s for family in model_gauges(partition.task.models.scales()) for s in family.samples)
     return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
 
 

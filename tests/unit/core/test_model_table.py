@@ -26,6 +26,26 @@ def test_indices_are_given_again():
         table.model(-1)
 
 
+def test_a_vacant_place_is_kept_and_its_rows_are_refused():
+    table = table_of(TWO, models=3)
+    model = table.vacate(1)
+    with pytest.raises(IndexError, match="model=1 must be .*vacant"):
+        table.model(1)
+    with pytest.raises(IndexError, match="model=1 must be .*vacant"):
+        table.answer(np.array([1]), np.zeros((1, 2)), np.array([-1], dtype=np.int32), np.ones(1))
+    assert table.add(Model.create(spec_of(), TWO)) == 3
+    assert len(table) == 4
+    table.occupy(1, Model(model.plan, model.ints.copy()))
+    table.answer(np.array([1]), np.zeros((1, 2)), np.array([0], dtype=np.int32), np.ones(1))
+    assert table.model(1).summary().labels == 1
+    with pytest.raises(IndexError, match="model=1 must be vacant"):
+        table.occupy(1, model)
+    table.vacate(2)
+    table.remove(2)
+    assert table.add(model) == 2
+    assert len(table) == 4
+
+
 def test_models_do_not_touch_each_other():
     x, label = halves(600, columns=2)
     together = table_of(TWO, models=3)

@@ -18,6 +18,7 @@ from streamapp.runs import Run
 from streamapp.snapshots.schedule import Limits
 from streamapp.snapshots.stored import StoredSnapshot
 from streamapp.snapshots.writer import SnapshotWriter
+from streamapp.task.shelf import ShelfError
 from streamapp.task_manager import TaskManager
 from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
@@ -47,6 +48,7 @@ class Outputs:
         self.room = threading.Event()
         self.loses = False
         self.output_bytes = 0
+        self.readies: Callable[[], Awaitable[None]] | None = None
 
     def new_task(self, partition: int) -> list[int]:
         return []
@@ -60,10 +62,17 @@ class Outputs:
     def drop_task(self, task: list[int]) -> None:
         self.happened.append("dropped")
 
+    async def ready(self, task: list[int], run: Run) -> None:
+        if self.readies is not None:
+            await self.readies()
+
     def compute(self, task: list[int], run: Run) -> list[int]:
         if b"poison" in run.raw.values:
             message = f"topic={run.topic} partition={run.raw.partition} offset={run.raw.offsets[0]}"
             raise ValueError(message)
+        if b"lost" in run.raw.values:
+            message = "the disk lost a model"
+            raise ShelfError(message)
         task += run.raw.offsets
         return run.raw.offsets
 
@@ -246,6 +255,44 @@ def test_offsets_are_committed_per_interval_after_the_outputs(exactly_once: bool
         assert w.outputs.happened == ["flushed"]
 
     run(story, exactly_once)
+
+
+@pytest.mark.parametrize("what", ["nothing", "lost", "revoked", "revoked-and-lost", "forgotten"])
+def test_a_run_that_waited_for_its_models_is_processed_if_it_still_may_be(what: str) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        waits, waited = asyncio.Event(), asyncio.Event()
+
+        async def ready() -> None:
+            waits.set()
+            await waited.wait()
+            if what.endswith("lost"):
+                message = "the disk lost them"
+                raise ShelfError(message)
+
+        w.outputs.readies = ready
+        delivered = asyncio.ensure_future(w.deliver(0))
+        await waits.wait()
+        if what.startswith("revoked"):
+            w.manager.assigned(())
+        elif what == "forgotten":
+            w.group.abandon()
+        waited.set()
+        await delivered
+        assert w.outputs.sent == ([0] if what == "nothing" else [])
+        assert isinstance(w.group.crashed, ShelfError) == (what == "lost")
+
+    run(story)
+
+
+def test_a_model_that_is_lost_while_a_run_is_computed_ends_the_worker() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, values=(b"lost",))
+        assert isinstance(w.group.crashed, ShelfError)
+        assert w.group.dropped == [], "no record is to blame: a restart restores the partition"
+
+    run(story)
 
 
 @GUARANTEES

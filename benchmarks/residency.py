@@ -1,0 +1,135 @@
+"""A task whose models are not all in memory: microseconds per record beside one that has them all, as JSON.
+
+    python -m benchmarks.residency
+    python -m benchmarks.residency --models 100000 --shares 50 10 1 --directory /mnt/slow
+
+Labelled JSON instances of keys by Zipf's law (1.1), in runs of 2,000. One task has no limit; each other one
+has a limit of some percent of the bytes that the models have once they are born. All of them process the same
+run before any gets the next one, so that a busy machine slows all alike; figures are medians over runs.
+`reload` is what a run waits for before it (streamapp/reloading.py), contained in `total`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.task import RUN, ZIPF, birth, config, instances
+from streamapp.reloading import reload
+from streamapp.task.model_memory import ModelMemory
+from streamapp.task.task import Run, Task
+from topics.records import RawRecords
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.residency", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--attributes", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=100, help="measured runs")
+    parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="nba")
+    parser.add_argument(
+        "--shares", type=int, nargs="+", default=[100, 50, 20, 10, 5], help="percent in memory"
+    )
+    parser.add_argument("--directory", type=Path, help="where evicted models lie; default: the temporary one")
+    parser.set_defaults(handler="stop-partition")
+    return parser.parse_args()
+
+
+class Measured:
+    """A task, and how long it took for each run."""
+
+    def __init__(self, given: argparse.Namespace, share: int | None, size: int, directory: Path) -> None:
+        """`share`: percent of `size` bytes that may be in memory, None: no limit."""
+        self.share = share
+        self.memory = ModelMemory(0 if share is None else max(1, size * share // 100), directory)
+        self.task = Task(0, config(given), None, self.memory)
+        self.seconds: dict[str, list[float]] = {"wall": [], "cpu": [], "reload": []}
+        self._before = (0, 0, 0)
+
+    def process(self, raw: RawRecords, loop: asyncio.AbstractEventLoop) -> None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        loop.run_until_complete(reload(self.task.models, raw))
+        reloaded = time.perf_counter()
+        self.task.process(Run("instances", raw))
+        self.seconds["wall"].append(time.perf_counter() - wall)
+        self.seconds["cpu"].append(time.process_time() - cpu)
+        self.seconds["reload"].append(reloaded - wall)
+
+    def begin(self) -> None:
+        """Forget what was measured up to now."""
+        for found in self.seconds.values():
+            found.clear()
+        self._before = self._counts()
+
+    def _counts(self) -> tuple[int, int, int]:
+        return self.memory.hits, self.memory.misses, self.memory.written
+
+    def report(self) -> dict[str, Any]:
+        hits, misses, written = (
+            now - before for now, before in zip(self._counts(), self._before, strict=True)
+        )
+        runs = len(self.seconds["wall"])
+        micros = {
+            name: round(statistics.median(found) / RUN * 1e6, 3) for name, found in self.seconds.items()
+        }
+        return {
+            "share_percent": self.share,
+            "in_memory": len(self.task.models) - self.task.models.residency.n_away,
+            "hit_rate": round(hits / (hits + misses), 4) if hits + misses else None,
+            "misses_per_run": round(misses / runs, 1),
+            "written_bytes_per_run": round(written / runs),
+            "us_per_record": {"total": micros["wall"], "cpu": micros["cpu"], "reload": micros["reload"]},
+        }
+
+
+def main() -> int:
+    given = arguments()
+    directory = given.directory or Path(tempfile.gettempdir())
+    loop = asyncio.new_event_loop()
+    free = Measured(given, None, 0, directory)
+    born = birth(given, given.models)
+    for raw in born:
+        free.process(raw, loop)
+    size = sum(scale.nbytes for _, scale in free.task.models.scales())
+    limited = [Measured(given, share, size, directory) for share in given.shares]
+    for each in limited:
+        for raw in born:
+            each.process(raw, loop)
+    warm_up = max(10, given.runs // 4)
+    for number, raw in enumerate(instances(given, given.models, warm_up + given.runs, labelled=True)):
+        if number == warm_up:
+            for each in (free, *limited):
+                each.begin()
+        for each in (free, *limited):
+            each.process(raw, loop)
+    whole = free.report()
+    reports = [each.report() for each in limited]
+    for each in reports:
+        for clock in ("total", "cpu"):
+            ratio = whole["us_per_record"][clock] / each["us_per_record"][clock]
+            each[f"throughput_to_all_in_memory_{clock}"] = round(ratio, 3)
+    same = all(each.task.digest() == free.task.digest() for each in limited)
+    body = {
+        "models": given.models,
+        "attributes": given.attributes,
+        "zipf": ZIPF,
+        "bytes": size,
+        "all_in_memory": whole,
+        "limited": reports,
+        "same_state": same,
+    }
+    print(json.dumps(body, indent=1))
+    loop.close()
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

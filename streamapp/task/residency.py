@@ -1,0 +1,258 @@
+"""Which models of a task are in memory, and which lie on its shelf (shelf.py).
+
+    use ──> in memory ── settle: above the limit, not used since the hand came by ──> evicted
+               ^                                                                         │
+               └── a run needs it: before the run (find, install), else when it does ────┘
+
+An evicted model keeps its slot, its columns and its plan; only its words are elsewhere, all of them and as
+they are, room to spare included. So nothing can tell whether a model was away, but the time a run takes.
+Between two runs the models in memory are within the limit; those of one run all have to be there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.model import Model, Scale
+from core.model_table import ModelTable
+from core.plan import Plan
+from core.tree.layout import Ints
+from streamapp.task.model_memory import ModelMemory
+from streamapp.task.shelf import Shelf
+
+Ints64 = npt.NDArray[np.int64]
+
+_FIRST_CAPACITY: Final = 16
+_WINDOW: Final = 1024  # slots that the hand looks at together
+_NBYTES: Final = Scale._fields.index("nbytes")
+_COLUMNS: Final = ("away", "_stale", "_used", "_recent", "_size", "_scales")
+
+
+class Residency:
+    """Flags and sizes by slot; belongs to the thread of its task."""
+
+    def __init__(self, table: ModelTable, memory: ModelMemory) -> None:
+        self.memory = memory
+        self.away = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # evicted
+        self.n_away = 0
+        self._table = table
+        self._shelf = Shelf(memory.directory)
+        self._stale = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # changed since it was written to the shelf
+        self._used = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the last `settle`
+        self._recent = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the hand came by
+        self._size = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # bytes that are counted
+        self._scales = np.zeros((_FIRST_CAPACITY, len(Scale._fields)), dtype=np.int64)  # of evicted models
+        self._plans: dict[int, Plan] = {}  # of evicted models
+        self._loaded: set[int] = set()  # since the last `settle`
+        self._hand = 0
+        memory.join(self)
+
+    @property
+    def limited(self) -> bool:
+        """Whether models are ever evicted."""
+        return self.memory.limit > 0
+
+    @property
+    def away_bytes(self) -> int:
+        """Bytes of the models that are away. Another thread may ask meanwhile."""
+        return int(self._scales[: len(self.away), _NBYTES][self.away].sum())
+
+    # -- models ---------------------------------------------------------------------------------------------
+
+    def model(self, slot: int) -> Model:
+        """Return a model, from now on in memory."""
+        if self.limited or self.n_away:
+            self.use(np.array([slot]))
+        return self._table.model(slot)
+
+    def look(self, slot: int) -> Model:
+        """Return a model to be read: of an evicted one a copy, and it stays where it is."""
+        if self._is_away(slot):
+            return Model(self._plans[slot], self._shelf.read(slot))
+        return self._table.model(slot)
+
+    def plan(self, slot: int) -> Plan:
+        """Return what a model shares with others; it stays where it is."""
+        return self._plans[slot] if self._is_away(slot) else self._table.model(slot).plan
+
+    def scale(self, slot: int) -> Scale:
+        """Return how large a model is; it stays where it is. Another thread may ask meanwhile."""
+        if self._is_away(slot):
+            return Scale(*self._scales[slot].tolist())
+        return self._table.model(slot).scale()
+
+    def use(self, slots: Ints64) -> None:
+        """See to it that models are in memory for what comes now; slots: int64[m], may repeat."""
+        if self.n_away:
+            for slot in np.unique(slots[self.away[slots]]).tolist():
+                self.install(slot, self._shelf.read(slot))
+        if self.limited:
+            self._used[slots] = True
+
+    # -- what happens to them -------------------------------------------------------------------------------
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for slots below `capacity`."""
+        more = capacity - len(self.away)
+        if more > 0:
+            for name in _COLUMNS:
+                column = getattr(self, name)
+                empty = np.zeros((more, *column.shape[1:]), dtype=column.dtype)
+                setattr(self, name, np.concatenate((column, empty)))
+
+    def changes(self, slots: Ints64) -> None:
+        """Note that models are about to change, those that are away too once they are back."""
+        self._stale[slots] = True
+
+    def put(self, slot: int, model: Model) -> None:
+        """Put a model in the place of one."""
+        if self._is_away(slot):
+            self._come_back(slot, Model(model.plan, model.ints))
+        else:
+            placed = self._table.model(slot)
+            placed.plan = model.plan
+            placed.use(model.ints)
+            self._table.refresh(slot)
+        self.entered(slot)
+
+    def entered(self, slot: int) -> None:
+        """Note that a slot has another model than before."""
+        self._stale[slot] = True
+        self._used[slot] = self.limited
+
+    def forget(self, slot: int) -> None:
+        """Give up a slot whose model leaves the table."""
+        if self._is_away(slot):
+            self.away[slot] = False
+            self.n_away -= 1
+            del self._plans[slot]
+        self._count(slot, 0)
+        self._shelf.drop(slot)
+        self._stale[slot] = self._used[slot] = self._recent[slot] = False
+        self._loaded.discard(slot)
+
+    # -- before a run: what it needs and is not here --------------------------------------------------------
+
+    def missing(self, slots: Iterable[int]) -> list[int]:
+        """Return which of some slots (negative: none) are away."""
+        return [slot for slot in slots if slot >= 0 and self._is_away(slot)] if self.n_away else []
+
+    def sizes(self, slots: Sequence[int]) -> list[int]:
+        """Return the bytes of models that are away."""
+        sizes: list[int] = self._scales[slots, _NBYTES].tolist()
+        return sizes
+
+    def install_now(self, slots: Sequence[int]) -> list[int]:
+        """Bring back the models that can be read without waiting for the disk; return the others."""
+        waiting = []
+        for slot in slots:
+            words = self._shelf.read_now(slot)
+            if words is None:
+                waiting.append(slot)
+            else:
+                self.install(slot, words)
+        return waiting
+
+    def fetch(self, slots: Sequence[int]) -> list[Ints]:
+        """Return the words of models that are away. The only method for another thread."""
+        return [self._shelf.read(slot) for slot in slots]
+
+    def install(self, slot: int, words: Ints) -> None:
+        """Bring back a model with the words that were fetched for it."""
+        self._come_back(slot, Model(self._plans[slot], words))
+        self._count(slot, words.nbytes)
+        self._loaded.add(slot)
+        self._used[slot] = self.limited
+
+    # -- after a run ----------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Count what was used, and let the worker evict what is too much."""
+        if not self.limited:
+            return
+        slots = np.flatnonzero(self._used)
+        self._used[slots] = False
+        self._recent[slots] = True
+        self.memory.hits += len(slots) - len(self._loaded)
+        self.memory.misses += len(self._loaded)
+        self._loaded.clear()
+        slots = slots[~self.away[slots]]
+        sizes = np.array([self._table.model(slot).nbytes for slot in slots.tolist()], dtype=np.int64)
+        self.memory.taken += int(sizes.sum() - self._size[slots].sum())
+        self._size[slots] = sizes
+        self.memory.make_room()
+
+    def sweep(self, wanted: int) -> int:
+        """Go with the hand to the last slot, and evict what was not used since it came by last, up to
+        `wanted` bytes; return how many. OSError if the disk does not take them."""
+        freed = 0
+        while self._hand < len(self._size):
+            start, stop = self._hand, min(self._hand + _WINDOW, len(self._size))
+            idle = start + np.flatnonzero((self._size[start:stop] > 0) & ~self._recent[start:stop])
+            enough = int(np.searchsorted(np.cumsum(self._size[idle]), wanted - freed)) + 1
+            for slot in idle[:enough].tolist():
+                freed += self._evict(slot)
+            if freed >= wanted:
+                stop = int(idle[enough - 1]) + 1
+            self._recent[start:stop] = False
+            self._hand = stop
+            if freed >= wanted:
+                return freed
+        self._hand = 0
+        return freed
+
+    def move(self, memory: ModelMemory, slots: Iterable[int]) -> None:
+        """Take part in another memory with the models of `slots`, which are all there are."""
+        self._leave()
+        self.memory = memory
+        memory.join(self)
+        if self.limited:
+            here = np.array([slot for slot in slots if not self.away[slot]], dtype=np.int64)
+            self._size[here] = [self._table.model(slot).nbytes for slot in here.tolist()]
+            memory.taken += int(self._size.sum())
+
+    def close(self) -> None:
+        """Give up everything: the task is gone."""
+        self._leave()
+        self._shelf.close()
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _is_away(self, slot: int) -> bool:
+        return self.n_away > 0 and bool(self.away[slot])
+
+    def _evict(self, slot: int) -> int:
+        model = self._table.model(slot)
+        if self._stale[slot] or not self._shelf.holds(slot):
+            self._shelf.write(slot, model.ints)
+            self._stale[slot] = False
+            self.memory.written += model.nbytes
+        freed = int(self._size[slot])
+        self._scales[slot] = model.scale()
+        self._plans[slot] = model.plan
+        self.away[slot] = True
+        self.n_away += 1
+        self._table.vacate(slot)
+        self._count(slot, 0)
+        self.memory.evictions += 1
+        return freed
+
+    def _come_back(self, slot: int, model: Model) -> None:
+        self._table.occupy(slot, model)
+        self.away[slot] = False
+        self.n_away -= 1
+        del self._plans[slot]
+
+    def _count(self, slot: int, size: int) -> None:
+        if self.limited:
+            self.memory.taken += size - int(self._size[slot])
+            self._size[slot] = size
+
+    def _leave(self) -> None:
+        self.memory.leave(self)
+        self.memory.taken -= int(self._size.sum())
+        self._size[:] = 0
