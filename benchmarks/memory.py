@@ -2,6 +2,10 @@
 
     python -m benchmarks.memory
     python -m benchmarks.memory --models 10000 --attributes 10 --classes 2
+    python -m benchmarks.memory --limit 1
+
+With `--limit` no more than so many bytes of models stay in memory, as with `models.max.bytes`: what is left
+then is what a model takes that is evicted.
 
 A process of its own for each figure is best: memory that was given back is taken again first. Counted is what
 the process grows by while the store is filled, everything included: buffers, Python objects, keys, the table.
@@ -17,9 +21,11 @@ from pathlib import Path
 
 from core.features import Attribute, Schema
 from core.spec import Spec
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.model_quota import ModelQuota
 from streamapp.task.model_store import ModelStore
 
+RUN = 1_000  # models that are made before others may be evicted
 FIRST = 1_000  # models made before counting: arenas and tables have grown to their first sizes then
 
 
@@ -33,6 +39,9 @@ def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -
     """Make models as the task does at the first record of a key."""
     for number in range(start, stop):
         store.create(f"customer-{number:08d}", spec, schema)
+        if number % RUN == 0:
+            store.checkpoint()
+            store.settle()
 
 
 def main() -> None:
@@ -41,12 +50,13 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=100_000)
     parser.add_argument("--attributes", type=int, default=10)
     parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--limit", type=int, default=0, help="bytes of models in memory, 0: all")
     given = parser.parse_args()
     spec = Spec.parse(None)
     schema = Schema.of(
         [Attribute(f"x{i}") for i in range(given.attributes)], [f"class-{i}" for i in range(given.classes)]
     )
-    store = ModelStore(ModelQuota(given.models + FIRST))
+    store = ModelStore(ModelQuota(given.models + FIRST), ModelMemory(given.limit))
     fill(store, 0, FIRST, spec, schema)
     gc.collect()
     before = resident()
@@ -61,7 +71,8 @@ def main() -> None:
                 "classes": given.classes,
                 "bytes": grown,
                 "bytes_per_model": round(grown / given.models),
-                "buffer_bytes": store.model(0).nbytes,
+                "buffer_bytes": store.look(0).nbytes,
+                "in_memory": len(store) - store.residency.n_away,
             }
         )
     )
