@@ -76,7 +76,7 @@ class Child:
 
     def cpu_seconds(self) -> float:
         """Return user and system time of all threads, ended ones too."""
-        return _cpu(Path(f"/proc/{self.pid}/stat").read_text())
+        return cpu_of(self.pid)
 
     def cpu_by_thread(self) -> dict[str, float]:
         """Return CPU seconds of the living threads, summed by thread name."""
@@ -94,6 +94,11 @@ class Child:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
         raise self.failed("has no memory of its own any more")
+
+
+def cpu_of(pid: int) -> float:
+    """Return user and system time of all threads of a process, ended ones too."""
+    return _cpu(Path(f"/proc/{pid}/stat").read_text())
 
 
 def _cpu(stat: str) -> float:

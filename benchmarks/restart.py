@@ -1,0 +1,208 @@
+"""How long answers stand still when a worker is killed and started again, and when workers are added.
+
+    python -m benchmarks.restart --json
+    python -m benchmarks.restart --guarantees exactly_once --rate 2000 --keys 64
+
+Under a steady load, once for each guarantee: two workers, of which one gets SIGKILL and is started again at
+once under its name and on its disk; then two more join (2 → 4). One line each: for how long the partitions
+of the killed worker, those that moved, and the others gave no answer (benchmarks/rig/gaps.py), and which part
+of it was the start of a process. Nobody takes over meanwhile: the group waits for the name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pipeline import broker, topics
+from benchmarks.rig.gaps import AnswerWatch
+from benchmarks.rig.guarantees import GUARANTEES
+from benchmarks.rig.member import PATIENCE_SECONDS, Member
+from benchmarks.rig.process import Child, python
+from benchmarks.rig.systems import Options
+from benchmarks.rig.visible import Cluster
+from streamapp.warming import warm_kernels
+from topics.definitions import TopicNames
+
+LOOK_SECONDS = 0.1
+
+
+class Trial:
+    """Workers of one guarantee under load."""
+
+    def __init__(
+        self, given: argparse.Namespace, bootstrap: str, names: TopicNames, guarantee: str, place: Path
+    ) -> None:
+        settings = {
+            "GROVE_SESSION_TIMEOUT_MS": str(given.session_ms),
+            "GROVE_COMMIT_INTERVAL_MS": str(given.commit_ms),
+        }
+        self._given, self._names = given, names
+        self._options = Options(bootstrap, guarantee=guarantee, settings=settings)
+        self._group = f"bench-{uuid.uuid4().hex[:8]}"
+        self._place = place
+        self._stack = contextlib.ExitStack()
+        self.members: list[Member] = []
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, count: int) -> list[Member]:
+        """Start workers; they are not ready yet."""
+        partitions = self._given.partitions
+        first = len(self.members)
+        new = [
+            Member(f"bench-{number}", self._options, self._names, partitions, self._group, self._place)
+            for number in range(first, first + count)
+        ]
+        for member in new:
+            self._stack.enter_context(member)
+        self.members += new
+        return new
+
+    def wait_until_ready(self) -> None:
+        """Return when every partition is live with one of the workers that are here."""
+
+        def ready() -> bool:
+            owned = [member.owned() for member in self.members]
+            return sum(map(len, owned)) == self._given.partitions and all(
+                member.page("/readyz") is not None for member in self.members
+            )
+
+        self.members[0].wait(ready, "and the others did not share all partitions")
+
+    def feed(self) -> None:
+        """Let a producer begin, for longer than the trial takes."""
+        given, names = self._given, self._names
+        words = [
+            "--bootstrap",
+            self._options.bootstrap,
+            "--topic",
+            names.instances,
+            "--rate",
+            str(given.rate),
+        ]
+        words += ["--rate", str(given.rate), "--seconds", str(given.feed_seconds), "--keys", str(given.keys)]
+        command = python("-m", "benchmarks.rig.paced", *words, "--partitions", str(given.partitions))
+        self._stack.enter_context(Child(command, self._place / "paced"))
+
+    def watch(self) -> AnswerWatch:
+        bootstrap = self._options.bootstrap
+        return self._stack.enter_context(
+            AnswerWatch(bootstrap, self._names.predictions, self._given.partitions)
+        )
+
+    def settle(self, watch: AnswerWatch, since: int) -> None:
+        """Return when every partition answers what was handed over `calm` seconds behind `since`."""
+        calm, deadline = since + int(self._given.calm * 1e9), time.monotonic() + PATIENCE_SECONDS
+        while True:
+            newest = watch.newest
+            if len(newest) == self._given.partitions and min(newest.values()) > calm:
+                return
+            for member in self.members:
+                member.check()
+            if time.monotonic() > deadline:
+                message = f"not every partition answers again: {newest}"
+                raise TimeoutError(message)
+            time.sleep(LOOK_SECONDS)
+
+
+def run(given: argparse.Namespace, bootstrap: str, guarantee: str) -> Iterator[dict[str, Any]]:
+    """Yield what the restart showed, and what the scale-up did."""
+    cluster = Cluster(bootstrap)
+    with (
+        topics(bootstrap, cluster, given.partitions) as names,
+        tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
+        Trial(given, bootstrap, names, guarantee, Path(place)) as trial,
+    ):
+        killed, _ = trial.add(2)
+        trial.wait_until_ready()
+        watch = trial.watch()
+        trial.feed()
+        trial.settle(watch, time.monotonic_ns())
+        head = {"guarantee": guarantee, "rate": given.rate, "session_seconds": given.session_ms / 1000}
+        yield head | restart(trial, watch, killed)
+        yield head | scale_up(trial, watch)
+
+
+def restart(trial: Trial, watch: AnswerWatch, killed: Member) -> dict[str, Any]:
+    """Kill a worker and start it again."""
+    lost = killed.owned()
+    others = set(range(trial._given.partitions)) - lost
+    at = time.monotonic_ns()
+    killed.kill()
+    killed.start()
+    killed.wait_until_ready()
+    trial.settle(watch, time.monotonic_ns())
+    start = killed.began()
+    return {
+        "what": "restart",
+        "killed": watch.gap(lost, at).to_dict(),
+        "others": watch.gap(others, at).to_dict(),
+        "start_up_seconds": round(start.assigned, 3),
+        "assigned_to_live_seconds": round(start.live - start.assigned, 3),
+        "records_replayed": start.replayed,
+    }
+
+
+def scale_up(trial: Trial, watch: AnswerWatch) -> dict[str, Any]:
+    """Add two workers."""
+    before = {part: member.name for member in trial.members for part in member.owned()}
+    at = time.monotonic_ns()
+    new = trial.add(2)
+    for member in new:
+        member.wait(lambda member=member: bool(member.owned()), "had no partitions")  # type: ignore[misc]
+    trial.wait_until_ready()
+    trial.settle(watch, time.monotonic_ns())
+    after = {part: member.name for member in trial.members for part in member.owned()}
+    moved = {part for part in after if after[part] != before[part]}
+    return {
+        "what": f"scale-up {len(trial.members) - len(new)} to {len(trial.members)}",
+        "moved": watch.gap(moved, at).to_dict(),
+        "kept": watch.gap(after.keys() - moved, at).to_dict(),
+        "start_up_seconds": round(max(member.began().assigned for member in new), 3),
+    }
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=__doc__.splitlines()[0])
+    parser.add_argument("--guarantees", default=",".join(GUARANTEES), help="one after the other")
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--keys", type=int, default=64)
+    parser.add_argument("--rate", type=int, default=2000, help="records per second")
+    parser.add_argument("--session-ms", type=int, default=6000, help="session timeout")
+    parser.add_argument("--commit-ms", type=int, default=100, help="commit interval")
+    parser.add_argument("--calm", type=float, default=3.0, help="seconds between two events")
+    parser.add_argument("--feed-seconds", type=float, default=300.0, help="how long there is load at most")
+    parser.add_argument("--json", action="store_true", help="one line for each event, as it is known")
+    given = parser.parse_args()
+    given.guarantees = given.guarantees.split(",")
+    if wrong := sorted(set(given.guarantees) - set(GUARANTEES)):
+        parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
+    return given
+
+
+def main() -> int:
+    """Measure and print."""
+    given = arguments()
+    warm_kernels()
+    with broker() as bootstrap:
+        for guarantee in given.guarantees:
+            for line in run(given, bootstrap, guarantee):
+                print(json.dumps(line, indent=None if given.json else 2), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

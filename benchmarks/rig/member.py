@@ -1,0 +1,179 @@
+"""A worker that keeps its name and its disk over kills and restarts, and what it said, and when."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from benchmarks.rig.process import cpu_of
+from benchmarks.rig.systems import Options, free_port, worker_command, worker_environment
+from topics.definitions import TopicNames
+
+PATIENCE_SECONDS = 300.0
+LOOK_SECONDS = 0.05
+ASSIGNED = re.compile(r"assigned partitions \[(.*)\]")
+LIVE = re.compile(r"partition (\d+) is live")
+RESTORED = re.compile(r"partition (\d+) is restored: (\d+) records replayed in ([\d.]+) s")
+
+
+class MemberFailed(RuntimeError):
+    """A worker did not do what a measurement waits for."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What one start of a worker took, in seconds since the process was started."""
+
+    assigned: float  # first assignment by the group: interpreter, imports, kernels, joining
+    live: float  # the last of its partitions was live
+    replayed: int  # records
+    restoring: float  # sum over partitions: snapshots read and journal replayed
+
+
+class Member:
+    """One worker; ends with the `with` block, if it still runs."""
+
+    def __init__(
+        self, name: str, options: Options, names: TopicNames, partitions: int, group: str, place: Path
+    ) -> None:
+        self.name = name
+        self.state = place / f"{name}-state"
+        self.started = 0.0  # seconds since the epoch, as in the log
+        self._log = place / f"{name}.log"
+        self._mark = 0  # where in the log this start begins
+        self._environment = worker_environment(options, names, partitions, group, self.state) | {
+            "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
+            "GROVE_LOG_FORMAT": "json",
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def start(self, more: Mapping[str, str] | None = None) -> None:
+        """Start it; `more`: further variables."""
+        self._mark = self._log.stat().st_size if self._log.exists() else 0
+        port = {"GROVE_WEB_PORT": str(free_port())}
+        self._port = port["GROVE_WEB_PORT"]
+        with self._log.open("ab") as log:
+            self.started = time.time()
+            self._process = subprocess.Popen(
+                worker_command(),
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **self._environment, **port, **(more or {})},
+            )
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._end(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """End it in order."""
+        code = self._end(signal.SIGTERM)
+        if code != 0:
+            raise self._failed(f"ended with exit code {code}")
+
+    def _end(self, number: int) -> int:
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._process.wait(PATIENCE_SECONDS)
+
+    def wipe(self) -> None:
+        """Take away its disk."""
+        shutil.rmtree(self.state)
+
+    def check(self) -> None:
+        """Raise if it has ended by itself."""
+        assert self._process is not None
+        if (code := self._process.poll()) is not None:
+            raise self._failed(f"ended by itself with exit code {code}")
+
+    def _failed(self, what: str) -> MemberFailed:
+        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+        return MemberFailed(f"{self.name} {what}\n{tail}")
+
+    def cpu_seconds(self) -> float:
+        """Return user and system time of all its threads since its start."""
+        assert self._process is not None
+        return cpu_of(self._process.pid)
+
+    def page(self, path: str) -> str | None:
+        """Return a page; None while nobody answers, or with another status than 200."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=20) as page:
+                text: str = page.read().decode()
+                return text
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
+
+    def metric(self, name: str) -> float:
+        """Return the sum of a metric over its labels."""
+        lines = (self.page("/metrics") or "").splitlines()
+        return sum(float(at.rpartition(" ")[2]) for at in lines if at.startswith((f"{name} ", f"{name}{{")))
+
+    def wait_until_ready(self) -> None:
+        """Return when all its partitions are live."""
+        self.wait(lambda: self.page("/readyz") is not None, "was not ready")
+
+    def wait(self, done: Callable[[], bool], otherwise: str) -> None:
+        """Return when something is so; a worker tells nobody that it is."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not done():
+            self.check()
+            if time.monotonic() > deadline:
+                raise self._failed(f"{otherwise} after {PATIENCE_SECONDS:.0f} s")
+            time.sleep(LOOK_SECONDS)
+
+    # -- what it said -------------------------------------------------------------------------------------
+
+    def said(self) -> list[tuple[float, str]]:
+        """Return (seconds since the epoch, text) of what it said since its start."""
+        with self._log.open("rb") as file:
+            file.seek(self._mark)
+            lines = file.read().decode(errors="replace").splitlines()
+        found = []
+        for line in lines:
+            if line.startswith('{"time"') and line.endswith("}"):
+                entry = json.loads(line)
+                found.append((datetime.fromisoformat(entry["time"]).timestamp(), entry["message"]))
+        return found
+
+    def owned(self) -> set[int]:
+        """Return the partitions of its newest assignment."""
+        assignments = [match for _, text in self.said() if (match := ASSIGNED.fullmatch(text))]
+        return {int(part) for part in assignments[-1][1].split(",") if part.strip()} if assignments else set()
+
+    def began(self) -> Start:
+        """Return what its start took; it is ready."""
+        said = self.said()
+        assigned = next(at for at, text in said if ASSIGNED.fullmatch(text))
+        live = max(at for at, text in said if LIVE.fullmatch(text))
+        restored = [match for _, text in said if (match := RESTORED.fullmatch(text))]
+        return Start(
+            assigned - self.started,
+            live - self.started,
+            sum(int(match[2]) for match in restored),
+            sum(float(match[3]) for match in restored),
+        )

@@ -1,0 +1,197 @@
+"""What snapshots of many models take from the throughput of a worker: on and off, in turns.
+
+    python -m benchmarks.snapshot_cost --json
+    python -m benchmarks.snapshot_cost --records 4000000 --interval 60
+
+A worker goes over a backlog of 10,000 models, about 10 kB each, with every row of another model. Its models
+are there before the clock starts. `off` takes no snapshots; `on` takes them at an interval shorter than the
+default of a minute, so that a short run has some: `minute_share` is what remains of the difference in CPU
+if all models are snapshotted once a minute, as a share of a core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.pipeline import broker, topics
+from benchmarks.restore import NO_SNAPSHOTS, PATIENCE_SECONDS
+from benchmarks.rig.guarantees import GUARANTEES
+from benchmarks.rig.measure import Committed
+from benchmarks.rig.member import Member
+from benchmarks.rig.producing import Backfill
+from benchmarks.rig.systems import Options
+from benchmarks.rig.visible import Cluster
+from streamapp.warming import warm_kernels
+from topics.admin import create
+from topics.codecs import encode_instances
+from topics.definitions import TopicNames
+from topics.partitioner import partition_of
+from topics.records import Features
+
+PART = 10_000  # rows encoded at a time
+LOOK_SECONDS = 0.02
+SPEC = json.dumps({"learner": {"name": "h-tree", "leaf_model": "nba"}, "query": {"name": "never"}})
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass, from when all models were there until everything was committed."""
+
+    rows: int
+    seconds: float
+    cpu_seconds: float
+    snapshots: int
+    units_bytes: float
+    models_bytes: float
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds
+
+    @property
+    def cpu_per_million(self) -> float:
+        return self.cpu_seconds / self.rows * 1e6
+
+
+def produce(given: argparse.Namespace, bootstrap: str, topic: str) -> None:
+    """Produce one row of each model, and then the others, each of any model."""
+    rng = np.random.default_rng(1)
+    names = tuple(f"a{number}" for number in range(given.attributes))
+    keys = [b"model-%d" % number for number in range(given.models)]
+    places = [partition_of(key, given.partitions) for key in keys]
+    order = np.concatenate([np.arange(given.models), rng.integers(given.models, size=given.records)])
+    with Backfill(bootstrap) as backfill:
+        for first in range(0, len(order), PART):
+            part = order[first : first + PART].tolist()
+            x = rng.random((len(part), given.attributes))
+            labels = np.where(x[:, 0] < 0.5, "a", "b").tolist()
+            values = encode_instances(Features.of(names, x), format="packed", labels=labels)
+            for key, value in zip(part, values, strict=True):
+                backfill.send(topic, value, keys[key], places[key])
+
+
+class Bench:
+    """The backlog, and passes of a new worker over it."""
+
+    def __init__(self, given: argparse.Namespace, bootstrap: str, names: TopicNames) -> None:
+        self._given, self._names = given, names
+        self._cluster = Cluster(bootstrap)
+        self._bootstrap = bootstrap
+        produce(given, bootstrap, names.instances)
+
+    def once(self, mode: str) -> Pass:
+        """Let a worker go over the backlog, as a new group without models."""
+        given, names = self._given, self._names
+        interval = str(int(given.interval * 1000))
+        chosen = NO_SNAPSHOTS if mode == "off" else NO_SNAPSHOTS | {"GROVE_SNAPSHOT_INTERVAL_MS": interval}
+        settings = {"GROVE_MODEL_SPEC": SPEC, "GROVE_COMMIT_INTERVAL_MS": "100", **chosen}
+        options = Options(self._bootstrap, guarantee=given.guarantee, settings=settings)
+        group = f"bench-{uuid.uuid4().hex[:8]}"
+        self._cluster.delete(names.journal, names.snapshots)  # of the pass before
+        create({"bootstrap.servers": self._bootstrap}, names, given.partitions, 1)
+        progress = Committed(self._cluster, group, names.instances, given.partitions)
+        total = given.models + given.records
+        with (
+            tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
+            Member("bench-0", options, names, given.partitions, group, Path(place)) as member,
+        ):
+            first = self._until(progress, member, min(2 * given.models, total - 1))
+            begun, cpu, made = time.monotonic(), member.cpu_seconds(), _snapshots(member)
+            last = self._until(progress, member, total)
+            seconds, spent = time.monotonic() - begun, member.cpu_seconds() - cpu
+            snapshots, size = (now - then for now, then in zip(_snapshots(member), made, strict=True))
+            found = Pass(
+                last - first, seconds, spent, int(snapshots), size, member.metric("grove_model_bytes")
+            )
+            member.kill()
+        return found
+
+    def _until(self, progress: Committed, member: Member, n: int) -> int:
+        """Return how many are committed once it is at least n."""
+        seen, changed = 0, time.monotonic()
+        while (done := progress.visible()) < n:
+            member.check()
+            if done != seen:
+                seen, changed = done, time.monotonic()
+            if time.monotonic() - changed > PATIENCE_SECONDS:
+                message = f"{done} of {n} instances were committed, no more for {PATIENCE_SECONDS:.0f} s"
+                raise TimeoutError(message)
+            time.sleep(LOOK_SECONDS)
+        return done
+
+
+def _snapshots(member: Member) -> tuple[float, float]:
+    """Return how many snapshots of partitions were completed, and their bytes (shared ones included)."""
+    return member.metric("grove_snapshots_total"), member.metric("grove_snapshot_bytes_total")
+
+
+def summary(given: argparse.Namespace, turns: list[dict[str, Pass]]) -> dict[str, Any]:
+    """Return what is printed of all turns."""
+    off, on = [turn["off"] for turn in turns], [turn["on"] for turn in turns]
+    rounds = statistics.median(each.snapshots / given.partitions for each in on)
+    extra = statistics.median(b.cpu_per_million - a.cpu_per_million for a, b in zip(off, on, strict=True))
+    per_round = extra * on[0].rows / 1e6 / rounds if rounds else None
+    return {
+        "guarantee": given.guarantee,
+        "models": given.models,
+        "megabytes": round(on[-1].models_bytes / 1e6, 1),
+        "repeats": len(turns),
+        "seconds_on": round(statistics.median(each.seconds for each in on), 2),
+        "rows_per_second_off": round(statistics.median(each.rows_per_second for each in off)),
+        "rows_per_second_on": round(statistics.median(each.rows_per_second for each in on)),
+        "rate_ratio": round(
+            statistics.median(b.rows_per_second / a.rows_per_second for a, b in zip(off, on, strict=True)), 3
+        ),
+        "cpu_per_million_off": round(statistics.median(each.cpu_per_million for each in off), 2),
+        "cpu_per_million_on": round(statistics.median(each.cpu_per_million for each in on), 2),
+        "snapshots_of_all": round(rounds, 2),
+        "megabytes_written": round(statistics.median(each.units_bytes for each in on) / 1e6, 1),
+        "cpu_seconds_a_snapshot_of_all": None if per_round is None else round(per_round, 3),
+        "minute_share": None if per_round is None else round(per_round / 60, 4),
+    }
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.snapshot_cost", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--attributes", type=int, default=120, help="120 make 10 kB a model")
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--records", type=int, default=600_000, help="beside the first one of each model")
+    parser.add_argument("--interval", type=float, default=5.0, help="seconds between snapshots")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="one line")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure and print."""
+    given = arguments()
+    warm_kernels()
+    with broker() as bootstrap, topics(bootstrap, Cluster(bootstrap), given.partitions) as names:
+        bench = Bench(given, bootstrap, names)
+        turns = []
+        for number in range(given.repeats):
+            modes = ("off", "on") if number % 2 == 0 else ("on", "off")
+            turns.append({mode: bench.once(mode) for mode in modes})
+            said = {mode: f"{cost.rows_per_second:,.0f} rows/s" for mode, cost in turns[-1].items()}
+            print(f"turn {number + 1} of {given.repeats}: {said}", file=sys.stderr, flush=True)
+    print(json.dumps(summary(given, turns), indent=None if given.json else 2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The benchmarks of restart, restore and snapshots run as docs/benchmarks.md says, on little."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.broker, pytest.mark.nightly]
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(broker, module, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", "--json", *words],
+        cwd=ROOT,
+        env={**os.environ, "GROVE_KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_partition_is_restored_on_a_warm_and_on_a_wiped_disk(broker):
+    warm, wiped = run(broker, "restore", "--what", "models", "--models", "300")
+    for line, disk in ((warm, "warm"), (wiped, "wiped")):
+        assert (line["what"], line["disk"], line["models"], line["all_models"]) == ("models", disk, 300, True)
+        assert line["records_replayed"] == 0  # all of it is in the snapshot
+        assert line["restore_seconds"] > 0
+        assert line["megabytes"] > 2
+
+
+def test_a_tail_is_replayed(broker):
+    (line,) = run(broker, "restore", "--what", "tail", "--formats", "packed", "--records", "50000")
+    assert line["records_replayed"] == 50_000
+    assert line["ratio"] == pytest.approx(
+        line["replayed_records_per_second"] / line["live_records_per_second"], rel=0.05
+    )
+
+
+def test_a_worker_is_killed_and_two_are_added(broker):
+    words = ["--guarantees", "exactly_once", "--rate", "200", "--partitions", "4", "--calm", "1"]
+    restart, scale_up = run(broker, "restart", *words)
+    assert (restart["what"], scale_up["what"]) == ("restart", "scale-up 2 to 4")
+    assert (restart["killed"]["partitions"], restart["others"]["partitions"]) == (2, 2)
+    assert (scale_up["moved"]["partitions"], scale_up["kept"]["partitions"]) == (2, 2)
+    assert restart["killed"]["silence"] > restart["start_up_seconds"] / 2
+    for gap in (restart["killed"], restart["others"], scale_up["moved"], scale_up["kept"]):
+        assert gap["silence"] > 0
+        assert gap["delay"] > 0
+
+
+def test_snapshots_on_and_off(broker):
+    words = ["--models", "200", "--records", "60000", "--partitions", "2", "--repeats", "1"]
+    (line,) = run(broker, "snapshot_cost", *words, "--interval", "0.2")
+    assert line["megabytes"] > 1.5
+    assert line["snapshots_of_all"] > 0
+    assert line["megabytes_written"] > 0
+    assert line["rate_ratio"] == pytest.approx(
+        line["rows_per_second_on"] / line["rows_per_second_off"], rel=0.02
+    )
