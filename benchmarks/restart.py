@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +39,23 @@ class Trial:
     """Workers of one guarantee under load."""
 
     def __init__(
-        self, given: argparse.Namespace, bootstrap: str, names: TopicNames, guarantee: str, place: Path
+        self,
+        given: argparse.Namespace,
+        bootstrap: str,
+        names: TopicNames,
+        guarantee: str,
+        place: Path,
+        more: Mapping[str, str] | None = None,
     ) -> None:
+        """`more`: further variables of the workers."""
         settings = {
             "GROVE_SESSION_TIMEOUT_MS": str(given.session_ms),
             "GROVE_COMMIT_INTERVAL_MS": str(given.commit_ms),
+            **(more or {}),
         }
         self._given, self._names = given, names
         self._options = Options(bootstrap, guarantee=guarantee, settings=settings)
-        self._group = f"bench-{uuid.uuid4().hex[:8]}"
+        self.group = f"bench-{uuid.uuid4().hex[:8]}"
         self._place = place
         self._stack = contextlib.ExitStack()
         self.members: list[Member] = []
@@ -63,7 +71,7 @@ class Trial:
         partitions = self._given.partitions
         first = len(self.members)
         new = [
-            Member(f"bench-{number}", self._options, self._names, partitions, self._group, self._place)
+            Member(f"bench-{number}", self._options, self._names, partitions, self.group, self._place)
             for number in range(first, first + count)
         ]
         for member in new:

@@ -115,6 +115,9 @@ class Bench:
                 last - first, seconds, spent, int(snapshots), size, member.metric("grove_model_bytes")
             )
             member.kill()
+        if mode == "on" and not found.snapshots:
+            message = f"no snapshot was complete within {seconds:.1f} s: too few rows; raise --records"
+            raise ValueError(message)
         return found
 
     def _until(self, progress: Committed, member: Member, n: int) -> int:
@@ -141,7 +144,7 @@ def summary(given: argparse.Namespace, turns: list[dict[str, Pass]]) -> dict[str
     off, on = [turn["off"] for turn in turns], [turn["on"] for turn in turns]
     rounds = statistics.median(each.snapshots / given.partitions for each in on)
     extra = statistics.median(b.cpu_per_million - a.cpu_per_million for a, b in zip(off, on, strict=True))
-    per_round = extra * on[0].rows / 1e6 / rounds if rounds else None
+    per_round = extra * statistics.median(each.rows for each in on) / 1e6 / rounds
     return {
         "guarantee": given.guarantee,
         "models": given.models,
@@ -157,8 +160,8 @@ def summary(given: argparse.Namespace, turns: list[dict[str, Pass]]) -> dict[str
         "cpu_per_million_on": round(statistics.median(each.cpu_per_million for each in on), 2),
         "snapshots_of_all": round(rounds, 2),
         "megabytes_written": round(statistics.median(each.units_bytes for each in on) / 1e6, 1),
-        "cpu_seconds_a_snapshot_of_all": None if per_round is None else round(per_round, 3),
-        "minute_share": None if per_round is None else round(per_round / 60, 4),
+        "cpu_seconds_a_snapshot_of_all": round(per_round, 3),
+        "minute_share": round(per_round / 60, 4),
     }
 
 

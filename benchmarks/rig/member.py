@@ -87,15 +87,10 @@ class Member:
 
     def kill(self) -> None:
         """End it at once."""
-        self._end(signal.SIGKILL)
+        self.end(signal.SIGKILL)
 
-    def terminate(self) -> None:
-        """End it in order."""
-        code = self._end(signal.SIGTERM)
-        if code != 0:
-            raise self._failed(f"ended with exit code {code}")
-
-    def _end(self, number: int) -> int:
+    def end(self, number: int) -> int:
+        """End it with a signal; return its exit code."""
         assert self._process is not None
         self._process.send_signal(number)
         return self._process.wait(PATIENCE_SECONDS)
