@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
 from streamapp.metrics import Metrics
 from streamapp.ports import Processor, Restorer, Source, Transactions
-from streamapp.restore.errors import AbandonedError, NotYetError
+from streamapp.restore.errors import AbandonedError, NotYetError, SourceLogError
 from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
@@ -46,6 +47,7 @@ from topics.errors import AbortedError, TopicsError
 
 logger = logging.getLogger(__name__)
 
+WAIT_SAID_S: Final = 10.0  # between two lines about a partition that waits
 MAX_ABORTS: Final = 5  # in a row: then it is no accident, a record that its topic does not take for example
 
 T = TypeVar("T")
@@ -59,6 +61,7 @@ class Partition:
     ledger: Ledger
     committed: Positions
     membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
+    topic_ids: Mapping[str, str]  # of the sources whose records it processes
     live: bool = False  # its records are being fetched
     stopped: str | None = None  # why its processing was stopped for good
 
@@ -100,6 +103,7 @@ class TaskManager:
         self._aborts = 0  # since the last commit that succeeded
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
         self._revoked_at: float | None = None
+        self._waits_said: dict[int, float] = {}  # when it was last said of a partition
         self._lock = asyncio.Lock()
 
     def attach(self, consumer: Source) -> None:
@@ -160,7 +164,7 @@ class TaskManager:
             await self._end(error)
             return
         except Exception as error:  # a bug of ours: what it left of the state is not to be trusted
-            self._stop(number, partition, run, error)
+            self._stop(number, partition, error)
             return
         step = self._processor.step(run, effects)
         try:
@@ -206,7 +210,7 @@ class TaskManager:
         logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
         await self.source.crash(error)
 
-    def _stop(self, number: int, partition: Partition, run: Run, error: Exception) -> None:
+    def _stop(self, number: int, partition: Partition, error: Exception) -> None:
         partition.stopped = str(error)  # names topic, partition, offset and model key
         partition.live = False
         self.source.drop(number)
@@ -245,7 +249,9 @@ class TaskManager:
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
         due = self._commits.due
-        return float("inf") if due is None or self._is_committing else max(0.0, due - now)
+        if due is None or self._is_committing or not self._uncommitted(self.source.membership):
+            return float("inf")  # no tick would come of it
+        return max(0.0, due - now)
 
     async def commit(self, why: str, patience: float | None = None) -> None:
         """Commit all that is processed, after the run and the commit at hand; give up after `patience` s."""
@@ -323,11 +329,14 @@ class TaskManager:
             if not state.ledger.is_empty:
                 entries = state.ledger.cut()
                 records[number] += entries
+                # At first all of them: a source without an offset has lost it later.
+                begins = entries[0].config is not None
                 moved = zip(self._topics, entries[0].before, entries[-1].after, strict=True)
-                offsets |= {TP(topic, number): after for topic, before, after in moved if after != before}
+                offsets |= {TP(topic, number): after for topic, at, after in moved if begins or after != at}
             else:  # without any offsets the coordinator would not be asked whether this is still ours
                 offsets[TP(self._topics[0], number)] = state.committed[0]
-        return Cut(records, offsets, membership)
+        ids = {tp: topic_id for tp in offsets if (topic_id := dirty[tp.partition].topic_ids.get(tp.topic))}
+        return Cut(records, offsets, membership, ids)
 
     def _cut_tasks(self, membership: Membership) -> dict[int, tuple[Partition, TaskCut, Positions]]:
         """Cut the tasks whose snapshots are due, at the very point at which the transaction is cut."""
@@ -438,6 +447,7 @@ class TaskManager:
             logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
             state.committed = restored.positions
             state.membership = membership
+            state.topic_ids = restored.topic_ids
         else:
             self._place(partition, restored, membership)
             if restored.task is not None:
@@ -464,7 +474,9 @@ class TaskManager:
         self._snapshots.add(partition, restored.base, incarnation)
         if restored.records:  # what had to be replayed now need not be replayed the next time
             self._snapshots.note(partition, restored.seconds, 0, self._clock())
-        self.partitions[partition] = Partition(task, ledger, restored.positions, membership)
+        self.partitions[partition] = Partition(
+            task, ledger, restored.positions, membership, restored.topic_ids
+        )
 
     def _drop(self, partition: int) -> None:
         state = self.partitions.pop(partition, None)
@@ -478,10 +490,19 @@ class TaskManager:
         self.partitions[partition].live = True
         self._snapshots.live(partition)
         self._health.partitions[partition] = LIVE
+        self._waits_said.pop(partition, None)
         if self._revoked_at is not None and all(state.live for state in self.partitions.values()):
             self._metrics.rebalance_seconds.observe(self._clock() - self._revoked_at)
             self._revoked_at = None
         logger.info("partition %d is live", partition)
+
+    def waits(self, partition: int, reason: str) -> None:
+        """Note why a partition cannot be restored yet; said at once, and again only now and then."""
+        self._health.partitions[partition] = f"waits: {reason}"
+        now = self._clock()
+        if now - self._waits_said.get(partition, -math.inf) >= WAIT_SAID_S:
+            self._waits_said[partition] = now
+            logger.info("Partition %d waits: %s", partition, reason)
 
     def revoked(self) -> None:
         """Note that the group takes the partitions away; what comes back will be assigned again."""
@@ -542,29 +563,29 @@ class TaskManager:
             self._metrics.sought_back.inc()
             logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)
 
-    def records_lost(self, tp: TP, position: int, first: int, end: int) -> None:
-        """Report that the log of a partition does not have our position."""
-        topic, partition = tp
-        if position < first:
-            self._metrics.records_lost.labels(topic).inc(first - position)
-            logger.error(
-                "topic %s partition %d: offsets %d to %d were deleted by retention before they were read",
-                topic,
-                partition,
-                position,
-                first - 1,
-            )
-            if tp.partition in self.partitions:
-                lost = Step(self._topics.index(topic), first, skipped=((position, first),))
-                self.partitions[tp.partition].ledger.note(lost)
-                self._commits.note()
-        else:
-            logger.error(
-                "topic %s partition %d: offset %d is behind the end %d of the log (was it truncated or made "
-                "anew?); starting over at %d",
-                topic,
-                partition,
-                position,
-                end,
-                first,
-            )
+    def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
+        """Return where to go on in a log that does not have our position; None: the partition is stopped.
+
+        What retention took is lost, counted and noted in the journal. A log that ends before our position is
+        another one than models have learned from, or has lost records they learned: to go on anywhere would
+        be a guess.
+        """
+        state = self.partitions[tp.partition]
+        if position >= first:
+            if state.stopped is None:
+                self._stop(tp.partition, state, SourceLogError(tp.topic, tp.partition, position, first, end))
+            return None
+        self._records_lost(tp, state, position, first)
+        return first
+
+    def _records_lost(self, tp: TP, state: Partition, position: int, first: int) -> None:
+        self._metrics.records_lost.labels(tp.topic).inc(first - position)
+        logger.error(
+            "topic %s partition %d: offsets %d to %d were deleted by retention before they were read",
+            tp.topic,
+            tp.partition,
+            position,
+            first - 1,
+        )
+        state.ledger.note(Step(self._topics.index(tp.topic), first, skipped=((position, first),)))
+        self._commits.note()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faust.types import TP
 
 from streamapp import faults
 from streamapp.journal.entry import Record, encode
+from streamapp.restore.identity import metadata_of
 from streamapp.transport.thread import Membership
 from topics.transactional_sender import TransactionalSender
 
@@ -26,6 +27,7 @@ class Cut:
     records: Mapping[int, Sequence[Record]]  # for the journal, by partition
     offsets: Mapping[TP, int]
     membership: Membership
+    topic_ids: Mapping[TP, str] = field(default_factory=dict)  # of the topics that the offsets are of
 
 
 class Transactions:
@@ -48,7 +50,9 @@ class Transactions:
             self._sender.send_run(self._journal, partition, list(map(encode, records)), [None] * n, [0] * n)
         faults.point("commit-before")
         self._sender.commit(
-            {(t, p): at for (t, p), at in cut.offsets.items()}, group_metadata(self._group, cut.membership)
+            {(t, p): at for (t, p), at in cut.offsets.items()},
+            group_metadata(self._group, cut.membership),
+            {(t, p): metadata_of(topic_id) for (t, p), topic_id in cut.topic_ids.items()},
         )
         faults.point("commit-after")
 

@@ -26,6 +26,8 @@ TIMEOUT_MS: Final = 10_000
 
 STEP_S: Final = 5.0
 
+NOTHING: Final[Mapping[tuple[str, int], str | None]] = {}
+
 RECOVERY: Final = {"metadata.recovery.strategy": "none"}
 """When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
 coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
@@ -82,15 +84,23 @@ class TransactionalSender(Sender):
         self._begin()
         super().offer_run(topic, partition, values, keys, timestamps, headers)
 
-    def commit(self, offsets: Mapping[tuple[str, int], int], group: bytes) -> None:
+    def commit(
+        self,
+        offsets: Mapping[tuple[str, int], int],
+        group: bytes,
+        metadata: Mapping[tuple[str, int], str | None] = NOTHING,
+    ) -> None:
         """Commit what was sent, and the offsets (topic, partition → position) for a group's member.
 
-        `group`: librdkafka's group metadata. Raise AbortedError if the transaction has to be aborted (the
-        group moved on, records expired, another producer has our id).
+        `group`: librdkafka's group metadata; `metadata`: what is noted with offsets. Raise AbortedError if
+        the transaction has to be aborted (the group moved on, records expired, another producer has our id).
         """
         self.drain()
         self._begin()
-        positions = [TopicPartition(topic, partition, at) for (topic, partition), at in offsets.items()]
+        positions = [
+            TopicPartition(topic, partition, at, metadata=metadata.get((topic, partition)))
+            for (topic, partition), at in offsets.items()
+        ]
         self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))
         self._patiently(lambda: self._producer.commit_transaction(STEP_S))
         self.in_transaction = False

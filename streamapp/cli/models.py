@@ -278,7 +278,11 @@ def restore(
     lost = ", ".join(
         f"{source} {first}…{end}"
         for source, first, end in zip(SOURCES, found.snapshot, found.positions, strict=True)
+        if first < end
     )
+    if found.snapshot == found.positions:
+        typer.echo(f"partition {partition} goes on where it stood, at {', '.join(map(str, found.positions))}")
+        return
     typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {lost}")
 
 

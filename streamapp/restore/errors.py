@@ -16,6 +16,25 @@ class RestoreError(StreamappError):
         )
 
 
+class SourceLogError(StreamappError):
+    """A source topic that is not the one, or not all of the one, that the models have learned from."""
+
+    def __init__(self, topic: str, partition: int, position: int, first: int, end: int) -> None:
+        super().__init__(
+            f"topic {topic} has offsets {first} to {end}, but records up to {position} were processed: it "
+            f"was made anew, or truncated; {ways_out(partition)}"
+        )
+
+
+def ways_out(partition: int) -> str:
+    """Say what an operator can do about a source that is another one."""
+    return (
+        f"stop the workers, then 'grove models restore --partition {partition}' lets the models of its "
+        f"newest snapshot go on with what the topic has now, 'grove models reset --partition {partition}' "
+        "gives it new ones"
+    )
+
+
 class NotYetError(Exception):
     """A transaction of another worker is still open; its end has to be waited for."""
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from streamapp.journal.entry import Manifest, Positions, Record, Reset
 from streamapp.restore.changelog import Changelog
 from streamapp.restore.errors import RestoreError
+from streamapp.restore.identity import Identity
 from streamapp.restore.log_reader import LogReader
 from streamapp.restore.replay import Replay, SourceLog
 from streamapp.restore.reset import ResetError, check_nobody_is_there, stand, write
@@ -32,13 +33,18 @@ class FellBack(NamedTuple):
 
 
 def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> FellBack:
-    """Let a partition go on from its newest whole snapshot; ResetError if there is none."""
+    """Let a partition go on from its newest whole snapshot; ResetError if there is none.
+
+    One that has lost nothing but its committed offsets goes on where its journal ends.
+    """
     check_nobody_is_there(kafka, group)
     with (
         LogReader(kafka, group, lambda: False) as reader,
         LogReader(kafka, group, lambda: False) as parts,
     ):
-        positions, incarnation = stand(reader, names, partition)
+        positions, incarnation, is_end = stand(reader, Identity(kafka), names, partition)
+        if is_end:  # only the offsets were gone: a worker can replay all of the journal
+            return FellBack(positions, positions)
         tails = TailReader(reader.of(names.journal, partition), names.journal, partition)
         get = Changelog(parts, names.snapshots, partition).get
         try:

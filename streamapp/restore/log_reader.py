@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, NamedTuple, Self, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError
+from streamapp.restore.identity import id_in, metadata_of
 from topics.access import Access, denied_kind
-from topics.cluster import Cluster
+from topics.cluster import NOT_YET, Cluster
 from topics.errors import BrokerError
 from topics.records import Headers, RawRecords
 
 BATCH: Final = 2000  # records
 POLL_S: Final = 0.05  # `consume` waits it out unless a whole batch is there
 REQUEST_S: Final = 10.0
+SILENCE_S: Final = 15.0  # without records and without the log's end: its broker does not serve it
+
+PASSING: Final = (
+    *(code for code in NOT_YET if code != KafkaError.UNKNOWN_TOPIC_OR_PART),
+    KafkaError._TRANSPORT,  # noqa: SLF001 - librdkafka's own codes look so
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+)
+"""Errors in the midst of reading that the client gets over by itself."""
+
+
+class Offset(NamedTuple):
+    """What a group has committed of a partition."""
+
+    position: int | None  # None: nothing
+    topic_id: str  # of the topic that it is a position of; "": not known
 
 
 class LogReader:
@@ -40,6 +59,7 @@ class LogReader:
         )
         self._topic, self._partition, self.position = "", -1, 0
         self._ahead: list[Message] = []
+        self._silent_since: float | None = None
         self.end: int | None = None  # last stable offset, once it was reached
 
     def __enter__(self) -> Self:
@@ -58,6 +78,10 @@ class LogReader:
         Raise NotYetError while a transaction with offsets of them is pending: what it commits would be done
         twice.
         """
+        return tuple(each.position for each in self.offsets(topics, partition))
+
+    def offsets(self, topics: tuple[str, ...], partition: int) -> tuple[Offset, ...]:
+        """Return the same with the ids of the topics that the positions are of."""
         wanted = [TopicPartition(topic, partition) for topic in topics]
         try:
             found = self._consumer.committed(wanted, timeout=REQUEST_S)
@@ -66,12 +90,18 @@ class LogReader:
         for each in found:
             if each.error is not None:
                 raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
-        offsets = {each.topic: each.offset for each in found}
-        return tuple(offsets[topic] if offsets[topic] >= 0 else None for topic in topics)
+        offsets = {
+            each.topic: Offset(each.offset if each.offset >= 0 else None, id_in(each.metadata))
+            for each in found
+        }
+        return tuple(offsets[topic] for topic in topics)
 
-    def commit(self, positions: Mapping[str, int], partition: int) -> None:
+    def commit(self, positions: Mapping[str, int], partition: int, topic_ids: Mapping[str, str]) -> None:
         """Commit positions of a partition for the group, which must have no members."""
-        wanted = [TopicPartition(topic, partition, at) for topic, at in positions.items()]
+        wanted = [
+            TopicPartition(topic, partition, at, metadata=metadata_of(topic_ids[topic]))
+            for topic, at in positions.items()
+        ]
         self._consumer.commit(offsets=wanted, asynchronous=False)
 
     def of(self, topic: str, partition: int) -> Self:
@@ -120,7 +150,7 @@ class LogReader:
             )
             raise RestoreError(partition, reason)
         self.position = first if position is None else position
-        self._ahead, self.end = [], None
+        self._ahead, self.end, self._silent_since = [], None, None
         self._consumer.assign([TopicPartition(topic, partition, self.position)])
 
     def to_end(self) -> Iterator[RawRecords]:
@@ -168,9 +198,21 @@ class LogReader:
                 self.end = message.offset()
             elif denied_kind(error.code()) is not None:
                 raise self._not_now(error, "")
-            elif not error.retriable():
+            elif error.code() not in PASSING:
                 raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
+        self._listen(bool(good) or self.end is not None)
         return good
+
+    def _listen(self, heard: bool) -> None:
+        """Raise NotYetError when the log was silent for too long."""
+        now = time.monotonic()
+        if heard:
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = now
+        elif now - self._silent_since > SILENCE_S:
+            reason = f"topic {self._topic} partition {self._partition}: nothing is read, has it a leader?"
+            raise NotYetError(reason)
 
     def _columns(self, messages: list[Message]) -> RawRecords:
         return RawRecords(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.snapshot import platform_tag
@@ -50,17 +50,25 @@ class Restored:
     records: int = 0  # replayed
     seconds: float = 0.0
     base: Base = field(default_factory=Base)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the sources, as they are now
 
 
 class EndMismatchError(Exception):
     """The journal does not end where the committed offsets stand."""
 
     def __init__(self, positions: Positions | None, committed: Committed) -> None:
-        ends = positions or (-1,) * len(SOURCES)
-        pairs = list(zip(ends, committed, strict=True))
-        self.ahead = any(at is not None and end > at for end, at in pairs)  # of the offsets
-        said = f"the journal ends at {in_words(ends)}, the committed offsets are {in_words(committed)}"
-        super().__init__(said)
+        self.positions = positions
+        self.committed = committed
+        ends = positions or (0,) * len(SOURCES)
+        self.ahead = any(end > (at or 0) for end, at in zip(ends, committed, strict=True))  # of the offsets
+        said = "is empty" if positions is None else f"ends at {in_words(positions)}"
+        super().__init__(f"the journal {said}, the committed offsets are {in_words(committed)}")
+
+    @property
+    def gone(self) -> list[int]:
+        """The sources without a committed offset, although records of them were processed."""
+        ends = self.positions or (0,) * len(SOURCES)
+        return [source for source, at in enumerate(self.committed) if at is None and ends[source] > 0]
 
 
 class Rebuild:
@@ -165,9 +173,10 @@ def check_end(positions: Positions | None, committed: Committed) -> None:
 
 
 def agree(committed: Committed, positions: Positions) -> bool:
-    """Whether committed offsets are the positions; a source without any was never read."""
-    pairs = list(zip(committed, positions, strict=True))
-    return any(at is not None for at, _ in pairs) and all(at is None or at == here for at, here in pairs)
+    """Whether committed offsets are the positions; of a source at its very beginning there may be none."""
+    return any(at is not None for at in committed) and all(
+        (at or 0) == here for at, here in zip(committed, positions, strict=True)
+    )
 
 
 def _reset(tail: Tail) -> Reset | None:
@@ -176,4 +185,6 @@ def _reset(tail: Tail) -> Reset | None:
 
 def in_words(positions: Committed) -> str:
     """Return positions with the names of their sources."""
-    return ", ".join(f"{source} {at}" for source, at in zip(SOURCES, positions, strict=True))
+    return ", ".join(
+        f"{source} {'none' if at is None else at}" for source, at in zip(SOURCES, positions, strict=True)
+    )

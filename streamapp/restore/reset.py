@@ -7,13 +7,23 @@ that would go on as if nothing had happened.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamapp.errors import StreamappError
 from streamapp.group import is_occupied, members_of
-from streamapp.journal.entry import Positions, Record, Reset, decode, encode, source_topics
+from streamapp.journal.entry import (
+    Entry,
+    Manifest,
+    Positions,
+    Record,
+    Reset,
+    decode,
+    encode,
+    source_topics,
+)
 from streamapp.restore.errors import NotYetError
-from streamapp.restore.log_reader import LogReader
+from streamapp.restore.identity import UNKNOWN, Identity
+from streamapp.restore.log_reader import LogReader, Offset
 from topics.definitions import TopicNames
 from topics.sender import Sender
 
@@ -22,34 +32,63 @@ class ResetError(StreamappError):
     """A partition that may not be reset now; says what to do first."""
 
 
+class Stand(NamedTuple):
+    """Where a partition goes on, which is committed."""
+
+    positions: Positions
+    incarnation: int  # the highest of its journal
+    is_end: bool  # of the journal, whose offsets were gone: nothing has to be given up
+
+
 def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> Positions:
     """Give a partition new models from its committed offsets on; return these."""
     check_nobody_is_there(kafka, group)
     with LogReader(kafka, group, lambda: False) as reader:
-        positions, incarnation = stand(reader, names, partition)
-    write(kafka, names.journal, partition, [Reset(incarnation, positions)])
-    return positions
+        stands = stand(reader, Identity(kafka), names, partition)
+    write(kafka, names.journal, partition, [Reset(stands.incarnation, stands.positions)])
+    return stands.positions
 
 
-def stand(reader: LogReader, names: TopicNames, partition: int) -> tuple[Positions, int]:
-    """Return where a partition goes on, which is committed then, and the highest incarnation of its journal.
+def stand(reader: LogReader, identity: Identity, names: TopicNames, partition: int) -> Stand:
+    """Find out where a partition goes on, commit that and return it.
 
-    Where a source was never read, its log's first record is next, or (a position that retention has taken)
-    the first one that is left.
+    In each source at its committed offset. Without offsets where the journal ends. In a topic that was made
+    anew at its first record, for none of them was processed; where retention took records, behind them; where
+    a log has lost its end, at what is its end now.
     """
     topics = source_topics(names)
     try:
-        committed = reader.committed(topics, partition)
+        offsets = reader.offsets(topics, partition)
+        topic_ids = identity.topic_ids(topics)
+        logs = [reader.of(topic, partition).range() for topic in topics]
+        incarnation, ends = _journal(reader, names.journal, partition)
     except NotYetError as error:
-        message = f"partition {partition}: a transaction is still open ({error}); try again later"
+        message = f"partition {partition}: a transaction is open, or a broker away ({error}); try again later"
         raise ResetError(message) from error
+    without_offsets = all(offset.position is None for offset in offsets)
     positions = tuple(
-        reader.of(topic, partition).range()[0] if at is None else at
-        for topic, at in zip(topics, committed, strict=True)
+        _position(log, offset, end, topic_ids[topic], may_be_kept=without_offsets)
+        for topic, log, offset, end in zip(topics, logs, offsets, ends or (None,) * len(topics), strict=True)
     )
-    # The journal and the committed offsets must agree, also where offsets have expired.
-    reader.commit(dict(zip(topics, positions, strict=True)), partition)
-    return positions, _incarnation(reader, names.journal, partition)
+    reader.commit(dict(zip(topics, positions, strict=True)), partition, topic_ids)
+    return Stand(positions, incarnation, without_offsets and positions == ends)
+
+
+def _position(
+    log: tuple[int, int], offset: Offset, journalled: int | None, topic_id: str, *, may_be_kept: bool
+) -> int:
+    """Return where to go on in a log (first offset, end); `journalled`: where the journal ends in it.
+
+    `may_be_kept`: the group has no offsets at all; where it lacks this one only, it went with the topic.
+    """
+    first, end = log
+    if UNKNOWN not in (offset.topic_id, topic_id) and offset.topic_id != topic_id:
+        return first
+    if offset.position is not None:
+        return min(max(first, offset.position), max(first, end))
+    if may_be_kept and journalled is not None and journalled <= end:
+        return max(first, journalled)
+    return first
 
 
 def write(kafka: Mapping[str, Any], topic: str, partition: int, records: Sequence[Record]) -> None:
@@ -68,10 +107,10 @@ def check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:
         raise ResetError(is_occupied(group, members))
 
 
-def _incarnation(reader: LogReader, topic: str, partition: int) -> int:
-    """Return the highest incarnation in a journal; what cannot be read any more does not count."""
+def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positions | None]:
+    """Return the highest incarnation in a journal and where it ends; what cannot be read does not count."""
     reader.open(topic, partition)
-    highest = 0
+    highest, end = 0, None
     for raw in reader.to_end():
         for value in raw.values:
             try:
@@ -79,4 +118,6 @@ def _incarnation(reader: LogReader, topic: str, partition: int) -> int:
             except StreamappError:
                 continue  # of another release: that may be why it is reset
             highest = max(highest, record.incarnation)
-    return highest
+            if not isinstance(record, Manifest):  # which is of an earlier point
+                end = record.after if isinstance(record, Entry) else record.positions
+    return highest, end

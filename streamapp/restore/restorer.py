@@ -12,14 +12,17 @@ so, it is never guessed which of them is right.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
 
 from streamapp.journal.entry import SOURCES, source_topics
-from streamapp.restore.errors import NotYetError, RestoreError
-from streamapp.restore.log_reader import LogReader
-from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted, agree
+from streamapp.restore.errors import NotYetError, RestoreError, ways_out
+from streamapp.restore.identity import UNKNOWN, Identity
+from streamapp.restore.log_reader import LogReader, Offset
+from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted, agree, in_words
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
@@ -73,9 +76,12 @@ class Restorer:
                 return log
 
             journal = reader()
-            committed = journal.committed(self._topics, number)
+            offsets = journal.offsets(self._topics, number)
+            committed = tuple(each.position for each in offsets)
+            topic_ids = self._identity.topic_ids(self._topics)
+            check_identity(number, topic_ids, offsets)
             if wanted.standing is not None and agree(committed, wanted.standing):
-                return Restored(None, wanted.standing, 0)
+                return Restored(None, wanted.standing, 0, topic_ids=topic_ids)
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
             try:
                 replay = Replay(number, open_log, self._memory())
@@ -83,7 +89,11 @@ class Restorer:
             except EndMismatchError as error:
                 raise self._wait(wanted, error) from None
         self._differs_since.pop(number, None)
-        return restored
+        return replace(restored, topic_ids=topic_ids)
+
+    @cached_property
+    def _identity(self) -> Identity:
+        return Identity(self._kafka)
 
     def _wait(self, wanted: Wanted, difference: EndMismatchError) -> NotYetError | RestoreError:
         """Return that a difference has to be waited out, or that it is one that stays.
@@ -91,14 +101,51 @@ class Restorer:
         What was seen before the last rebalance does not count: others may have committed since.
         """
         partition, now = wanted.partition, time.monotonic()
+        if difference.positions is None and self._identity.is_empty(self._journal, partition):
+            return RestoreError(partition, self._without_journal(difference))
         seen_as, since = self._differs_since.get(partition, (wanted.membership, now))
         if seen_as != wanted.membership:
             since = now
         self._differs_since[partition] = wanted.membership, since
         waited = now - since
         if difference.ahead and waited > AHEAD_PATIENCE_S:
-            reason = f"{difference}: offsets were reset, or {self._journal} is another one"
-            return RestoreError(partition, reason)
+            return RestoreError(partition, self._ahead(difference, partition))
         if waited > PATIENCE_S:
             return RestoreError(partition, f"{difference}: records of {self._journal} are missing")
         return NotYetError(str(difference))
+
+    def _without_journal(self, difference: EndMismatchError) -> str:
+        return (
+            f"the group {self._group} has offsets ({in_words(difference.committed)}), but {self._journal} "
+            "is empty: they were committed by a release that kept no journal, or the journal was made anew; "
+            "what was learned before them is not known"
+        )
+
+    def _ahead(self, difference: EndMismatchError, partition: int) -> str:
+        """Return why the journal may be ahead of the committed offsets for good."""
+        if all(at is None for at in difference.committed) and difference.positions is not None:
+            return (
+                f"the group {self._group} has no offsets, the journal ends at "
+                f"{in_words(difference.positions)}: they have expired (offsets.retention.minutes of the "
+                "broker), were deleted, alone or with all topics, or another application.id wrote the "
+                f"journal; if the topics are the same, 'grove models restore --partition {partition}' lets it "
+                "go on where the journal ends"
+            )
+        if difference.gone:
+            topics = ", ".join(self._topics[source] for source in difference.gone)
+            return (
+                f"{difference}: Kafka deletes offsets with their topic, so {topics} was made anew; "
+                f"{ways_out(partition)}"
+            )
+        return f"{difference}: offsets were reset, or {self._journal} is another one"
+
+
+def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Sequence[Offset]) -> None:
+    """Raise RestoreError if an offset is of another topic than has its name now."""
+    for (topic, now), offset in zip(topic_ids.items(), offsets, strict=True):
+        if UNKNOWN not in (now, offset.topic_id) and now != offset.topic_id:
+            reason = (
+                f"topic {topic} was made anew: its id is {now}, offset {offset.position} is of the one with "
+                f"id {offset.topic_id}; {ways_out(partition)}"
+            )
+            raise RestoreError(partition, reason)

@@ -37,6 +37,9 @@ class Manager(Protocol):
         `patience`: seconds that a commit may take.
         """
 
+    def waits(self, partition: int, reason: str) -> None:
+        """Note why a partition cannot be restored yet."""
+
     def revoked(self) -> None:
         """Note that the group takes the partitions away."""
 
@@ -67,8 +70,8 @@ class Manager(Protocol):
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours."""
 
-    def records_lost(self, tp: TP, position: int, first: int, end: int) -> None:
-        """Report that a log reaches from `first` to `end` and no longer (or not yet) has `position`."""
+    def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
+        """Return where to go on in a log from `first` to `end` that has not `position`; None: not at all."""
 
 
 @dataclass(frozen=True, slots=True)

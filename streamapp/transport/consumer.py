@@ -168,7 +168,7 @@ class Consumer(driver.Consumer):
         if fetched.sought_back:
             self.manager.sought_back(fetched.sought_back)
         if fetched.out_of_range:
-            await self._jump(fetched.out_of_range)
+            await self._jump(epoch, fetched.out_of_range)
 
     def _log_ends(self) -> dict[TP, int]:
         return {
@@ -224,32 +224,45 @@ class Consumer(driver.Consumer):
             raise RuntimeError(message)
         if not sources:
             return
-        logs = await self._thread.log_ranges(sources)
         waiting, retries = collections.deque(partitions), 0
         while waiting and epoch == self.epoch and not self.app.should_stop:  # tables stop before we do
             partition = waiting.popleft()
-            first = {topic: self._first(logs[TP(topic, partition)]) for topic in topics}
             try:
-                starts = await self.manager.restore(partition, first)
+                await self._bring_one_to_life(epoch, partition)
             except NotYetError as reason:  # the others need not wait for it
-                self.log.info("Partition %d waits: %s", partition, reason)
+                if epoch == self.epoch:
+                    self.manager.waits(partition, str(reason))
                 waiting.append(partition)
                 retries += 1
                 if retries >= len(waiting):
                     await asyncio.sleep(PENDING_PAUSE)
                     retries = 0
-                continue
-            if starts is not None and epoch == self.epoch:
-                await self._begin(epoch, partition, starts, logs)
+
+    async def _bring_one_to_life(self, epoch: int, partition: int) -> None:
+        sources = [TP(topic, partition) for topic in self.wiring.topics]
+        logs = await self._thread.log_ranges(sources)
+        first = {tp.topic: self._first(log) for tp, log in logs.items()}
+        positions = await self.manager.restore(partition, first)
+        if positions is None or epoch != self.epoch:
+            return
+        if not all(_is_in(positions[tp.topic], logs[tp]) for tp in sources):
+            logs = await self._thread.log_ranges(sources)  # what it took to restore, they have grown
+        if epoch == self.epoch:
+            await self._begin(epoch, partition, positions, logs)
 
     async def _begin(
         self, epoch: int, partition: int, positions: Mapping[str, int], logs: Mapping[TP, tuple[int, int]]
     ) -> None:
         """Let a restored partition live: from its positions on its records are fetched."""
-        starts = {
-            topic: self._reachable(TP(topic, partition), at, logs[TP(topic, partition)])
-            for topic, at in positions.items()
-        }
+        starts = dict[str, int]()
+        for topic, at in positions.items():
+            tp = TP(topic, partition)
+            start: int | None = at
+            if not _is_in(at, logs[tp]):
+                start = self.manager.out_of_range(tp, at, *logs[tp])
+            if start is None:
+                return  # stopped
+            starts[topic] = start
         await self._thread.seek_all({TP(topic, partition): at for topic, at in starts.items()})
         if epoch == self.epoch:
             self._orders[partition] = self._new_order(partition, starts)
@@ -269,23 +282,21 @@ class Consumer(driver.Consumer):
         """Return where a partition begins that was never processed."""
         return log[0 if self.app.conf.consumer_auto_offset_reset == "earliest" else 1]
 
-    def _reachable(self, tp: TP, position: int, log: tuple[int, int]) -> int:
-        first, end = log
-        return position if first <= position <= max(first, end) else self._out_of_range(tp, position, log)
-
-    def _out_of_range(self, tp: TP, position: int, log: tuple[int, int]) -> int:
-        """Report records that the broker no longer has, and return where to go on."""
-        first, end = log
-        self.manager.records_lost(tp, position, first, end)
-        return first
-
-    async def _jump(self, lost: list[TP]) -> None:
-        logs = await self._thread.log_ranges(lost)
+    async def _jump(self, epoch: int, lost: list[TP]) -> None:
+        """Go on behind what retention took; what has become of the log otherwise stops the partition."""
+        try:
+            logs = await self._thread.log_ranges(lost)
+        except NotYetError as reason:
+            self.log.warning("Positions out of range are looked at again: %s", reason)
+            return
         for tp in lost:
             order = self._orders.get(tp.partition)
-            if order is not None:
-                ahead = order.topics[tp.topic]
-                ahead.position = self._out_of_range(tp, ahead.position, logs[tp])
+            if order is None or epoch != self.epoch:
+                continue
+            ahead = order.topics[tp.topic]
+            start = self.manager.out_of_range(tp, ahead.position, *logs[tp])
+            if start is not None:
+                ahead.position = start
 
     def _stop_going_live(self) -> None:
         going, self._going_live = self._going_live, None
@@ -350,3 +361,9 @@ class Consumer(driver.Consumer):
 
     async def verify_all_partitions_active(self) -> None:
         """Do nothing: Faust's livelock detector reads state that is not kept here."""
+
+
+def _is_in(position: int, log: tuple[int, int]) -> bool:
+    """Whether a log has a position; its end is one."""
+    first, end = log
+    return first <= position <= max(first, end)

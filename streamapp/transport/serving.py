@@ -28,15 +28,17 @@ class Serving:
         self._send = client.send
         client.send = self._send_and_note
 
+    def leaderless(self, partitions: Iterable[TP]) -> list[TP]:
+        """Return those of the partitions of which no leader is known."""
+        return [
+            tp for tp in partitions if self._cluster.leader_for_partition(TopicPartition(*tp)) in (None, -1)
+        ]
+
     def unserved(self, partitions: Iterable[TP]) -> dict[TP, str]:
         """Return those of the partitions that the broker does not serve, and why."""
-        found = {}
-        for tp in partitions:
-            if self._cluster.leader_for_partition(TopicPartition(*tp)) in (None, -1):
-                found[tp] = NO_LEADER
-            elif tp in self._refused:
-                found[tp] = self._refused[tp]
-        return found
+        asked = list(partitions)
+        refused = {tp: self._refused[tp] for tp in asked if tp in self._refused}
+        return refused | dict.fromkeys(self.leaderless(asked), NO_LEADER)
 
     async def _send_and_note(self, node_id: int, request: Any, **options: Any) -> Any:
         if not isinstance(request, FetchRequest):

@@ -20,19 +20,21 @@ from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
 from aiokafka.errors import (
     ConsumerStoppedError,
+    KafkaTimeoutError,
     OffsetOutOfRangeError,
 )
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streamapp.errors import StreamappError
+from streamapp.restore.errors import NotYetError
 from streamapp.runs import Columns
 from streamapp.transport.application import App
 from streamapp.transport.columns import decode, has_more
 from streamapp.transport.denials import DENIALS, AccessDeniedError, report_denials
 from streamapp.transport.fencing import Fencing
 from streamapp.transport.patience import be_patient
-from streamapp.transport.serving import Serving
+from streamapp.transport.serving import NO_LEADER, Serving
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
 
@@ -45,6 +47,7 @@ FLOW_MIN_BYTES = 1 << 16
 # for 200 ms: while records flow it looks again sooner.
 FLOW_PLAN_SECONDS = 0.005
 MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
+RANGE_PATIENCE = 5.0  # seconds for a leader to say where logs begin and end; other partitions wait for it
 
 _T = TypeVar("_T")
 
@@ -265,11 +268,27 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     # -- offsets --------------------------------------------------------------------------------------------
 
     async def log_ranges(self, partitions: Iterable[TP]) -> dict[TP, tuple[int, int]]:
-        """Return the first offset and the end of each partition's log."""
-        wanted = [TopicPartition(*tp) for tp in partitions]
+        """Return the first offset and the end of each partition's log.
+
+        Raise NotYetError if one of them has no leader, or its leader does not answer.
+        """
+        return await self._in_thread(self._log_ranges(list(partitions)))
+
+    async def _log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
         consumer = self._ensure_consumer()
-        starts = await self._in_thread(consumer.beginning_offsets(wanted))
-        ends = await self._in_thread(consumer.end_offsets(wanted))
+        leaderless = self.serving.leaderless(partitions)
+        if leaderless:
+            consumer._client.force_metadata_update()  # there may be one by now: for the next time
+            message = f"{_names(leaderless)}: {NO_LEADER}"
+            raise NotYetError(message)
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        try:
+            async with asyncio.timeout(RANGE_PATIENCE):
+                starts = await consumer.beginning_offsets(wanted)
+                ends = await consumer.end_offsets(wanted)
+        except (TimeoutError, KafkaTimeoutError):
+            message = f"{_names(partitions)}: the broker does not say where the logs begin and end"
+            raise NotYetError(message) from None
         return {TP(*tp): (starts[tp], ends[tp]) for tp in wanted}
 
     async def seek_all(self, positions: Mapping[TP, int]) -> None:
@@ -285,6 +304,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def rejoin(self) -> None:
         """Join the group anew."""
         self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
+
+
+def _names(partitions: Iterable[TP]) -> str:
+    return ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
 
 
 def _raise_unless_out_of_range(failed: Any, tp: TP, fetched: Fetched) -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from streamapp.restore import restorer
 from streamapp.restore.errors import NotYetError, RestoreError
+from streamapp.restore.log_reader import Offset
 from streamapp.restore.progress import Progress
-from streamapp.restore.rebuild import EndMismatchError, Wanted
-from streamapp.restore.restorer import AHEAD_PATIENCE_S, PATIENCE_S, Restorer
+from streamapp.restore.rebuild import Committed, EndMismatchError, Wanted
+from streamapp.restore.restorer import AHEAD_PATIENCE_S, PATIENCE_S, Restorer, check_identity
 from streamapp.snapshots.table import Chunks
 from streamapp.task.config import TaskConfig
 from streamapp.transport.thread import Membership
@@ -49,3 +50,57 @@ def test_what_was_seen_before_a_rebalance_does_not_count(waited: list[float]) ->
     assert isinstance(here._wait(wanted(2), AHEAD), NotYetError)
     waited[0] += AHEAD_PATIENCE_S + 1.0
     assert isinstance(here._wait(wanted(2), AHEAD), RestoreError)
+
+
+def test_offsets_without_any_journal_are_told_at_once() -> None:
+    here = Restorer({}, "group", TopicNames("grove."), TaskConfig())
+    here._identity = Log(empty=True)  # type: ignore[misc, assignment]
+    failure = here._wait(wanted(1), EndMismatchError(None, (0, 8, 0)))
+    assert isinstance(failure, RestoreError)
+    assert "grove.journal is empty: they were committed by a release that kept no journal" in str(failure)
+    assert "'grove models reset --partition 3'" in str(failure)
+
+
+def test_a_journal_whose_first_transaction_is_open_is_waited_for() -> None:
+    here = Restorer({}, "group", TopicNames("grove."), TaskConfig())
+    here._identity = Log(empty=False)  # type: ignore[misc, assignment]
+    assert isinstance(here._wait(wanted(1), EndMismatchError(None, (0, 8, 0))), NotYetError)
+
+
+class Log:
+    def __init__(self, *, empty: bool) -> None:
+        self._empty = empty
+
+    def is_empty(self, topic: str, partition: int) -> bool:
+        assert (topic, partition) == ("grove.journal", 3)
+        return self._empty
+
+
+@pytest.mark.parametrize(
+    ("committed", "says"),
+    [
+        ((None, None, None), "the group group has no offsets, the journal ends at controls 2, instances 9"),
+        ((None, None, None), "'grove models restore --partition 3' lets it go on where"),
+        ((2, None, None), "Kafka deletes offsets with their topic, so grove.instances was made anew; stop"),
+        ((2, 8, None), "offsets were reset"),
+    ],
+)
+def test_an_offset_that_is_gone_is_no_missing_record(
+    waited: list[float], committed: Committed, says: str
+) -> None:
+    here, difference = (
+        Restorer({}, "group", TopicNames("grove."), TaskConfig()),
+        EndMismatchError((2, 9, 0), committed),
+    )
+    assert isinstance(here._wait(wanted(1), difference), NotYetError)
+    waited[0] += AHEAD_PATIENCE_S + 1.0
+    failure = here._wait(wanted(1), difference)
+    assert isinstance(failure, RestoreError)
+    assert says in str(failure)
+
+
+def test_an_offset_of_a_topic_that_was_made_anew_is_none_of_the_new_one() -> None:
+    ids = {"grove.controls": "C", "grove.instances": "new", "grove.labels": ""}
+    with pytest.raises(RestoreError, match="topic grove.instances was made anew: its id is new, offset 7 is"):
+        check_identity(3, ids, (Offset(None, ""), Offset(7, "old"), Offset(7, "L")))
+    check_identity(3, ids, (Offset(0, "C"), Offset(7, ""), Offset(7, "L")))

@@ -130,7 +130,7 @@ class Kafka:
             raise AbortedError(message)
         for tp, at in cut.offsets.items():
             assert set(range(self.offsets.get(tp, 0), at)) <= set(self.outputs.delivered), "flush first"
-        self.offsets |= cut.offsets
+        self.offsets |= {tp: at for tp, at in cut.offsets.items() if at}
         self.visible = list(self.outputs.delivered)
         for partition, records in cut.records.items():
             self.journal.setdefault(partition, []).extend(records)
@@ -1027,5 +1027,97 @@ def test_what_is_held_during_a_flush_is_bounded_in_bytes(monkeypatch: pytest.Mon
         await full
         await w.manager.commit("the rest")
         assert w.outputs.sent == [0, 1, 2]
+
+    run(story)
+
+
+def test_a_log_that_ends_before_our_position_stops_its_partition_and_nothing_is_guessed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0, 1)
+        assert w.manager.out_of_range(TP("instances", 0), 2, 0, 1) is None
+        assert w.manager.out_of_range(TP("instances", 0), 2, 0, 1) is None, "said once"
+        await w.deliver(2)
+        await w.deliver(0, partition=1)
+        await w.manager.commit("test")
+        assert w.kafka.offsets == {TP("instances", 0): 2, TP("instances", 1): 1}
+        assert w.group.dropped == [0]
+        assert not all(check.ok for check in w.health.ready())
+        assert w.metric("grove_partitions_stopped_total") == 1
+        assert w.metric("grove_records_lost_total") == 0
+
+    run(story)
+    assert (
+        "partition 0 is stopped, the others go on: topic instances has offsets 0 to 1, but records up to 2 "
+        "were processed: it was made anew, or truncated; stop the workers, then 'grove models restore "
+    ) in caplog.text
+
+
+def test_what_retention_took_is_lost_counted_and_noted_in_the_journal() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, 1)
+        assert w.manager.out_of_range(TP("instances", 0), 2, 7, 9) == 7
+        w.outputs.sent += range(2, 7)  # no records: nothing has to be delivered for them
+        await w.deliver(7)
+        await w.manager.commit("test")
+        assert w.kafka.entries(0)[0].steps == (Step(1, 2), Step(1, 7, ((2, 7),)), Step(1, 8))
+        assert w.metrics.registry.get_sample_value("grove_records_lost_total", {"topic": "instances"}) == 5
+        assert w.health.partitions == {0: "live"}
+
+    run(story)
+
+
+def test_offsets_are_committed_with_the_id_of_their_topic_and_at_first_all_of_them() -> None:
+    cuts: list[Cut] = []
+
+    async def story(w: Worker) -> None:
+        restored = Restored(None, (3, 10, 0), 0, topic_ids={"controls": "C", "instances": "I"})
+        w.kafka.restore = lambda wanted: restored  # type: ignore[method-assign]
+        w.kafka.commit = cuts.append  # type: ignore[method-assign]
+        await w.assign()
+        for offset in (10, 11):
+            await w.deliver(offset)
+            await w.manager.commit("test")
+
+    run(story)
+    controls, instances = TP("controls", 0), TP("instances", 0)
+    assert [cut.offsets for cut in cuts] == [
+        {controls: 3, instances: 11, TP("labels", 0): 0},
+        {instances: 12},
+    ]
+    assert [cut.topic_ids for cut in cuts] == [{controls: "C", instances: "I"}, {instances: "I"}]
+
+
+def test_a_partition_that_waits_says_so_in_its_state_and_now_and_then_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+
+    async def story(w: Worker) -> None:
+        w.manager.assigned((0, 1))
+        for second in range(25):
+            w.manager.waits(0, f"no leader at {second}")
+            w.manager.waits(1, "a transaction is open")
+            w.clock.now += 1
+        assert w.health.partitions == {0: "waits: no leader at 24", 1: "waits: a transaction is open"}
+
+    run(story)
+    said = [record.message for record in caplog.records if record.message.startswith("Partition 0")]
+    assert said == [f"Partition 0 waits: no leader at {second}" for second in (0, 10, 20)]
+
+
+def test_a_poll_does_not_spin_for_what_nobody_here_can_commit() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.manager.revoked()
+        w.group.membership = Membership(2, "me", None)
+        w.manager.assigned((0,))  # its last commit failed; it is not restored yet
+        w.clock.now += 1
+        assert w.manager.tick_due(w.clock.now) is None
+        assert w.manager.seconds_to_tick(w.clock.now) == float("inf")
 
     run(story)

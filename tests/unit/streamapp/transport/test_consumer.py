@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from faust.types import TP
 
+from streamapp.restore.errors import NotYetError
 from streamapp.runs import Columns, TimeOrder
 from streamapp.transport.consumer import Consumer
 from streamapp.transport.thread import Fetched
@@ -121,3 +122,86 @@ def test_going_live_twice_in_one_assignment_hands_out_nothing_in_between() -> No
 
     asyncio.run(story())
     assert seen == ["commit going live again", "live in epoch 4"]
+
+
+class Assigned:
+    """A consumer that has got partitions, with a broker that serves those it is told to."""
+
+    def __init__(self, partitions: int) -> None:
+        self.away: set[int] = set()
+        self.logs: dict[int, tuple[int, int]] = {}
+        self.positions = 5
+        self.seen: list[str] = []
+        self.consumer: Any = Consumer.__new__(Consumer)
+        self.consumer.app = SimpleNamespace(
+            should_stop=False, conf=SimpleNamespace(consumer_auto_offset_reset="earliest")
+        )
+        self.consumer.wiring = SimpleNamespace(topics=("topic",), skew_ms=0, max_idle_ms=-1, max_records=2)
+        self.consumer.epoch, self.consumer._orders = 1, {}
+        self.consumer.assignment = lambda: {TP("topic", number) for number in range(partitions)}
+        self.consumer._thread = SimpleNamespace(
+            log_ranges=self.log_ranges, seek_all=self.seek_all, interrupt=lambda: None
+        )
+        self.consumer.manager = SimpleNamespace(
+            assigned=lambda numbers: None,
+            restore=self.restore,
+            live=lambda number: self.seen.append(f"{number} live"),
+            waits=self.waits,
+            out_of_range=self.out_of_range,
+        )
+
+    async def log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
+        (tp,) = partitions
+        if tp.partition in self.away:
+            message = f"{tp.topic}-{tp.partition}: no leader is known"
+            raise NotYetError(message)
+        return {tp: self.logs.get(tp.partition, (0, 9))}
+
+    async def seek_all(self, positions: dict[TP, int]) -> None:
+        self.seen += [f"{tp.partition} at {at}" for tp, at in positions.items()]
+
+    async def restore(self, partition: int, first: dict[str, int]) -> dict[str, int]:
+        return {"topic": self.positions}
+
+    def waits(self, partition: int, reason: str) -> None:
+        self.seen.append(f"{partition} waits: {reason}")
+        self.away.clear()
+
+    def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
+        self.seen.append(f"{tp.partition} lost {position} of {first}-{end}")
+        return first if position < first else None
+
+
+def test_a_partition_without_a_leader_waits_and_the_others_go_live() -> None:
+    story = Assigned(3)
+    story.away.add(1)
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.seen == [
+        "0 at 5",
+        "0 live",
+        "1 waits: topic-1: no leader is known",
+        "2 at 5",
+        "2 live",
+        "1 at 5",
+        "1 live",
+    ]
+
+
+def test_only_a_log_that_reaches_our_position_is_read() -> None:
+    story = Assigned(3)
+    story.logs = {0: (7, 9), 1: (0, 4)}
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.seen == ["0 lost 5 of 7-9", "0 at 7", "0 live", "1 lost 5 of 0-4", "2 at 5", "2 live"]
+
+
+def test_a_log_that_grew_while_its_partition_was_restored_is_looked_at_again() -> None:
+    story = Assigned(1)
+    story.logs = {0: (0, 4)}
+
+    async def restore(partition: int, first: dict[str, int]) -> dict[str, int]:
+        story.logs[0] = (0, 5)
+        return {"topic": 5}
+
+    story.consumer.manager.restore = restore
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.seen == ["0 at 5", "0 live"]
