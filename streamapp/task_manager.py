@@ -420,12 +420,12 @@ class TaskManager:
         state, membership = self.partitions.get(partition), self.source.membership
         keepable = state is not None and state.stopped is None and state.ledger.is_empty
         standing = tuple(state.ledger.positions) if state is not None and keepable else None
-        abandoned = threading.Event()
+        abandoned, chunks = threading.Event(), self._snapshots.chunks(partition)
         wanted = Wanted(
             partition,
             tuple(first[topic] for topic in self._topics),
             standing,
-            self._snapshots.chunks(partition),
+            chunks,
             abandoned.is_set,
             Progress(partition, functools.partial(self._health.partitions.__setitem__, partition)),
             membership,
@@ -443,6 +443,7 @@ class TaskManager:
         finally:
             abandoned.set()
             self.restoring.pop(partition, None)
+            chunks.close()
         if restored.task is None and state is not None and restored.positions == standing:
             logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
             state.committed = restored.positions

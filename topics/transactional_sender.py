@@ -26,7 +26,7 @@ TIMEOUT_MS: Final = 10_000
 
 STEP_S: Final = 5.0
 
-NOTHING: Final[Mapping[tuple[str, int], str | None]] = {}
+NOTHING: Final[Mapping[tuple[str, int], str]] = {}
 
 RECOVERY: Final = {"metadata.recovery.strategy": "none"}
 """When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
@@ -88,7 +88,7 @@ class TransactionalSender(Sender):
         self,
         offsets: Mapping[tuple[str, int], int],
         group: bytes,
-        metadata: Mapping[tuple[str, int], str | None] = NOTHING,
+        metadata: Mapping[tuple[str, int], str] = NOTHING,
     ) -> None:
         """Commit what was sent, and the offsets (topic, partition → position) for a group's member.
 
@@ -98,7 +98,7 @@ class TransactionalSender(Sender):
         self.drain()
         self._begin()
         positions = [
-            TopicPartition(topic, partition, at, metadata=metadata.get((topic, partition)))
+            TopicPartition(topic, partition, at, metadata=metadata.get((topic, partition), ""))
             for (topic, partition), at in offsets.items()
         ]
         self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from topics.access import Access, denied_kind
 from topics.cluster import Cluster
+
+logger = logging.getLogger(__name__)
 
 REQUEST_S: Final = 10.0
 
@@ -22,6 +26,8 @@ class JournalLog:
         self._topic = topic
         self._consumer: Consumer | None = None
         self._admin: AdminClient | None = None
+        self._access = Access.of(kafka)
+        self._denied = False  # and said
 
     def end(self, partition: int) -> int:
         """Return the offset that the next record gets, if nobody else writes; no later one is before it."""
@@ -33,9 +39,21 @@ class JournalLog:
         return int(end)
 
     def trim(self, partition: int, before: int) -> None:
-        """Delete the records before an offset."""
+        """Delete the records before an offset; where that is denied it is said, once, and left undone."""
         if self._admin is None:
             self._admin = AdminClient(self._kafka)
         wanted = TopicPartition(self._topic, partition, before)
         for done in self._admin.delete_records([wanted], request_timeout=REQUEST_S).values():
-            done.result(2 * REQUEST_S)
+            try:
+                done.result(2 * REQUEST_S)
+            except KafkaException as failure:
+                if denied_kind(failure.args[0].code()) is None:
+                    raise
+                self._tell_denied()
+
+    def _tell_denied(self) -> None:
+        if not self._denied:
+            self._denied = True
+            logger.warning(
+                "%s; until then the journal only grows", self._access.denied("topic", self._topic, "Delete")
+            )

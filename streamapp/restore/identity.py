@@ -25,9 +25,9 @@ UNKNOWN: Final = ""
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def metadata_of(topic_id: str) -> str | None:
+def metadata_of(topic_id: str) -> str:
     """Return the metadata of an offset of a topic."""
-    return None if topic_id == UNKNOWN else PREFIX + topic_id
+    return "" if topic_id == UNKNOWN else PREFIX + topic_id
 
 
 def id_in(metadata: str | None) -> str:

@@ -128,8 +128,8 @@ class Restorer:
                 f"the group {self._group} has no offsets, the journal ends at "
                 f"{in_words(difference.positions)}: they have expired (offsets.retention.minutes of the "
                 "broker), were deleted, alone or with all topics, or another application.id wrote the "
-                f"journal; if the topics are the same, 'grove models restore --partition {partition}' lets it "
-                "go on where the journal ends"
+                f"journal; if the topics are the same, 'grove models restore --partition {partition}' lets "
+                "it go on where the journal ends"
             )
         if difference.gone:
             topics = ", ".join(self._topics[source] for source in difference.gone)

@@ -74,12 +74,17 @@ class ContiguousTable(Table[bytes, bytes]):
             self.data.set_persisted_offset(written.topic_partition, written.offset)
 
 
+class ClosedError(Exception):
+    """Chunks were asked for that nobody waits for any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """The chunks of one partition, for any thread."""
 
     get: Callable[[bytes], bytes | None]
     keys: Callable[[], Iterable[bytes]]
+    close: Callable[[], object] = lambda: None  # no more of them; whoever asks then gets ClosedError
 
 
 class SnapshotTable:
@@ -95,8 +100,21 @@ class SnapshotTable:
     def chunks(self, partition: int) -> Chunks:
         """Return the chunks of a partition that is here."""
         data = self._table.data
-        db = data._db_for_partition(partition)  # noqa: SLF001 - Faust has no door to one partition
-        return Chunks(db.get, lambda: [key for key in db.keys() if key != data.offset_key])  # noqa: SIM118
+        # Faust closes RocksDB by forgetting it, and its lock lasts as long as anybody else holds it: a
+        # restore that nobody waits for any more must not.
+        held = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
+
+        def db() -> Any:
+            try:
+                return held[0]
+            except IndexError:
+                raise ClosedError from None
+
+        return Chunks(
+            lambda key: cast(bytes | None, db().get(key)),
+            lambda: [key for key in db().keys() if key != data.offset_key],  # noqa: SIM118
+            held.clear,
+        )
 
     async def write(self, partition: int, items: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Write values (None: remove the key); return when the changelog's broker has acknowledged them."""

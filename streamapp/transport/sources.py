@@ -93,8 +93,8 @@ def _missing(topics: dict[str, str]) -> str:
     what = "; ".join(f"topic {topic!r} {fate}" for topic, fate in sorted(topics.items()))
     return (
         f"{what}. A worker does not go on without a source: create the topics with 'grove topics create' (or "
-        "grant Describe and Read), then start the workers again; 'grove models restore' keeps the models of a "
-        "partition whose source was made anew"
+        "grant Describe and Read), then start the workers again; 'grove models restore' keeps the models of "
+        "a partition whose source was made anew"
     )
 
 

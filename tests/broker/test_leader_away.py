@@ -41,7 +41,7 @@ def two_brokers(
     monkeypatch.setattr(embedded.uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
     with EmbeddedBroker(brief=True) as first:
         join_a_group(first)
-        place = Installation(first.bootstrap_servers, "away.", 1, directory)
+        place = Installation(first.bootstrap_servers, "away.", 2, directory)
         with EmbeddedBroker(brief=True) as second:
             yield place, second
 
@@ -65,7 +65,8 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
         wait_until(lambda: len(client.list_topics(timeout=5).brokers) == 2, 60, str)
         place.delete(place.names.labels)
         wait_until(lambda: place.names.labels not in client.list_topics().topics, 30, str)
-        (made,) = client.create_topics([NewTopic(place.names.labels, 1, replica_assignment=[[2]])]).values()
+        labels = NewTopic(place.names.labels, 2, replica_assignment=[[2], [1]])
+        (made,) = client.create_topics([labels]).values()
         made.result(30)
         producer = place.producer()
         with place.worker("w") as worker:
@@ -86,6 +87,17 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
             assert producer.flush(60) == 0
             wait_until(lambda: len(place.read(place.names.predictions)) == 3, 60, lambda: worker.log)
             wait_until(lambda: "does not serve" not in worker.page("/livez?verbose")[1], 20, str)
+            assert "their records wait, the others go on" in worker.log
+            assert "the broker serves all partitions again" in worker.log
             assert worker.terminate() == 0
-        assert "their records wait, the others go on" in worker.log
-        assert "the broker serves all partitions again" in worker.log
+            second.stop(kill=True)
+            worker.start()
+            waits = f"partition-0 failed: waits: {place.names.labels}-0: no leader is known"
+            wait_until(lambda: waits in worker.page("/readyz?verbose")[1], 60, lambda: worker.log)
+            producer.produce(place.names.instances, b"elsewhere", b"key", 1)
+            assert producer.flush(20) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 4, 60, lambda: worker.log)
+            assert "partition-1 ok: live" in worker.page("/readyz?verbose")[1]
+            second.start()
+            worker.wait_until_ready()
+            assert worker.terminate() == 0

@@ -80,7 +80,7 @@ class Log:
     ("committed", "says"),
     [
         ((None, None, None), "the group group has no offsets, the journal ends at controls 2, instances 9"),
-        ((None, None, None), "'grove models restore --partition 3' lets it go on where"),
+        ((None, None, None), "'grove models restore --partition 3' lets it go on where the journal ends"),
         ((2, None, None), "Kafka deletes offsets with their topic, so grove.instances was made anew; stop"),
         ((2, 8, None), "offsets were reset"),
     ],

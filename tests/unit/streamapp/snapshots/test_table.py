@@ -1,12 +1,15 @@
-"""How far a table says that it has its changelog."""
+"""How far a table says that it has its changelog, and how long it is held."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import faust
+import pytest
+import rocksdict
 from faust.types import TP
 
-from streamapp.snapshots.table import add_table
+from streamapp.snapshots.table import ClosedError, SnapshotTable, add_table
 
 
 class Offsets:
@@ -41,3 +44,21 @@ def test_its_own_writes_one_after_the_other_count() -> None:
 def test_behind_a_write_of_another_worker_everything_is_to_be_read_again() -> None:
     assert after(7, 8, 10, 11) == 8
     assert after(None, 3) is None
+
+
+def test_chunks_that_are_closed_let_go_of_rocksdb_and_its_lock(tmp_path: Path) -> None:
+    """A restore that was abandoned may be at work for a while; the partition may come back before."""
+    options = rocksdict.Options(raw_mode=True)
+    dbs = {3: rocksdict.Rdict(str(tmp_path / "db"), options)}
+    table = SnapshotTable()
+    table.attach(SimpleNamespace(data=SimpleNamespace(_db_for_partition=dbs.__getitem__, offset_key=b"o")))
+    chunks = table.chunks(3)
+    dbs[3][b"k"], dbs[3][b"o"] = b"v", b"7"
+    assert (chunks.get(b"k"), chunks.get(b"none"), list(chunks.keys())) == (b"v", None, [b"k"])
+    chunks.close()
+    del dbs[3]  # as Faust closes it
+    again = rocksdict.Rdict(str(tmp_path / "db"), options)
+    assert again[b"k"] == b"v"
+    for asks in (chunks.keys, lambda: chunks.get(b"k")):
+        with pytest.raises(ClosedError):
+            asks()
