@@ -394,7 +394,12 @@ class TaskManager:
         self.source.abandon()
         for number in list(self.partitions):
             self._drop(number)
-        await in_daemon(self._transactions.abort)
+        try:
+            await in_daemon(self._transactions.abort)
+        except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer
+            self._failed = True
+            logger.error("%s; what is uncommitted will be processed again", error)  # noqa: TRY400 - no bug
+            return
         await self.source.rejoin()
 
     # -- assignments ----------------------------------------------------------------------------------------

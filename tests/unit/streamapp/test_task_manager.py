@@ -116,6 +116,7 @@ class Kafka:
         self.journal: dict[int, list[Record]] = {}
         self.visible: list[int] = []
         self.opened = self.aborts = 0
+        self.away_at_stop = False  # an abort waits for the broker until the worker has stopped
         self.task: list[int] | None = None  # what a restore gives
         self.unstable = 0  # how often a restore has to be asked again
 
@@ -140,6 +141,9 @@ class Kafka:
 
     def abort(self) -> None:
         self.aborts += 1
+        if self.away_at_stop:
+            message = "a transaction was not finished before the worker stopped: the broker is away"
+            raise AbortedError(message)
 
     def restore(self, wanted: Wanted) -> Restored:
         if self.unstable:
@@ -433,6 +437,24 @@ def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_anew(exactly
         assert w.kafka.offsets == {TP("instances", 0): 1}
 
     run(story, exactly_once)
+
+
+@GUARANTEES
+def test_an_abort_that_a_stop_gives_up_is_no_crash(
+    exactly_once: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.kafka.member, w.kafka.away_at_stop = Membership(2, "me", None), True
+        await w.manager.commit("stopping")
+        assert (w.group.crashed, w.group.rejoined, w.kafka.offsets) == (None, 0, {})
+        await w.deliver(1)
+        await w.manager.commit("stopping")
+        assert (w.kafka.aborts, w.outputs.sent) == (1, [0]), "nothing goes on after it"
+
+    run(story, exactly_once)
+    assert "the broker is away; what is uncommitted will be processed again" in caplog.text
 
 
 @GUARANTEES
