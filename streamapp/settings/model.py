@@ -72,9 +72,9 @@ class Settings(BaseSettings):
     )
 
     processing_guarantee: Literal["at_least_once", "exactly_once"] = Field(
-        "at_least_once",
+        "exactly_once",
         description="Outputs in the transaction that commits state and offsets, or (`at_least_once`) sent at "
-        "once and perhaps again after a failure.",
+        "once and perhaps again after a failure (docs/guarantees.md).",
     )
     transaction_timeout_ms: int = Field(
         10_000,

@@ -144,7 +144,8 @@ class CommittedPositions:
 
 
 def main() -> int:
-    settings = load_settings()
+    # It echoes through a producer of its own, which is in no transaction.
+    settings = load_settings(processing_guarantee="at_least_once")
     instance = settings.group_instance_id or default_instance(0)
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     with StateDirectory(settings.state_dir, instance):

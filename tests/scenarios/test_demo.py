@@ -77,7 +77,7 @@ def wait_until_gone(tmp_path: Path, seconds: float = 120) -> list[int]:
 
 
 def test_every_record_is_answered_and_every_label_learned(broker, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    done = start(tmp_path, "--records", "3000", "--rate", "400", "--json", servers=broker.bootstrap_servers)
+    done = start(tmp_path, "--records", "3000", "--rate", "300", "--json", servers=broker.bootstrap_servers)
     out, err = done.communicate(timeout=400)
     assert done.returncode == 0, err
     summary = json.loads(out)
