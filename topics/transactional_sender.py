@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,11 +29,23 @@ STEP_S: Final = 5.0
 
 NOTHING: Final[Mapping[tuple[str, int], str]] = {}
 
+STUCK_S: Final = 60.0
+"""No step takes so long while the broker answers. As one shuts down, librdkafka 2.16 may lose sight of the
+transaction coordinator for good, in the middle of a step: a new client finds it again, and ends on its way
+what the old one left open."""
+
+ABORT_S: Final = 15.0
+"""The same for what is thrown away: there is nothing to be gained by waiting."""
+
 RECOVERY: Final = {"metadata.recovery.strategy": "none"}
 """When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
 coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001
+
+
+class StuckError(AbortedError):
+    """A step of a transaction that does not come to an end."""
 
 
 class TransactionalSender(Sender):
@@ -67,9 +80,12 @@ class TransactionalSender(Sender):
         A caller that comes while another one waits, waits with it: the client takes one at a time.
         """
         with self._opening:
-            if not self.is_open:
-                self._patiently(lambda: self._producer.init_transactions(STEP_S))
-                self.is_open = True
+            while not self.is_open:
+                try:
+                    self._patiently(lambda: self._producer.init_transactions(STEP_S))
+                    self.is_open = True
+                except StuckError as error:
+                    self._replace(error)
 
     def offer_run(
         self,
@@ -112,7 +128,7 @@ class TransactionalSender(Sender):
             self._offered.clear()
         try:
             if self.in_transaction:
-                self._patiently(lambda: self._producer.abort_transaction(STEP_S))
+                self._patiently(lambda: self._producer.abort_transaction(STEP_S), ABORT_S)
             if self._failures.fatal is not None:
                 raise self._failures.fatal
         except BrokerError as error:
@@ -123,7 +139,7 @@ class TransactionalSender(Sender):
         self._failures.forget()
 
     def _replace(self, why: BrokerError) -> None:
-        """Put a new client in the place of one that can do nothing any more.
+        """Put a new client in the place of one that can do nothing any more, or does nothing any more.
 
         librdkafka is out of order for good once the broker has ended a transaction by itself, as it does
         after an outage; and it cannot tell that from another producer of the same id. Who joins the group
@@ -150,12 +166,13 @@ class TransactionalSender(Sender):
             self._patiently(self._producer.begin_transaction)
             self.in_transaction = True
 
-    def _patiently(self, step: Callable[[], None]) -> None:
+    def _patiently(self, step: Callable[[], None], patience: float = STUCK_S) -> None:
         """Take a step of the transaction protocol, again while the broker is merely slow or away.
 
-        AbortedError: nothing can be done but `abort`. BrokerError: the broker refuses it.
+        AbortedError: nothing can be done but `abort` (StuckError: for `patience` seconds the step did not
+        succeed). BrokerError: the broker refuses it.
         """
-        said = ""
+        said, began = "", time.monotonic()
         while True:
             try:
                 step()
@@ -171,6 +188,9 @@ class TransactionalSender(Sender):
                 if said != (said := error.str()):
                     logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, said)
                 self._check_stopping()
+                if time.monotonic() - began > patience:
+                    message = f"the transaction coordinator was not heard of for {patience:g} s: {said}"
+                    raise StuckError(message) from None
             else:
                 return
 

@@ -1,7 +1,15 @@
-"""Opening a transactional producer, without a broker."""
+"""A transactional producer without a broker: opened, and with a client that does not get on."""
 
 import threading
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from topics import transactional_sender
+from topics.errors import AbortedError
 from topics.transactional_sender import TransactionalSender
 
 
@@ -31,3 +39,71 @@ def test_who_opens_while_another_one_waits_for_the_broker_waits_with_it() -> Non
     for opener in openers:
         opener.join(10)
     assert (producer.started, sender.is_open) == (1, True)
+
+
+class StuckProducer:
+    """A client that has lost sight of the transaction coordinator: every step times out."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def _step(self, name: str) -> None:
+        self.steps.append(name)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting", False, True))  # noqa: SLF001
+
+    def init_transactions(self, timeout: float) -> None:
+        self._step("init")
+
+    def commit_transaction(self, timeout: float) -> None:
+        self._step("commit")
+
+    def send_offsets_to_transaction(self, positions: Any, group: bytes, timeout: float) -> None:
+        self.steps.append("offsets")
+
+    def abort_transaction(self, timeout: float) -> None:
+        self._step("abort")
+
+    def purge(self) -> None:
+        self.steps.append("purge")
+
+    def poll(self, seconds: float) -> int:
+        return 0
+
+
+@pytest.fixture
+def five_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = count(step=5)
+    monkeypatch.setattr(transactional_sender, "time", SimpleNamespace(monotonic=lambda: float(next(now))))
+
+
+@pytest.mark.usefixtures("five_seconds_a_look")
+def test_an_abort_that_does_not_come_to_an_end_gets_a_new_client() -> None:
+    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = stuck = StuckProducer()
+    sender.in_transaction = sender.is_open = True
+    sender.abort()
+    assert set(stuck.steps) == {"abort", "purge"}
+    assert stuck.steps.count("abort") > 2, "the broker may be away for a moment"
+    assert sender._producer is not stuck
+    assert (sender.in_transaction, sender.is_open) == (False, False)
+
+
+@pytest.mark.usefixtures("five_seconds_a_look")
+def test_a_commit_that_does_not_come_to_an_end_has_to_be_aborted() -> None:
+    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = stuck = StuckProducer()
+    sender.in_transaction = sender.is_open = True
+    with pytest.raises(AbortedError, match="not heard of for 60 s"):
+        sender.commit({("instances", 0): 7}, b"group")
+    assert stuck.steps.count("commit") > 10, "an outage is waited for"
+
+
+@pytest.mark.usefixtures("five_seconds_a_look")
+def test_a_start_that_does_not_come_to_an_end_gets_a_new_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = stuck = StuckProducer()
+    good = SlowProducer()
+    good.broker_is_there.set()
+    monkeypatch.setattr(sender, "_new_client", lambda: (sender._failures, good))
+    sender.open()
+    assert (sender.is_open, good.started, stuck.steps[-1]) == (True, 1, "purge")
