@@ -29,7 +29,7 @@ Ints64 = npt.NDArray[np.int64]
 _FIRST_CAPACITY: Final = 16
 _WINDOW: Final = 1024  # slots that the hand looks at together
 _NBYTES: Final = Scale._fields.index("nbytes")
-_COLUMNS: Final = ("away", "_stale", "_used", "_recent", "_size", "_scales")
+_COLUMNS: Final = ("away", "_stale", "_used", "_recent", "_size")
 
 
 class Residency:
@@ -45,7 +45,9 @@ class Residency:
         self._used = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the last `settle`
         self._recent = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the hand came by
         self._size = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # bytes that are counted
-        self._scales = np.zeros((_FIRST_CAPACITY, len(Scale._fields)), dtype=np.int64)  # of evicted models
+        self._scales = np.zeros(
+            (0, len(Scale._fields)), dtype=np.int64
+        )  # of evicted models, once there are any
         self._plans: dict[int, Plan] = {}  # of evicted models
         self._loaded: set[int] = set()  # since the last `settle`
         self._hand = 0
@@ -59,7 +61,8 @@ class Residency:
     @property
     def away_bytes(self) -> int:
         """Bytes of the models that are away. Another thread may ask meanwhile."""
-        return int(self._scales[: len(self.away), _NBYTES][self.away].sum())
+        scales = self._scales
+        return int(scales[self.away[: len(scales)], _NBYTES].sum()) if self.n_away else 0
 
     # -- models ---------------------------------------------------------------------------------------------
 
@@ -101,8 +104,7 @@ class Residency:
         if more > 0:
             for name in _COLUMNS:
                 column = getattr(self, name)
-                empty = np.zeros((more, *column.shape[1:]), dtype=column.dtype)
-                setattr(self, name, np.concatenate((column, empty)))
+                setattr(self, name, np.concatenate((column, np.zeros(more, dtype=column.dtype))))
 
     def changes(self, slots: Ints64) -> None:
         """Note that models are about to change, those that are away too once they are back."""
@@ -232,6 +234,9 @@ class Residency:
             self._stale[slot] = False
             self.memory.written += model.nbytes
         freed = int(self._size[slot])
+        if slot >= len(self._scales):
+            more = np.zeros((len(self.away) - len(self._scales), len(Scale._fields)), dtype=np.int64)
+            self._scales = np.concatenate((self._scales, more))
         self._scales[slot] = model.scale()
         self._plans[slot] = model.plan
         self.away[slot] = True
