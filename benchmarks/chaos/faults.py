@@ -25,6 +25,7 @@ KINDS = {  # how many of each are in a deck
     "broker": 1,
 }
 
+LEAST = 3
 LIFE_S = 20.0
 DRAIN = signal.SIGUSR2  # ends a worker that will not come back: it leaves the group
 
@@ -62,10 +63,13 @@ class Faults:
         }
 
     def run(self, seconds: float) -> None:
-        """Draw and do faults for so long, and end what lasts; others go on while a worker is frozen."""
+        """Draw and do faults for so long, and end what lasts; others go on while a worker is frozen.
+
+        On a slow machine it takes longer: a few are done in any case.
+        """
         end = time.monotonic() + seconds
         deck: list[str] = []
-        while time.monotonic() < end:
+        while time.monotonic() < end or sum(self.done.values()) < LEAST:
             time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is what is drawn here
             deck = deck or self._shuffled()
             awake = [worker for worker in self._fleet.workers if not worker.frozen]
