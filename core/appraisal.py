@@ -44,8 +44,13 @@ reschedule_leaf = schedules.dispatcher()[1]
 
 @kernel
 def is_revisited(plan: Any, knobs: Any, ints: Any, floats: Any, t: int, node: int) -> bool:
-    """Return whether an inner node is due: every so much weight of its own, for MOA of the whole tree."""
+    """Return whether an inner node is due: every so much weight of its own, for MOA of the whole tree.
+
+    Or when its schedule says so, which has heard of the record before.
+    """
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+    if plan[at.PLAN_WATCHES] != 0:
+        return floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] != 0.0
     if plan[at.PLAN_MOA] == 0:
         return floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]
     learned = ints[t + at.TREE_LABELS]
@@ -87,7 +92,7 @@ def next_due(plan_address: int, address: int, t: int, node: int) -> int:
 def appraise(plan_address: int, address: int, t: int, node: int, if_hopeless: bool, verdict: Any) -> bool:
     """Evaluate a node: write the verdict (float64[VERDICT_WORDS]); return whether the node remembers it.
 
-    With ``if_hopeless`` it does so, and a leaf's schedule plans on, only if the outcome is OPEN.
+    With ``if_hopeless`` it does so, and the schedule plans on, only if the outcome is OPEN.
     """
     plan, knobs = words_at(plan_address)
     ints, floats = words_at(address)
@@ -99,7 +104,7 @@ def appraise(plan_address: int, address: int, t: int, node: int, if_hopeless: bo
     if if_hopeless and verdict[OUTCOME] != OPEN:
         return False
     remember(plan, knobs, ints, floats, t, node, leaf, own, *survey)
-    if if_hopeless and ints[node + at.NODE_KIND] == at.LEAF:
+    if if_hopeless and (ints[node + at.NODE_KIND] == at.LEAF or plan[at.PLAN_WATCHES] != 0):
         reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, knobs, ints, floats, t, node, leaf, *survey)
     return True
 

@@ -105,6 +105,7 @@ class Plan:
         shape = self.shape(1, 1)
         ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
         floats[at.PLAN_REVISIT] = spec.learner.revisit_weight
+        ints[at.PLAN_WATCHES] = spec.learner.watches_inner_nodes
         halves = not numeric and bool(nominal) and all(room == 2 for room in rooms)
         ints[at.PLAN_HALVES] = halves
         if not nominal:

@@ -42,7 +42,7 @@ def attend(model: Model, t: int, node: int, row: int, index: int) -> list[Event]
             model.floats[leaf + int(model.plan.ints[at.PLAN_REVISION]) + at.REVISION_DUE] = 0.0
             break
         decision = learner.decide(model, t, due, leaf) if is_leaf else learner.revise(model, t, due, leaf)
-        if is_leaf:
+        if is_leaf or learner.watches_inner_nodes:
             screening.reschedule(plan, model.address, t, due)
         if decision is None:
             continue
@@ -69,6 +69,7 @@ def carry_out(model: Model, t: int, node: int, decision: Decision, row: int, ind
     former = test_of(tree, node)
     if decision.action == "moved":
         move_threshold(tree, node, decision)
+        splitting.watch_anew(model, t, node)
         return replace(splitting.event_of(decision, node, row, index), former=former)
     cut_subtree(model, tree, node)
     if decision.action == "pruned":

@@ -161,11 +161,12 @@ def learn(
             update_nominal(
                 plan[at.PLAN_NOMINAL_OBSERVER], plan, knobs, ints, floats, statistics, label, x, weight
             )
-        if ints[node + at.NODE_KIND] == at.LEAF:
+        if ints[node + at.NODE_KIND] == at.LEAF or plan[at.PLAN_WATCHES] != 0:
             schedule = plan[at.PLAN_SCHEDULE]
-            due = observe(schedule, plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight)
-            if due and revises:
-                floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0
+            if observe(schedule, plan, knobs, ints, floats, t, node, leaf, x, xs, label, weight):
+                due = True
+                if revises:
+                    floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0
         else:
             ints[node + at.NODE_REACH] = reach  # MOA's range is that of the node's beginning
             due |= is_revisited(plan, knobs, ints, floats, t, node)

@@ -75,7 +75,15 @@ def install(model: Model, t: int, node: int, decision: Decision, row: int, index
         slot = tree.node_ints.item(child, at.NODE_SLOT)
         if slot >= 0:
             learner.begin(tree, child, slot)
+    watch_anew(model, t, node)
     return event_of(decision, node, row, index) if is_main else None
+
+
+def watch_anew(model: Model, t: int, node: int) -> None:
+    """Let the schedule watch what could take the place of the test that node number ``node`` has got."""
+    if model.spec.learner.watches_inner_nodes:
+        record = t + at.TREE_HEADER + node * model.ints.item(t + at.TREE_NODE_STRIDE)
+        screening.reschedule(model.plan.address, model.address, t, record)
 
 
 def event_of(decision: Decision, node: int, row: int, index: int) -> Split:

@@ -178,6 +178,11 @@ class Learner(Parameters):
         """Return the weight between two evaluations of an inner node."""
         return math.inf
 
+    @property
+    def watches_inner_nodes(self) -> bool:
+        """Whether the schedule says when an inner node is evaluated, instead of ``revisit_weight``."""
+        return False
+
     def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Return what to do with an inner node that is due for a revision, None: nothing."""
         raise NotImplementedError

@@ -59,6 +59,8 @@ class Plugin(h_tree.Plugin):
         record = tree.leaf_floats[slot]
         record[at.LEAF_NEXT] = record[at.LEAF_OBSERVED] + self.schedule.first()
         record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
+        for state in tree.schedule:
+            state[slot] = 0.0
         tree.revision[slot, at.REVISION_OWN] = 0.0
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:

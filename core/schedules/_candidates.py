@@ -29,6 +29,7 @@ import numpy as np
 from core.branches import divide_leaf, nominal_entry
 from core.criteria import base as criteria
 from core.jit import WORDS, kernel, outlined
+from core.schedules import _waiting as waiting
 from core.tree import layout as at
 
 # Header
@@ -311,16 +312,43 @@ evaluate_here: Any = outlined(evaluate)
 
 
 @kernel
-def quiet_weight(plan: Any, gap: float, needed: float, n: float, ratio: float) -> float:
+def known_range(plan: Any, ints: Any, floats: Any, node: int, leaf: int, classes: int) -> float:
+    """Return R² of the merit for so many classes, as remembered; with another number nothing is quiet."""
+    state = leaf + plan[at.PLAN_SCHEDULE_AT]
+    if ints[state + CLASSES] != classes:
+        ints[state + CLASSES] = classes
+        floats[state + QUIET] = 0.0
+        floats[state + SQUARE] = waiting.squared_range(plan, ints, node)
+    return floats[state + SQUARE]
+
+
+@kernel
+def quiet_weight(plan: Any, gap: float, needed: float, n: float, ratio: float, head: float) -> float:
     """Return the weight that has to come before a gap of merits can suffice that does not at weight n.
 
     A unit of weight changes the difference of two impurities, times the mass, by no more than ``steepest``,
-    while what is needed, times the mass, grows. ratio: that of ``evaluate``.
+    while what is needed, times the mass, grows. ratio: that of ``evaluate``; head: the part of the gap that
+    no record changes, if it is above 0: times the mass, it grows too.
     """
     if plan[at.PLAN_INCREMENTAL] == 0 or math.isnan(ratio) or not gap <= needed:
         return 0.0
-    slope = steepest(plan[at.PLAN_CRITERION], (1.0 + AHEAD) * n, ratio)
+    slope = steepest(plan[at.PLAN_CRITERION], (1.0 + AHEAD) * n, ratio) + head
     return min(AHEAD * n, (needed - gap) * n / slope)
+
+
+@kernel
+def quiet_leaf(
+    plan: Any, ints: Any, floats: Any, leaf: int, room: int, gap: float, needed: float, n: float, ratio: float
+) -> float:
+    """Return ``quiet_weight`` of a leaf, whose gap is that of ``rivals``."""
+    if plan[at.PLAN_REVISION] == 0:
+        return quiet_weight(plan, gap, needed, n, ratio, 0.0)
+    rows, section = rows_at(plan, leaf), leaf + plan[at.PLAN_REVISION]
+    head = 0.0
+    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
+        head = max(head, floats[section + at.REVISION_FIELDS + ints[rows + ATTRIBUTE * room + q]])
+    evaluations = floats[section + at.REVISION_EVALUATIONS] + 1.0
+    return quiet_weight(plan, gap * evaluations, needed * evaluations, n, ratio, head)
 
 
 @kernel

@@ -98,7 +98,8 @@ def rebuild(
 ) -> None:
     """Make the best attributes of a ranking candidates, and sort the others by their gap to the best.
 
-    The two best are candidates whatever their gap. What has no test waits with the lowest merit.
+    The two best are candidates whatever their gap. What has no test waits with the lowest merit. At an inner
+    node its own test is the first candidate, and no gap is too wide (core/schedules/_revision.py).
     """
     usable = untested(plan, ints, t, node)
     d, limit = plan[at.PLAN_ATTRIBUTES], room_for(plan, out)
@@ -106,6 +107,11 @@ def rebuild(
     for a in range(d):
         put(plan, ints, floats, leaf, a, candidates.AWAY if usable[a] else candidates.ILLEGAL, -math.inf)
     count, best = 0, -math.inf
+    if ints[node + at.NODE_KIND] != at.LEAF:
+        own, kind = ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_KIND]
+        candidates.load_here(plan, knobs, ints, floats, t, leaf, 0, own, kind, floats[node + at.NODE_VALUE])
+        put(plan, ints, floats, leaf, own, candidates.CANDIDATE, -math.inf)
+        count, epsilon = 1, math.inf
     while count < limit:
         next_best = NOBODY
         for a in range(d):
@@ -157,11 +163,14 @@ def best_potential(plan: Any, ints: Any, floats: Any, leaf: int) -> int:
 
 
 @kernel
-def worst_candidate(plan: Any, ints: Any, floats: Any, leaf: int, room: int) -> int:
-    """Return the candidate with the lowest merit, the last of equals (MOA: none is lower than no number)."""
+def worst_candidate(plan: Any, ints: Any, floats: Any, leaf: int, room: int, first: int) -> int:
+    """Return the candidate with the lowest merit, of number ``first`` and later ones; the last of equals.
+
+    MOA: none is lower than no number.
+    """
     row = candidates.rows_at(plan, leaf) + candidates.MERIT * room
     worst = NOBODY
-    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
+    for q in range(first, ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
         if worst == NOBODY or math.isnan(floats[row + worst]) or floats[row + q] <= floats[row + worst]:
             worst = q
     return worst
@@ -176,14 +185,15 @@ def refresh(
     t: int,
     leaf: int,
     room: int,
+    first: int,
     usable: Any,
     merit: Any,
     test: Any,
     value: Any,
 ) -> None:
-    """Give every numeric candidate the best threshold of now; one that has none keeps the old one."""
+    """Give numeric candidates, from number ``first`` on, the best threshold of now, if there is one."""
     rows = candidates.rows_at(plan, leaf)
-    for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
+    for q in range(first, ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
         if ints[rows + candidates.TEST * room + q] == at.NUMERIC:
             a = ints[rows + candidates.ATTRIBUTE * room + q]
             suggest_here(plan, knobs, ints, floats, t, leaf, usable, a, merit, test, value)
@@ -218,7 +228,7 @@ def exchange(
     newcomer = NOBODY
     while True:
         count = ints[state + candidates.COUNT]
-        q, a = worst_candidate(plan, ints, floats, leaf, room), best_potential(plan, ints, floats, leaf)
+        q, a = worst_candidate(plan, ints, floats, leaf, room, 0), best_potential(plan, ints, floats, leaf)
         if a == NOBODY or (q >= 0 and ints[rows + candidates.ATTRIBUTE * room + q] == newcomer):
             return
         suggest_here(plan, knobs, ints, floats, t, leaf, usable, a, merit, test, value)
@@ -286,7 +296,7 @@ def check(
     merit, test, value, out = new_survey(plan)
     if plan[at.PLAN_MOA] == 0:
         candidates.evaluate_here(plan, knobs, ints, floats, t, leaf, room)
-    refresh(plan, knobs, ints, floats, t, leaf, room, usable, merit, test, value)
+    refresh(plan, knobs, ints, floats, t, leaf, room, 0, usable, merit, test, value)
     best, second = candidates.rivals(plan, ints, floats, leaf, room, null)
     if best - second > epsilon:
         return True

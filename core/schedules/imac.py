@@ -14,6 +14,7 @@ from core.plugin import flag, number
 from core.ranking import classes_with_weight, moa_merits
 from core.schedules import _candidates as candidates
 from core.schedules import _exchange as sets
+from core.schedules import _revision as revision
 from core.schedules import _waiting as waiting
 from core.schedules.base import Schedule
 from core.tree import layout as at
@@ -64,6 +65,13 @@ class Plugin(Schedule):
         own = rows.view(np.int64)[candidates.ATTRIBUTE, :count].tolist()
         if sorted(own) != np.flatnonzero(places == candidates.CANDIDATE).tolist():
             yield f"candidates={own} must be the attributes that are said to be"
+        node = int(tree.leaf_ints[slot, at.LEAF_NODE])
+        if model.spec.learner.watches_inner_nodes and tree.node_ints[node, at.NODE_KIND] != at.LEAF:
+            words = (at.NODE_ATTRIBUTE, at.NODE_KIND, at.NODE_VALUE)  # as ATTRIBUTE, TEST, VALUE
+            if rows[candidates.ATTRIBUTE : candidates.VALUE + 1, 0].tobytes() != (
+                tree.node_floats[node, list(words)].tobytes()
+            ):
+                yield "candidate 0 must be the test of the node"
         if tree.leaf_floats[slot, at.LEAF_NEXT] == math.inf:
             return  # growth has stopped: nobody follows the candidates any more
         whole = rows.view(np.int64)[candidates.WHOLE, :count] != 0
@@ -95,6 +103,9 @@ def observe(
 ) -> bool:
     """Update the candidates, look them over when it is time, and return whether an attempt may succeed."""
     if floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED] > 0.0:
+        if ints[node + at.NODE_KIND] != at.LEAF:
+            period = knobs[parameters(plan) + 1]
+            return revision.compete_here(plan, knobs, ints, floats, t, node, leaf, x, label, weight, period)
         return watch_here(plan, knobs, ints, floats, t, node, leaf, x, label, weight)
     if floats[leaf + at.LEAF_OBSERVED] < floats[leaf + at.LEAF_NEXT]:
         return False
@@ -127,11 +138,7 @@ def watch(
     is_check = observed - floats[state + candidates.CHECKED] >= knobs[parameters(plan) + 1]
     n, k = evidence(plan, ints, floats, node, leaf), ints[at.MODEL_CLASSES]
     classes = k if plan[at.PLAN_MOA] == 0 else ints[node + at.NODE_REACH]
-    if ints[state + candidates.CLASSES] != classes:
-        ints[state + candidates.CLASSES] = classes
-        floats[state + candidates.QUIET] = 0.0
-        floats[state + candidates.SQUARE] = waiting.squared_range(plan, ints, node)
-    square = floats[state + candidates.SQUARE]
+    square = candidates.known_range(plan, ints, floats, node, leaf, classes)
     is_tie = n > knobs[at.PLAN_TIE] * square
     if plan[at.PLAN_MOA] != 0:
         candidates.follow(plan, knobs, ints, floats, t, leaf, room, x, label, weight)
@@ -148,8 +155,8 @@ def watch(
     epsilon = math.sqrt(knobs[at.PLAN_GAP] * square / n)
     best, second = candidates.rivals(plan, ints, floats, leaf, room, null)
     due = best - second > epsilon
-    if plan[at.PLAN_MOA] == 0 and plan[at.PLAN_REVISION] == 0:
-        quiet = candidates.quiet_weight(plan, best - second, epsilon, n, ratio)
+    if plan[at.PLAN_MOA] == 0:
+        quiet = candidates.quiet_leaf(plan, ints, floats, leaf, room, best - second, epsilon, n, ratio)
         floats[state + candidates.QUIET] = observed + quiet
     if is_check and not due:
         due = sets.check_here(plan, knobs, ints, floats, t, leaf, null, epsilon)
@@ -173,7 +180,10 @@ def reschedule(
     value: Any,
     out: Any,
 ) -> None:
-    """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check."""
+    """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check.
+
+    So does an inner node that would be due again at once.
+    """
     observed, n = floats[leaf + at.LEAF_OBSERVED], evidence(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     square = waiting.squared_range(plan, ints, node)
@@ -186,3 +196,7 @@ def reschedule(
     if knobs[parameters(plan) + 2] != 0.0:
         epsilon = math.inf
     sets.rebuild_here(plan, knobs, ints, floats, t, node, leaf, merit, test, value, out, epsilon)
+    if ints[node + at.NODE_KIND] != at.LEAF:
+        needed = revision.needed_lead(plan, knobs, ints, floats, node, leaf)
+        is_beaten = revision.lead(plan, ints, floats, leaf, -math.inf) > needed
+        floats[leaf + at.LEAF_NEXT] = observed + knobs[parameters(plan) + 1] if is_beaten else observed

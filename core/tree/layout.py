@@ -129,7 +129,7 @@ REVISION_EVALUATIONS: Final = 0  # what the sums are divided by (float64)
 REVISION_OWN: Final = 1  # sum of the merits of the node's own test (float64)
 REVISION_NULL: Final = 2  # sum of the merits of not splitting (float64, MOA)
 REVISION_FORGETS: Final = 3  # the node knows nothing of the tests above it (1.0, MOA)
-REVISION_DUE: Final = 4  # of a leaf, while a record is at hand: its schedule asks for an attempt (1.0)
+REVISION_DUE: Final = 4  # while a record is at hand: the node's schedule asks for an attempt (1.0)
 REVISION_FIELDS: Final = 5
 
 # Plan
@@ -185,7 +185,8 @@ PLAN_LAST_OF_TWO: Final = 57  # of two classes with equal weight the majority is
 PLAN_HALVES: Final = 58  # all attributes are nominal, with room for two values each
 PLAN_FORESIGHT: Final = 59  # how records go down a tree together (core/tree/foresight.py)
 PLAN_RANGES: Final = 60  # at: lower and upper end of each numeric attribute (float64)
-PLAN_HEADER: Final = 61
+PLAN_WATCHES: Final = 61  # the schedule watches inner nodes, too
+PLAN_HEADER: Final = 62
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

@@ -16,6 +16,7 @@ from tests.naive.compare import (
 from tests.naive.rows import STREAMS
 
 BASE = {"name": "efdt", "grace_period": 50, "delta": 1e-3, "tau": 0.1, "revisit_period": 75}
+BOTH = {"name": "efdt-imac", "watched_nodes": "both"}
 SPECS = {
     "mc": {"leaf_model": "mc"},
     "nba": {"leaf_model": "nba"},
@@ -26,13 +27,22 @@ SPECS = {
     "every_record": {"revisit_period": 1, "leaf_model": "mc"},
     "imac": {"name": "efdt-imac", "leaf_model": "mc"},
     "imac_gini": {"name": "efdt-imac", "criterion": "gini", "check_period": 30, "leaf_model": "mc"},
+    "both": {**BOTH, "leaf_model": "mc"},
+    "both_eager": {**BOTH, "check_period": 40, "delta": 0.05, "tau": 0.15, "leaf_model": "mc"},
+    "both_gini": {**BOTH, "criterion": "gini", "check_period": 50, "leaf_model": "nba"},
+    "both_binary": {**BOTH, "binary_splits": True, "bound_factor": 2.0, "leaf_model": "mc"},
     "eager": {"grace_period": 25, "delta": 0.1, "tau": 0.15, "leaf_model": "mc"},
 }
 
 
 @pytest.mark.parametrize(
     ("name", "compat"),
-    [(name, compat) for name in SPECS for compat in (None, "moa") if not (compat and "imac" in name)],
+    [
+        (name, compat)
+        for name in SPECS
+        for compat in (None, "moa")
+        if not (compat and "imac" in SPECS[name].get("name", ""))
+    ],
 )
 @pytest.mark.parametrize("stream", STREAMS)
 def test_the_learner_and_its_twin(stream, name, compat):
@@ -49,19 +59,21 @@ def test_the_learner_and_its_twin(stream, name, compat):
     assert_same_tree(model, twin.tree)
 
 
-def test_the_comparison_has_something_to_compare():
+@pytest.mark.parametrize("name", ["eager", "both_eager"])
+def test_the_comparison_has_something_to_compare(name):
     """Over all streams splits are replaced, and thresholds move."""
     actions = set()
     for make in STREAMS.values():
-        _, _, _, events = core_answers({"learner": BASE | SPECS["eager"]}, make())
+        _, _, _, events = core_answers({"learner": BASE | SPECS[name]}, make())
         actions |= {event.action for _, event in events if isinstance(event, Split)}
     assert actions == {"split", "replaced", "moved"}
 
 
-def test_a_background_tree_revises_too():
+@pytest.mark.parametrize("name", ["eager", "both_eager"])
+def test_a_background_tree_revises_too(name):
     rows = STREAMS["late_classes"]()
     rows.y[2000:] = (rows.y[2000:] + 1) % 5
-    spec = {"learner": BASE | SPECS["eager"], "drift": {"name": "ddm"}}
+    spec = {"learner": BASE | SPECS[name], "drift": {"name": "ddm"}}
     twin = twin_of(spec, rows)
     predictions, _, _ = naive_answers(twin, rows)
     model, ours, _, _ = core_answers(spec, rows)

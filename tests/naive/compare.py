@@ -57,6 +57,7 @@ def twin_of(spec, stream):
         binary_splits=learner["binary_splits"],
         algorithm=learner["name"].removesuffix("-imac"),
         revisit=learner.get("revisit_period", 0.0),
+        watched_nodes=learner.get("watched_nodes", "leaves"),
         moa=learner["compat"] is not None,
         inherit=learner["compat"] != "imac",
         schedule=learner["schedule"],

@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass
 
 from tests.naive.criteria import gini
-from tests.naive.imac import Imac
-from tests.naive.tree import HTree, Node, Split
+from tests.naive.imac import NEVER, Candidate, Imac
+from tests.naive.tree import HTree, Node, Split, Suggestion
 
 
 @dataclass
@@ -61,6 +61,93 @@ class AnytimeImac(Imac):
         )
 
 
+class Rivals(Imac):
+    """The candidates of an inner node: its own test first, then the best tests of the best other attributes.
+
+    An attribute that has lost at a check has its next turn when all others have had theirs.
+    """
+
+    def __init__(self, tree, node):
+        super().__init__(tree, node)
+        self.last = {}
+
+    def observe(self, x, label, weight):
+        observed = sum(self.leaf.observed)
+        for candidate in self.candidates:
+            candidate.learn(x, label, weight)
+        due = self.is_beaten()
+        if not due and observed - self.checked >= self.options.check_period:
+            due = self.check_rivals()
+        return due and observed >= self.not_before
+
+    def is_beaten(self, other=None):
+        """Return whether a rival's gain leads by enough; other: a better test of the same attribute."""
+        rivals = self.candidates[1:] + ([other] if other else [])
+        lead = max((rival.merit for rival in rivals), default=NEVER) - self.candidates[0].merit
+        return lead > self.needed_gap() or (self.is_tie() and lead > self.options.tau / 2.0)
+
+    def own_candidate(self):
+        test = self.leaf.test
+        branches = self.tree.current_branches(self.leaf)
+        return Candidate(
+            Suggestion(0.0, test.attribute, test.kind, test.value, branches), self.options, False
+        )
+
+    def rebuild(self, suggestions):
+        self.checked = observed = sum(self.leaf.observed)
+        own = self.leaf.test.attribute
+        others = [suggestion for suggestion in suggestions if suggestion.attribute != own]
+        others.sort(key=lambda suggestion: (-suggestion.merit, suggestion.attribute))
+        chosen = others[: self.room(0) - 1]
+        self.candidates = [self.own_candidate()]
+        self.candidates += [Candidate(suggestion, self.options, False) for suggestion in chosen]
+        self.illegal = set(self.leaf.used)
+        self.potential = dict.fromkeys(range(len(self.options.attributes)), NEVER)
+        self.potential |= {suggestion.attribute: suggestion.merit for suggestion in others}
+        for attribute in [*self.illegal, *(candidate.attribute for candidate in self.candidates)]:
+            self.potential.pop(attribute, None)
+        self.not_before = observed + (self.options.check_period if self.is_beaten() else 0.0)
+
+    def check_rivals(self):
+        self.checked = sum(self.leaf.observed)
+        for position, candidate in enumerate(self.candidates):
+            if position > 0 and candidate.kind == "numeric":
+                self.candidates[position] = self.best_now(candidate.attribute) or candidate
+        own = self.candidates[0] = self.own_candidate()
+        other = self.best_now(own.attribute)
+        if other is not None and (other.kind, other.value) == (own.kind, own.value):
+            other = None
+        if self.is_beaten(other):
+            return True
+        for _ in range(math.ceil(len(self.options.attributes) / 10)):
+            if not self.potential:
+                self.potential, self.illegal = self.illegal_again(), set(self.leaf.used)
+            if not self.potential:
+                break
+            attribute = max(sorted(self.potential), key=lambda a: self.potential[a])
+            self.challenge(attribute, self.best_now(attribute))
+        return False
+
+    def illegal_again(self):
+        return {attribute: self.last[attribute] for attribute in self.illegal - set(self.leaf.used)}
+
+    def challenge(self, attribute, new):
+        del self.potential[attribute]
+        if new is not None and len(self.candidates) < self.room(0):
+            self.candidates.append(new)
+            return
+        worst = min(reversed(self.candidates[1:]), key=lambda rival: rival.merit, default=None)
+        if worst is None or new is None or not new.merit > worst.merit:
+            self.lose(attribute, new.merit if new else NEVER)
+            return
+        self.lose(worst.attribute, worst.merit)
+        self.candidates[self.candidates.index(worst)] = new
+
+    def lose(self, attribute, merit):
+        self.illegal.add(attribute)
+        self.last[attribute] = merit
+
+
 class Efdt(HTree):
     """EFDT; with ``moa`` every quirk of MOA's (release 2024.07.0).
 
@@ -89,11 +176,16 @@ class Efdt(HTree):
             node.learn(x, label, weight)
         self.learned += 1
         leaf_is_due = leaf.test is None and self.is_due(leaf, x, label, weight)
+        for node in nodes:
+            if node.test is not None and self.options.watched_nodes == "both":
+                node.is_beaten = node.imac.observe(x, label, weight)
         happened = []
         for node in nodes:
             if node.test is None or not self.is_revisited(node):
                 continue
             change = self.revisit(node)
+            if self.options.watched_nodes == "both":
+                node.imac.rebuild(self.suggestions)
             if change is not None:
                 happened.append(change)
                 if change.action != "moved":
@@ -125,6 +217,8 @@ class Efdt(HTree):
     def is_revisited(self, node):
         if self.options.moa:
             return (self.learned - 1) % self.options.revisit == 0
+        if self.options.watched_nodes == "both":
+            return node.is_beaten
         return node.observed_weight() >= node.revisit_at
 
     # Decisions
@@ -266,6 +360,9 @@ class Efdt(HTree):
             used = node.used | {best.attribute} if best.kind != "numeric" else node.used
         node.children = [RevisingNode(self.options, branch, node.depth + 1, used) for branch in best.branches]
         self.leaves += len(node.children)
+        if self.options.watched_nodes == "both":
+            node.imac = Rivals(self, node)
+            node.imac.rebuild(self.suggestions)
 
     def drop_subtree(self, node):
         """Count off the leaves and inner nodes of a node that is about to lose its subtree."""

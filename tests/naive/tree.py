@@ -46,6 +46,7 @@ class Options:
     keep_illegal: bool = False
     algorithm: str = "h-tree"
     revisit: float = 2000.0
+    watched_nodes: str = "leaves"
 
 
 @dataclass

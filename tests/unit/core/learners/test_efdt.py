@@ -14,6 +14,7 @@ from core.model_table import ModelTable
 from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
+BOTH = {"name": "efdt-imac", "watched_nodes": "both"}
 EAGER = {"grace_period": 50, "delta": 1e-3, "tau": 0.1}
 
 
@@ -214,10 +215,13 @@ def test_a_nominal_attribute_is_tested_once_on_a_path():
 
 
 @pytest.mark.parametrize("cap", [{"max_leaves": 6}, {"max_bytes": 5600.0}])
-def test_caps_stop_growth_but_not_revisions(cap):
+@pytest.mark.parametrize("learner", [{"revisit_period": 50}, BOTH | {"max_bytes": 9600.0}])
+def test_caps_stop_growth_but_not_revisions(learner, cap):
     """Bytes count the records of inner nodes too."""
+    if "max_bytes" in learner and "max_bytes" in cap:
+        cap = {}
     x, y = drifting(30_000, 3_000)
-    table, events = grown(x, y, revisit_period=50, **cap)
+    table, events = grown(x, y, **(learner | cap))
     stopped = [event for event in events if isinstance(event, GrowthStopped)]
     assert len(stopped) == 1
     assert splits(events, "replaced")[-1].row > stopped[0].row
@@ -230,10 +234,10 @@ def test_caps_stop_growth_but_not_revisions(cap):
     validate.check(model)
 
 
-@pytest.mark.parametrize("name", ["efdt", "efdt-imac"])
-def test_a_revised_tree_goes_on_from_its_snapshot_and_is_drawn_as_it_is(name):
+@pytest.mark.parametrize("learner", [{"name": "efdt"}, {"name": "efdt-imac"}, BOTH])
+def test_a_revised_tree_goes_on_from_its_snapshot_and_is_drawn_as_it_is(learner):
     x, y = drifting(24_000, 3_000)
-    table, events = grown(x[:12_000], y[:12_000], name, revisit_period=50)
+    table, events = grown(x[:12_000], y[:12_000], **learner, revisit_period=50)
     assert splits(events, "replaced")
     copy = ModelTable()
     copy.add(Model.restore(table.model(0).snapshot()))
