@@ -218,8 +218,10 @@ class Residency:
             memory.taken += int(self._size.sum())
 
     def close(self) -> None:
-        """Give up everything: the task is gone."""
+        """Give up everything: the task is gone. What was fetched for it and comes too late counts nowhere."""
         self._leave()
+        self.memory = ModelMemory()
+        self.memory.join(self)
         self._shelf.close()
 
     # -- inside ---------------------------------------------------------------------------------------------

@@ -192,6 +192,24 @@ def test_deleted_replaced_and_undone_models_leave_nothing_behind(size: int) -> N
     store.close()
 
 
+def test_what_was_fetched_for_a_task_that_is_gone_counts_nowhere(size: int) -> None:
+    memory = ModelMemory(2 * size)
+    gone, other = store_of(memory, 4, "g"), store_of(memory, 4, "o")
+    gone.settle()
+    other.settle()
+    slot = away(gone)[0]
+    (words,) = gone.residency.fetch([slot])
+    gone.close()
+    before = memory.taken
+    gone.residency.install(slot, words)
+    gone.settle()
+    assert memory.taken == before
+    learn(other, *range(4))
+    assert memory.taken == 2 * size
+    other.close()
+    assert memory.taken == 0
+
+
 def test_models_stay_in_memory_while_the_disk_takes_none(
     tmp_path: Path, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
