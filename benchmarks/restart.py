@@ -49,7 +49,7 @@ class Trial:
     ) -> None:
         """`more`: further variables of the workers."""
         settings = {
-            "GROVE_SESSION_TIMEOUT_MS": str(given.session_ms),
+            "GROVE_KAFKA_SESSION_TIMEOUT_MS": str(given.session_ms),
             "GROVE_COMMIT_INTERVAL_MS": str(given.commit_ms),
             **(more or {}),
         }
