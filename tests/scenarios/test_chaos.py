@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.chaos import steps
 from benchmarks.chaos.__main__ import parse, run, wrong
 from benchmarks.chaos.installation import compile_kernels
 from streamapp.embedded import EmbeddedBroker
+from streamapp.faults import POINTS
 
 pytestmark = pytest.mark.broker
 
@@ -22,3 +24,12 @@ def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_wor
     report = run(parse(line.split()), tmp_path, private_broker)
     assert wrong(report) == {}, report
     assert (report["faults"] >= 3, report["rows"] > 2000, report["models"]) == (True, True, 16), report
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
+def test_a_worker_may_die_at_any_step(private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str) -> None:
+    compile_kernels()
+    options = steps.parse(f"--rate 200 --guarantee {guarantee}".split())
+    reports = [steps.run(step, options, tmp_path, private_broker) for step in POINTS]
+    assert [wrong(report) for report in reports] == [{}] * len(POINTS), reports
