@@ -6,7 +6,8 @@
 Under a steady load, once for each guarantee: two workers, of which one gets SIGKILL and is started again at
 once under its name and on its disk; then two more join (2 → 4). One line each: for how long the partitions
 of the killed worker, those that moved, and the others gave no answer (benchmarks/rig/gaps.py), and which part
-of it was the start of a process. Nobody takes over meanwhile: the group waits for the name.
+of it was the start of a process. The group waits for the name: nobody takes over meanwhile, unless the start
+takes longer than the session timeout.
 """
 
 from __future__ import annotations
