@@ -59,6 +59,7 @@ class Member:
             "GROVE_LOG_FORMAT": "json",
         }
         self._process: subprocess.Popen[bytes] | None = None
+        self._port = self._environment["GROVE_WEB_PORT"]
 
     def __enter__(self) -> Self:
         self.start()
@@ -124,8 +125,11 @@ class Member:
             return None
 
     def metric(self, name: str) -> float:
-        """Return the sum of a metric over its labels."""
-        lines = (self.page("/metrics") or "").splitlines()
+        """Return the sum of a metric over its labels; a page that does not come is no zero."""
+        page = self.page("/metrics")
+        if page is None:
+            raise self._failed("gave no metrics")
+        lines = page.splitlines()
         return sum(float(at.rpartition(" ")[2]) for at in lines if at.startswith((f"{name} ", f"{name}{{")))
 
     def wait_until_ready(self) -> None:

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from benchmarks.rig.member import Member, Start
+from benchmarks.rig.member import Member, MemberFailed, Start
 from benchmarks.rig.systems import Options
 from topics.definitions import TopicNames
 
@@ -45,3 +45,9 @@ def test_without_partitions_nothing_is_owned(member, tmp_path):
     assert member.owned() == set()
     (tmp_path / "bench-0.log").write_text(line(1, "assigned partitions []"))
     assert member.owned() == set()
+
+
+def test_metrics_that_do_not_come_are_no_zero(member, tmp_path):
+    (tmp_path / "bench-0.log").write_text("what it said last\n")
+    with pytest.raises(MemberFailed, match="(?s)bench-0 gave no metrics.*what it said last"):
+        member.metric("grove_snapshots_total")
