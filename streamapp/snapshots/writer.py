@@ -161,11 +161,13 @@ class PartitionSnapshots:
         units = writing.cut.units()
         while slice_ := self._slice(writing, units):
             packed = await in_daemon(lambda part=slice_: self._pack(part))  # type: ignore[misc]
-            for unit, (copy, items) in zip(slice_, packed, strict=True):
-                await self._put(number, table, items)
-                if self.dropped:
-                    return
-                writing.fresh[unit.name.encode()] = copy
+            # At once: each put waits for the broker, and there may be thousands of units.
+            await self._put(number, table, [item for _, items in packed for item in items])
+            if self.dropped:
+                return
+            writing.fresh |= {
+                unit.name.encode(): copy for unit, (copy, _) in zip(slice_, packed, strict=True)
+            }
             faults.point("snapshot-chunks")
         removed = [name.encode() for name in writing.cut.removed]
         index = self._base.index.after(writing.fresh, removed)

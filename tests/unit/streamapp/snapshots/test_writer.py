@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from streamapp.journal.entry import Manifest
 from streamapp.metrics import Metrics
@@ -90,6 +91,26 @@ def test_what_only_the_third_newest_names_is_removed_and_the_journal_is_cut_off_
         fourth = await s.snapshot({"a": b"1111"})
         assert s.read(fourth) == {"a": b"1111"}
         assert len(s.table.chunks_of[0]) == 4, "two units, two indices"
+
+    run(story)
+
+
+def test_many_small_units_wait_for_the_broker_together() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        waits: list[int] = []
+        write = s.table.write
+
+        async def counted(partition: int, items: Any) -> None:
+            items = list(items)
+            waits.append(len(items))
+            await write(partition, items)
+
+        s.table.write = counted  # type: ignore[method-assign]
+        units = {f"u{number}": b"%d" % number for number in range(1000)}
+        assert s.read(await s.snapshot(units)) == units
+        assert sum(waits) == 1000 + 1, "and the index"
+        assert len(waits) < 100
 
     run(story)
 
