@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
-from topics.errors import BrokerError
-
-REQUEST_S: Final = 10.0
+from topics.cluster import Cluster
 
 
 def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
     """Return the names of the members of a group, living or waited for; `kafka`: under Kafka's names."""
-    client = AdminClient(dict(kafka))
-    try:
-        (described,) = client.describe_consumer_groups([group], request_timeout=REQUEST_S).values()
-        members = described.result(2 * REQUEST_S).members
-    except KafkaException as failure:
-        message = f"group {group} cannot be described: {failure.args[0].str()}"
-        raise BrokerError(message) from None
+    cluster = Cluster(kafka)
+    (described,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
+    members = cluster.result(described, group, "Describe", "group").members
     return sorted(str(member.group_instance_id or member.member_id) for member in members)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 from confluent_kafka import IsolationLevel, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from streamapp.errors import StreamappError
 from streamapp.group import members_of
@@ -34,7 +34,6 @@ AROUND_BYTES: Final = 4096
 NEWEST: Final = 10
 """Offsets looked at for the newest instance; some may be markers."""
 PAUSE_S: Final = 0.1
-REQUEST_S: Final = 10.0
 
 
 class ImportRefusedError(StreamappError):
@@ -137,13 +136,12 @@ class Importer:
 
     def _end(self, of: TopicPartition) -> int:
         """Return the end of a log, pending transactions included."""
-        client = AdminClient(dict(self._kafka))
-        (found,) = client.list_offsets(
+        (found,) = self._cluster.client.list_offsets(
             {of: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
-            request_timeout=REQUEST_S,
+            request_timeout=self._cluster.timeout,
         ).values()
-        return int(found.result(2 * REQUEST_S).offset)
+        return int(self._cluster.result(found, of.topic, "Describe", "topic").offset)
 
 
 def piece_bytes(cluster: Cluster, controls: str) -> int:

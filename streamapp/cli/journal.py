@@ -6,6 +6,7 @@ import typer
 
 from streamapp.cli.help import help_of
 from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.errors import UsageError
 
 app = typer.Typer(help="Read the journal: what each commit processed, snapshots.", no_args_is_help=True)
 
@@ -35,10 +36,15 @@ def show(
     from streamapp.journal.reading import as_text
     from streamapp.restore.log_reader import LogReader
     from streamapp.settings.clients import librdkafka_properties
+    from topics.cluster import Cluster
     from topics.definitions import TopicNames
 
     settings = settings_from(config, servers, prefix, assignments)
     topic = TopicNames(settings.topics_prefix).journal
+    count = Cluster(librdkafka_properties(settings)).partition_count(topic)
+    if partition >= count:
+        message = f"--partition {partition} must be below {count}: {topic} has so many"
+        raise UsageError(message)
     group = f"{settings.application_id}-journal-show"  # commits nothing
     with LogReader(librdkafka_properties(settings), group, lambda: False) as reader:
         first, end = reader.of(topic, partition).range()

@@ -41,7 +41,10 @@ def taken_from(place: "Installation", key: str) -> bytes:
     with place.partition(number) as stored:
         arrived = stored.now()
     if arrived is None:
-        message = f"partition {number}: the model of {key!r} is not there: nothing was processed yet"
+        message = (
+            f"partition {number}: the model of {key!r} is not there: nothing was processed of this partition "
+            "yet; 'grove models list' shows all models"
+        )
         raise OfflineError(message)
     return exported(arrived, key, place.names.prefix)
 

@@ -19,6 +19,7 @@ from streamapp.cli.model_sources import (
     write_file,
 )
 from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.errors import UsageError
 
 app = typer.Typer(
     help="Look at models, take them out of a cluster and into another one, see what they were.",
@@ -57,22 +58,31 @@ def list_(
     from rich.console import Console
     from rich.table import Table
 
+    from streamapp.cli.progress import rows_progress
     from streamapp.offline.listing import COLUMNS, rows
 
     place = installation_of(settings_from(config, servers, prefix, assignments))
-    table = Table(*COLUMNS)
+    numbers = range(place.partitions) if partition is None else [partition]
     found: list[dict[str, Any]] = []
-    for number in range(place.partitions) if partition is None else [partition]:
-        with place.partition(number) as stored:
-            arrived = stored.now()
-        if arrived is not None:
-            found += rows(arrived.task)
+    with rows_progress("partitions", len(numbers)) as advance:
+        for number in numbers:
+            with place.partition(number) as stored:
+                arrived = stored.now()
+            if arrived is not None:
+                found += rows(arrived.task)
+            advance(1)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for title in COLUMNS:
+        if title == "key":
+            table.add_column(title, overflow="fold")
+        else:
+            table.add_column(title, justify="left" if title in ("spec", "frozen") else "right", no_wrap=True)
     for each in found:
         table.add_row(*map(_cell, each.values()))
-    Console().print(table)
+    Console(highlight=False).print(table)
 
 
 def show(
@@ -164,6 +174,9 @@ def import_(
     data = read_file(file)
     had = checked(file, data).key
     wanted = had if key is None else key
+    if not wanted:
+        message = "--key must have at least one character; name the key that the model is to have"
+        raise UsageError(message)
     names = TopicNames(settings.topics_prefix)
     importer = Importer(librdkafka_properties(settings), settings.application_id, names)
     sent = importer.send(wanted, data, replace=replace)

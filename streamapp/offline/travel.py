@@ -155,6 +155,8 @@ class Travel:
         for base in reversed(list(_bases(tail, lambda base: True))):
             if self._stand_at(base, tail) is not None:
                 first = 0 if base is None else base.positions[INSTANCES]
+                if first == end[INSTANCES]:
+                    return f"journal and snapshots begin at {first}, where nothing was processed yet"
                 return f"journal and snapshots reach from {first} to {end[INSTANCES] - 1}"
         return self._no_base("any offset")
 

@@ -63,3 +63,8 @@ def test_a_place_that_is_none_is_refused_before_a_broker_is_asked(capsys: pytest
 def test_without_a_broker_its_address_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = said(capsys, "models", "show", "k", "-b", "127.0.0.1:1")
     assert (status, "127.0.0.1:1" in err, err.count("\n")) == (1, True, 1)
+
+
+def test_a_model_needs_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = said(capsys, "models", "import", FILE, "--key", "", "-b", "127.0.0.1:1")
+    assert (status, "--key must have at least one character" in err) == (64, True)
