@@ -64,6 +64,7 @@ class StoredPartition:
             try:
                 committed = self._committed()
                 if all(at is None for at in committed):
+                    self._check_never_processed()
                     return None
                 arrived = self._travel().to_committed(committed)
                 if arrived is not None:
@@ -102,6 +103,17 @@ class StoredPartition:
         yield from log.to_end()
 
     # -- inside ---------------------------------------------------------------------------------------------
+
+    def _check_never_processed(self) -> None:
+        """Raise OfflineError if a group that has committed nothing has a journal all the same."""
+        _, end = self._look.of(self._names.journal, self.number).range()
+        if end:
+            message = (
+                f"partition {self.number}: group {self._group} has committed nothing, but there is a "
+                "journal; set application.id to that of the workers. If the group's offsets have expired, "
+                f"'grove models restore --partition {self.number}' takes them from the journal"
+            )
+            raise OfflineError(message)
 
     def _reader(self) -> LogReader:
         return self._readers.enter_context(LogReader(self._kafka, self._group, lambda: False))

@@ -84,6 +84,8 @@ def test_a_worker_on_more_partitions_answers_as_the_old_models_would(
         assert worker.wait() == 0, worker.log
     wait_until(lambda: not old.members(), PATIENCE, lambda: worker.log)
 
+    other = ["--topics-prefix", old.prefix, "--set", "application.id=nobody"]
+    assert "group nobody has committed nothing" in grove("models", "list", *place[:2], *other, code=1)
     files = {key: tmp_path / f"{key}.grove" for key in KEYS}
     for key, file in files.items():
         grove("models", "export", key, "--to", str(file), *place, "--topics-prefix", old.prefix)
