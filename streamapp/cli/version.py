@@ -19,8 +19,13 @@ def version(as_json: Json = False) -> None:
 
     import typer
 
+    from core.snapshot import STATE_VERSION
+
     found = {"streamgrove": metadata.version("streamgrove"), "python": platform.python_version()}
     found |= {part: metadata.version(part) for part in PARTS}
+    found["state version"] = str(
+        STATE_VERSION
+    )  # of models that are stored: releases that share it share them
     if as_json:
         typer.echo(json.dumps(found))
         return

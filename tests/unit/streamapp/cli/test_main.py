@@ -281,4 +281,4 @@ class TestConfig:
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(run(capsys, "version", "--json")[1])
-    assert {"streamgrove", "python", "numba", "faust-streaming"} <= set(found)
+    assert {"streamgrove", "python", "numba", "faust-streaming", "state version"} <= set(found)
