@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
-from topics.cluster import Cluster
+from confluent_kafka import KafkaException
+
+from topics.cluster import NOT_YET, Cluster
 
 
 def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
     """Return the names of the members of a group, living or waited for; `kafka`: under Kafka's names."""
     cluster = Cluster(kafka)
-    (described,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
-    members = cluster.result(described, group, "Describe", "group").members
+    deadline = time.monotonic() + cluster.timeout
+    while True:
+        (future,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
+        failure = future.exception(timeout=cluster.timeout + 1)
+        is_early = isinstance(failure, KafkaException) and failure.args[0].code() in NOT_YET
+        if not is_early or time.monotonic() > deadline:
+            break
+        cluster.client.poll(0.05)
+    members = cluster.result(future, group, "Describe", "group").members
     return sorted(str(member.group_instance_id or member.member_id) for member in members)
 
 
