@@ -29,6 +29,9 @@ class Processor(Outputs, Protocol):
     def adopt_task(self, task: Any) -> None:
         """Make a restored task one of this worker's."""
 
+    def move(self, task: Any, topic: str, position: int) -> None:
+        """Tell a task that a topic has no record left before a position."""
+
     def drop_task(self, task: Any) -> None:
         """Give up a task."""
 

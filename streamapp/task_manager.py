@@ -226,10 +226,15 @@ class TaskManager:
 
     def moved(self, partition: int, topic: str, position: int) -> None:
         """Note that there is no record left before `position`."""
-        ledger, source = self.partitions[partition].ledger, self._topics.index(topic)
-        if ledger.positions[source] != position:
-            ledger.note(Step(source, position))
-            self._commits.note()
+        state, source = self.partitions[partition], self._topics.index(topic)
+        if state.ledger.positions[source] != position:
+            self._move(state, topic, Step(source, position, count=0))
+
+    def _move(self, state: Partition, topic: str, step: Step) -> None:
+        """Go to a position without records before it."""
+        state.ledger.note(step)
+        self._processor.move(state.task, topic, step.to)
+        self._commits.note()
 
     async def between_runs(self, read: Callable[[list[Any]], T]) -> T:
         """Return what `read` makes of the tasks here while none of them is processing."""
@@ -593,5 +598,5 @@ class TaskManager:
             position,
             first - 1,
         )
-        state.ledger.note(Step(self._topics.index(tp.topic), first, skipped=((position, first),)))
-        self._commits.note()
+        step = Step(self._topics.index(tp.topic), first, skipped=((position, first),))
+        self._move(state, tp.topic, step)

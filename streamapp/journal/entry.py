@@ -47,6 +47,7 @@ class Step:
     skipped: Ranges = ()  # dead letters `processing-error`: they left no trace in the state
     refused: Ranges = ()  # dead letters `too-many-models`: the worker had no room then
     records: RawRecords | None = None  # controls only: the records themselves
+    count: int | None = None  # of records, unless of controls; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,8 @@ def _step_body(step: Step) -> list[Any]:
         raw = step.records
         columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, [list(h) for h in raw.headers])
         body += [step.skipped, step.refused, raw.topic, *columns]
+    elif step.count is not None:
+        body += [step.skipped, step.refused, step.count]
     elif step.skipped or step.refused:
         body += [step.skipped, step.refused]
     return body
@@ -138,10 +141,10 @@ def _step(body: tuple[Any, ...], partition: int) -> Step:
     source, to, *rest = body
     if not rest:
         return Step(source, to)
-    skipped, refused, *controls = rest
-    if not controls:
-        return Step(source, to, skipped, refused)
-    topic, *columns = controls
+    skipped, refused, *more = rest
+    if len(more) <= 1:
+        return Step(source, to, skipped, refused, count=more[0] if more else None)
+    topic, *columns = more
     offsets, timestamps, keys, values, headers = map(list, columns)
     return Step(
         source, to, skipped, refused, RawRecords(topic, partition, offsets, timestamps, keys, values, headers)

@@ -53,6 +53,7 @@ class Ledger:
                 step,
                 skipped=joined(last.skipped, step.skipped),
                 refused=joined(last.refused, step.refused),
+                count=None if last.count is None or step.count is None else last.count + step.count,
             )
         else:
             self._steps += _by_record(step)
@@ -90,7 +91,8 @@ def step_of(source: Source, raw: RawRecords, position: int, effects: Effects) ->
     skipped = ranges_of(raw, aside)
     refused = ranges_of(raw, effects.put_aside(Reason.TOO_MANY_MODELS))
     controls = _without(raw, set(aside)) if source == "controls" else None
-    return Step(SOURCES.index(source), position, skipped, refused, controls)
+    count = None if source == "controls" else len(raw)
+    return Step(SOURCES.index(source), position, skipped, refused, controls, count)
 
 
 def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:

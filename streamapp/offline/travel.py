@@ -195,7 +195,8 @@ def following(before: Entry, entry: Entry, offset: int) -> Entry:
 
 
 def _cut(step: Step, to: int) -> Step:
-    return replace(step, to=to, skipped=_clipped(step.skipped, 0, to), refused=_clipped(step.refused, 0, to))
+    skipped, refused = _clipped(step.skipped, 0, to), _clipped(step.refused, 0, to)
+    return replace(step, to=to, skipped=skipped, refused=refused, count=None)
 
 
 def _clipped(ranges: Ranges, start: int, end: int) -> Ranges:

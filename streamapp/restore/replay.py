@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Ranges, Step
-from streamapp.restore.errors import RestoreError
+from streamapp.restore.errors import RestoreError, ways_out
 from streamapp.snapshots.chunks import DamagedError
 from streamapp.snapshots.index import Index
 from streamapp.snapshots.stored import Get, StoredSnapshot
@@ -75,9 +75,13 @@ class Replay:
         self._at = list(entry.before)
         for step in entry.steps:
             source: Source = SOURCES[step.source]
+            found, at = 0, self._at[step.source]
             for raw in self._records(step, source):
-                self.records += len(raw)
+                found += len(raw)
                 self._process(task, source, raw, step)
+            self.records += found
+            self._check_count(step, at, found)
+            task.move(source, step.to)
         self.positions = entry.after
 
     def _begin(self, entry: Entry) -> Task:
@@ -102,6 +106,16 @@ class Replay:
         if source not in self._logs:
             self._logs[source] = self._open_log(source, at)
         return self._logs[source].up_to(step.to)
+
+    def _check_count(self, step: Step, at: int, found: int) -> None:
+        """Raise RestoreError if a log has not the records any more that were processed."""
+        if step.count is not None and found != step.count and step.skipped != ((at, step.to),):
+            reason = (
+                f"{step.count} records of {SOURCES[step.source]} from offset {at} to before {step.to} were "
+                f"processed, {found} are left: the topic is compacted, or another one than it was; "
+                f"{ways_out(self._partition)}"
+            )
+            raise RestoreError(self._partition, reason)
 
     def _process(self, task: Task, source: Source, raw: RawRecords, step: Step) -> None:
         """Process records the way it was done, those that were put aside included."""

@@ -189,6 +189,10 @@ class Task:
         position = run.raw.offsets[-1] + 1 if run.position is None else run.position
         self.next[run.source] = position
 
+    def move(self, source: Source, position: int) -> None:
+        """Note that a source has no record left before a position: markers, holes, what retention took."""
+        self.next[source] = position
+
     def cut(self) -> Cut:
         """Mark the state as it is between two runs, for a snapshot; makes what happened before final.
 

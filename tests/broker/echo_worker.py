@@ -80,6 +80,9 @@ class Echo:
     def cut_task(self, task: dict[str, int]) -> Nothing:
         return Nothing()
 
+    def move(self, task: dict[str, int], topic: str, position: int) -> None:
+        """Nothing depends on positions."""
+
     def drop_task(self, task: dict[str, int]) -> None:
         """Nothing is held for it."""
 

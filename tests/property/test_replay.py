@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.journal.entry import SOURCES, Entry, Positions, decode, encode
 from streamapp.journal.ledger import Ledger
+from streamapp.restore.errors import RestoreError
 from streamapp.restore.replay import Replay
 from streamapp.task.config import TaskConfig
 from streamapp.task.cut import Cut
@@ -25,8 +28,8 @@ from tests.topology.partition import PARTITION, Partition, Record, config
 class Journalled(Logged):
     """A partition that keeps logs and a journal, and can be restored from them."""
 
-    def __init__(self, **limits: Any) -> None:
-        super().__init__(config(**limits))
+    def __init__(self, gaps: random.Random | None = None, **limits: Any) -> None:
+        super().__init__(config(**limits), gaps)
         self.journal: list[bytes] = []
         self.quota = self.task.models.quota
         self.cut: tuple[Cut, Positions] | None = None
@@ -113,9 +116,10 @@ def comparable(partition: Partition) -> dict[str, Any]:
     keep=st.sampled_from(["requested", "all"]),
     piece=st.sampled_from([1, 3, 1000]),
     snapshots=st.booleans(),
+    gaps=st.booleans(),
 )
 def test_a_restore_ends_in_the_same_state(
-    seed: int, kind: str, keep: str, piece: int, snapshots: bool
+    seed: int, kind: str, keep: str, piece: int, snapshots: bool, gaps: bool
 ) -> None:
     """By replay from the beginning, and from snapshots that are written while the task goes on."""
     draw = random.Random(seed)
@@ -130,7 +134,7 @@ def test_a_restore_ends_in_the_same_state(
             "models_max_count": 2 + draw.randrange(3),
         }
 
-    partition = Journalled(**limits())
+    partition = Journalled(random.Random(seed) if gaps else None, **limits())
     run: list[Record] = []
     for record in story(seed, 300):
         if run and (run[0].source != record.source or draw.random() < 0.1):
@@ -169,3 +173,19 @@ def test_an_entry_is_read_as_it_was_written() -> None:
     assert isinstance(entry, Entry)
     assert decode(encode(entry)) == entry
     assert entry.config == partition.task.config.to_json()
+
+
+def test_records_that_are_gone_are_missed() -> None:
+    partition = Journalled(random.Random(1))
+    for record in story(3, 60):
+        partition.feed(record)
+    partition.commit()
+    raw = partition.logs["instances"][4]
+    partition.logs["instances"][4] = replace(
+        raw,
+        **{name: getattr(raw, name)[1:] for name in ("offsets", "timestamps", "keys", "values", "headers")},
+    )
+    with pytest.raises(
+        RestoreError, match=r"records of instances from offset \d+ to before \d+ were processed"
+    ):
+        partition.replayed(3)

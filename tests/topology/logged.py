@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from streamapp.journal.ledger import Ledger, step_of
@@ -39,8 +42,10 @@ class Log:
 class Logged(Partition):
     """Its logs can be read again, its ledger says what was done with them."""
 
-    def __init__(self, given: TaskConfig) -> None:
+    def __init__(self, given: TaskConfig, gaps: random.Random | None = None) -> None:
+        """`gaps`: draws how many offsets a log lacks, before records and behind a run (markers)."""
         super().__init__(given)
+        self._gaps = gaps
         self.logs: dict[Source, list[RawRecords]] = {"instances": [], "labels": [], "controls": []}
         self.ledger = Ledger((0, 0, 0), 1, given.to_json())
 
@@ -48,11 +53,16 @@ class Logged(Partition):
         effects = super().feed(*records)
         raw, source = self._last, records[0].source
         self.logs[source].append(raw)
-        self.ledger.note(step_of(source, raw, raw.offsets[-1] + 1, effects))
+        self.ledger.note(step_of(source, raw, self._offsets[source], effects))
         return effects
 
     def _raw(self, source: Source, records: Any) -> RawRecords:
-        self._last = super()._raw(source, records)
+        at, self._last = self._offsets[source], super()._raw(source, records)
+        if self._gaps is not None:
+            holes = [max(0, self._gaps.randrange(-3, 4)) for _ in range(len(records) + 1)]
+            ends = list(itertools.accumulate(holes, lambda end, hole: end + hole + 1, initial=at - 1))
+            self._last = replace(self._last, offsets=ends[1:-1])
+            self._offsets[source] = ends[-1]
         return self._last
 
     def reader(self, piece: int) -> Callable[[Source, int], Log]:

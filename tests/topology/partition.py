@@ -80,7 +80,8 @@ class Partition:
         source = records[0].source
         assert all(record.source == source for record in records)
         raw = self._raw(source, records)
-        effects, sent = process_carefully(self.task, Run(source, raw), self.encoder.encode)
+        run = Run(source, raw, position=self._offsets[source])
+        effects, sent = process_carefully(self.task, run, self.encoder.encode)
         for each in sent:
             headers = each.headers or [[] for _ in each.values]
             self.sent[each.topic.removeprefix("t.")] += [

@@ -13,8 +13,8 @@ COMMIT = Entry(
     1,
     "here",
     (4, 10, 0),
-    (5, 30, 2),
-    (Step(0, 5, records=CONTROLS), Step(1, 30, ((12, 13),), ((20, 22),)), Step(2, 2)),
+    (5, 40, 2),
+    (Step(0, 5, records=CONTROLS), Step(1, 30, ((12, 13),), ((20, 22),)), Step(2, 2), Step(1, 40, count=9)),
     "{}",
 )
 SNAPSHOT = Manifest(2, 7, 1, "here", (5, 30, 2), 99, "{}", 1200, 34_567, 1, 12345, 678)
@@ -25,6 +25,8 @@ RESET = Reset(2, (5, 30, 2))
 def test_a_record_is_read_as_it_was_written(record: Record) -> None:
     read = decode(encode(record), partition=3)
     assert (type(read), encode(read)) == (type(record), encode(record))
+    if isinstance(read, Entry):
+        assert [step.count for step in read.steps] == [None, None, None, 9]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_what_is_not_of_this_release_is_refused_with_its_place(value: bytes, rea
 def test_a_line_says_what_was_processed() -> None:
     lines = [as_text(as_json(3, offset, r)).split() for offset, r in enumerate([COMMIT, SNAPSHOT, RESET])]
     assert lines[0][:4] == ["3", "0", "commit", "2"]
-    assert lines[0][4:] == ["controls", "4…5", "instances", "10…30", "labels", "0…2", "(3", "steps)"]
+    assert lines[0][4:] == ["controls", "4…5", "instances", "10…40", "labels", "0…2", "(4", "steps)"]
     assert " ".join(lines[1][2:]) == (
         "snapshot 2.7 1,200 units, 34,567 bytes, of controls=5 instances=30 labels=2"
     )

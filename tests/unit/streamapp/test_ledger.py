@@ -34,6 +34,23 @@ def test_records_of_one_source_in_a_row_are_one_step() -> None:
     assert ledger.is_empty
 
 
+def test_records_are_counted_where_all_of_them_are_known() -> None:
+    ledger = Ledger((0, 0, 0), 1, "{}")
+    for step in (
+        Step(1, 3, count=3),
+        Step(1, 9, count=2),
+        Step(2, 5, count=4),
+        Step(2, 6),
+        Step(1, 11, count=0),
+    ):
+        ledger.note(step)
+    (entry,) = ledger.cut()
+    assert entry.steps == (Step(1, 9, count=5), Step(2, 6), Step(1, 11, count=0))
+    raw = controls(10, 10, first=3)
+    assert step_of("labels", raw, 9, put_aside(raw, 0)) == Step(2, 9, ((3, 4),), count=2)
+    assert step_of("controls", raw, 9, Effects()).count is None
+
+
 def test_controls_too_large_for_one_entry_stand_in_several_that_follow_upon_each_other() -> None:
     most = 4000
     ledger = Ledger((7, 0, 0), 1, "{}", most)

@@ -34,6 +34,7 @@ class Partition:
     def commit(self) -> None:
         """Process what has no records."""
         before, self.at = self.at, self.at + 10
+        self.task.move("instances", self.at)
         step = Step(1, self.at, ((before, self.at),))
         positions = (0, before, 0), (0, self.at, 0)
         self.journal.add(Entry(1, STATE_VERSION, "", *positions, (step,), CONFIG.to_json()))

@@ -59,6 +59,9 @@ class Outputs:
     def cut_task(self, task: list[int]) -> ListCut:
         return ListCut({"task": repr(task).encode()})
 
+    def move(self, task: list[int], topic: str, position: int) -> None:
+        self.happened.append(f"{topic} moved to {position}")
+
     def drop_task(self, task: list[int]) -> None:
         self.happened.append("dropped")
 
@@ -354,6 +357,7 @@ def test_markers_behind_the_last_record_are_committed_too(exactly_once: bool) ->
         await w.deliver(0, 1)
         w.outputs.sent += [2, 3]  # no records: nothing has to be delivered for them
         w.manager.moved(0, "instances", 4)
+        assert w.outputs.happened == ["instances moved to 4"], "the task stands where the journal does"
         await w.manager.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 4}
 
