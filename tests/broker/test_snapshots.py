@@ -155,7 +155,7 @@ def test_a_standby_takes_over_without_reading_the_snapshots_from_their_beginning
     place: Installation, replicas: int
 ) -> None:
     stream = Stream(place)
-    place.settings |= {"GROVE_NUM_STANDBY_REPLICAS": str(replicas), "GROVE_SESSION_TIMEOUT_MS": "6000"}
+    place.settings |= {"GROVE_NUM_STANDBY_REPLICAS": str(replicas), "GROVE_KAFKA_SESSION_TIMEOUT_MS": "6000"}
     with place.worker("w0") as owner, place.worker("w1") as other:
 
         def shared() -> bool:
@@ -166,11 +166,13 @@ def test_a_standby_takes_over_without_reading_the_snapshots_from_their_beginning
 
         wait_until(shared, SECONDS, lambda: owner.log + other.log)
         lost = 0 if "partition-0" in owner.page("/readyz?verbose")[1] else 1
-        grow_until_journals_are_trimmed(stream, place, other)
-        read = "grove_changelog_records_total"
+        while changelog_end(place, lost) < 50:
+            stream.grow(500)
+            place.wait_for_lag_0(SECONDS, [owner, other])
+        read, written = "grove_changelog_records_total", changelog_end(place, lost)
 
         def caught_up() -> bool:
-            return other.metric_of(read, role="standby") >= changelog_end(place, lost)
+            return other.metric_of(read, role="standby") >= written
 
         if replicas:
             wait_until(caught_up, SECONDS, lambda: other.log)
@@ -183,10 +185,10 @@ def test_a_standby_takes_over_without_reading_the_snapshots_from_their_beginning
         )
         other.wait_until_ready()
         parts = other.metric_of(read, role="active") - before
-        if replicas:  # Faust begins at the last one that is there
-            assert parts <= PARTITIONS + 2, other.log
+        if replicas:  # Faust begins with the last one that is there, at each rebalance
+            assert parts < written / 2, other.log
         else:
-            assert parts >= changelog_end(place, lost), other.log
+            assert parts >= written, other.log
         assert "snapshot cannot be used" not in other.log
         stream.grow(200)
         stream.check(other)

@@ -1,0 +1,197 @@
+"""How long answers stand still when another worker takes over, with and without a standby.
+
+    python -m benchmarks.takeover --json
+    python -m benchmarks.takeover --models 10000 --ends killed
+
+Two workers share partitions that hold models of about 10 kB each, all of them in snapshots. Under a steady
+load one worker is *killed*, or *stopped* in order and told to leave the group (`grove worker drain`), and
+does not come back; the other one takes its partitions. One line for each end, without a standby
+(`num.standby.replicas`) and with one: for how long the partitions that moved, and the others, gave no answer
+(benchmarks/rig/gaps.py), how long the rebalance took until all of them lived, and what had to be read and
+replayed for it. A group notices a killed worker only when the session has timed out; that is part of the gap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from benchmarks.pipeline import broker, topics
+from benchmarks.restart import Trial
+from benchmarks.rig.gaps import AnswerWatch
+from benchmarks.rig.guarantees import GUARANTEES
+from benchmarks.rig.member import Member
+from benchmarks.rig.producing import Backfill
+from benchmarks.rig.visible import Cluster
+from streamapp.operating import DRAIN
+from streamapp.warming import warm_kernels
+from topics.definitions import TopicNames
+
+ATTRIBUTES: Final = 120  # a model of one leaf has about 10 kB then
+ROWS_PER_MODEL: Final = 3
+ENDS: Final = {"killed": signal.SIGKILL, "stopped": DRAIN}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the worker that stays has counted, before or after."""
+
+    parts: float  # of snapshots, read for its own partitions
+    megabytes: float
+    replayed: float
+    rebalancing: float  # seconds from losing partitions to all of them live
+
+    @classmethod
+    def of(cls, member: Member) -> Counts:
+        """Read them."""
+        return cls(
+            of_role(member, "grove_changelog_records_total", "active"),
+            of_role(member, "grove_changelog_bytes_total", "active") / 1e6,
+            member.metric("grove_replayed_records_total"),
+            member.metric("grove_rebalance_seconds_sum"),
+        )
+
+
+def of_role(member: Member, name: str, role: str) -> float:
+    """Return a metric of one role; 0 if it was never counted."""
+    wanted = f'{name}{{role="{role}"}} '
+    lines = (member.page("/metrics") or "").splitlines()
+    return sum(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
+
+
+def fill(bootstrap: str, names: TopicNames, models: int, partitions: int) -> int:
+    """Produce what many models learn, spread over the partitions; return how many rows.
+
+    Their ids are numbers, as those of the load: moments that were long ago.
+    """
+    rng, n = np.random.default_rng(1), models * ROWS_PER_MODEL
+    attributes = [f"a{number}" for number in range(ATTRIBUTES)]
+    with Backfill(bootstrap) as backfill:
+        for row in range(n):
+            x, model = rng.random(ATTRIBUTES).tolist(), row % models
+            features = dict(zip(attributes, x, strict=True))
+            value = orjson.dumps({"id": str(row), "features": features, "label": str(int(x[0] > 0.5))})
+            backfill.send(names.instances, value, b"model-%d" % model, model % partitions)
+    return n
+
+
+def await_snapshots(
+    given: argparse.Namespace, bootstrap: str, names: TopicNames, trial: Trial, standbys: int
+) -> int:
+    """Return, once all that was produced is in snapshots and these are at the standbys, how many parts they
+    have."""
+    first, partitions = trial.members[0], range(given.partitions)
+    rows = [len(range(number, given.models, given.partitions)) * ROWS_PER_MODEL for number in partitions]
+
+    def whole() -> bool:
+        said = [text for member in trial.members for _, text in member.said() if "is complete" in text]
+        found = [  # positions in controls, instances and labels
+            any(f"partition {number}: " in text and f" at (0, {n}, 0) " in text for text in said)
+            for number, n in enumerate(rows)
+        ]
+        return all(found)
+
+    first.wait(whole, "and the other one had not all of it in snapshots")
+    parts = sum(Cluster(bootstrap).ends(names.snapshots, given.partitions))
+    read = "grove_changelog_records_total"
+    first.wait(
+        lambda: sum(of_role(member, read, "standby") for member in trial.members) >= parts * standbys,
+        "and the other one had not read all parts of snapshots",
+    )
+    return parts
+
+
+def run(given: argparse.Namespace, bootstrap: str, end: str, replicas: int) -> dict[str, Any]:
+    """Return what one takeover showed."""
+    more = {"GROVE_NUM_STANDBY_REPLICAS": str(replicas), "GROVE_SNAPSHOT_INTERVAL_MS": "1000"}
+    with (
+        topics(bootstrap, Cluster(bootstrap), given.partitions) as names,
+        tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
+        Trial(given, bootstrap, names, given.guarantee, Path(place), more) as trial,
+    ):
+        gone, stays = trial.add(2)
+        trial.wait_until_ready()
+        fill(bootstrap, names, given.models, given.partitions)
+        parts = await_snapshots(given, bootstrap, names, trial, replicas)
+        watch = trial.watch()
+        trial.feed()
+        trial.settle(watch, time.monotonic_ns())
+        models = int(sum(member.metric("grove_models_loaded") for member in trial.members))
+        found = take_over(trial, watch, gone, stays, end)
+        return {
+            "end": end,
+            "standbys": replicas,
+            "guarantee": given.guarantee,
+            "models": given.models,
+            "parts_of_snapshots": parts,
+            **found,
+            "models_lost": max(0, models - int(stays.metric("grove_models_loaded"))),
+        }
+
+
+def take_over(trial: Trial, watch: AnswerWatch, gone: Member, stays: Member, end: str) -> dict[str, Any]:
+    """End a worker, and let the other one take its partitions."""
+    moved, kept = gone.owned(), stays.owned()
+    before, at = Counts.of(stays), time.monotonic_ns()
+    trial.members.remove(gone)
+    gone.end(ENDS[end])
+    stays.wait(lambda: stays.owned() == moved | kept, "was not given all partitions")
+    stays.wait_until_ready()
+    trial.settle(watch, time.monotonic_ns())
+    after = Counts.of(stays)
+    return {
+        "moved": watch.gap(moved, at).to_dict(),
+        "kept": watch.gap(kept, at).to_dict(),
+        "rebalance_seconds": round(after.rebalancing - before.rebalancing, 3),
+        "parts_read": int(after.parts - before.parts),
+        "megabytes_read": round(after.megabytes - before.megabytes, 1),
+        "records_replayed": int(after.replayed - before.replayed),
+    }
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.takeover", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--models", type=int, default=10_000, help="of about 10 kB each")
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--ends", default=",".join(ENDS), help="how the worker ends, one after the other")
+    parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
+    parser.add_argument("--keys", type=int, default=64, help="models under load")
+    parser.add_argument("--rate", type=int, default=1000, help="records per second")
+    parser.add_argument("--session-ms", type=int, default=6000, help="session timeout")
+    parser.add_argument("--commit-ms", type=int, default=100, help="commit interval")
+    parser.add_argument("--calm", type=float, default=3.0, help="seconds of load between two events")
+    parser.add_argument("--feed-seconds", type=float, default=300.0, help="how long there is load at most")
+    parser.add_argument("--json", action="store_true", help="one line for each, as it is known")
+    given = parser.parse_args()
+    given.ends = given.ends.split(",")
+    if wrong := sorted(set(given.ends) - ENDS.keys()):
+        parser.error(f"--ends {wrong[0]}: known are {', '.join(ENDS)}")
+    return given
+
+
+def main() -> int:
+    """Measure and print."""
+    given = arguments()
+    warm_kernels()
+    with broker() as bootstrap:
+        for end in given.ends:
+            for replicas in (0, 1):
+                line = run(given, bootstrap, end, replicas)
+                print(json.dumps(line, indent=None if given.json else 2), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
