@@ -44,6 +44,8 @@ class Tape:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",  # what was cut off before it was read would be missing
+                "reconnect.backoff.ms": 20,  # so it has to be back before the workers are, and trim
+                "reconnect.backoff.max.ms": 200,
                 "log_level": 0,
             }
         )
