@@ -101,15 +101,19 @@ def stand_in(plan: Any, ints: Any, floats: Any, asked: bool, chance: float) -> f
     if chance <= queries.UNKNOWN:
         floats[section + at.EVALUATION_SHUT] = 0.0  # nobody stands in for them, another strategy neither
         return 0.0
+    # Also 0 is added: whether a strategy asks is what no processor can guess.
+    ints[section + at.EVALUATION_CHOSEN] += int(asked)
+    if floats[section + at.EVALUATION_SHUT] == 0.0:  # as below, with one division
+        stands = 1.0 / chance
+        floats[section + at.EVALUATION_REACHED] += 1.0
+        floats[section + at.EVALUATION_SPREAD] += stands
+        return stands if asked else 0.0
     taken_over = floats[section + at.EVALUATION_SHUT] / TAKE_OVER
     floats[section + at.EVALUATION_SHUT] -= taken_over
     carried = 1.0 + taken_over
     floats[section + at.EVALUATION_REACHED] += carried
     floats[section + at.EVALUATION_SPREAD] += carried * carried / chance
-    if not asked:
-        return 0.0
-    ints[section + at.EVALUATION_CHOSEN] += 1
-    return carried / chance
+    return carried / chance if asked else 0.0
 
 
 @kernel
