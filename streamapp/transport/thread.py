@@ -21,6 +21,7 @@ from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
 from aiokafka.errors import (
     ConsumerStoppedError,
     KafkaTimeoutError,
+    NoOffsetForPartitionError,
     OffsetOutOfRangeError,
 )
 from faust.transport.drivers import aiokafka as driver
@@ -252,9 +253,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 if has_more(result._partition_records):
                     fetcher._records[tp] = result
         for tp in changelogs:
-            result = fetcher._records.pop(tp, None)
-            if result is None:
+            result = fetcher._records.get(tp)
+            if result is None or _has_no_position(result):
                 continue
+            del fetcher._records[tp]
             drained = True
             if type(result) is not FetchResult:
                 result.check_raise()
@@ -308,6 +310,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
 def _names(partitions: Iterable[TP]) -> str:
     return ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
+
+
+def _has_no_position(result: Any) -> bool:
+    """Tell whether nobody has said yet where to read a changelog from; Faust's seek takes that away."""
+    return type(result) is not FetchResult and isinstance(result._error, NoOffsetForPartitionError)
 
 
 def _raise_unless_out_of_range(failed: Any, tp: TP, fetched: Fetched) -> None:

@@ -258,6 +258,12 @@ def test_a_position_out_of_range_becomes_an_error_of_its_partition() -> None:
     assert "self._error = error" in source(fetcher.FetchError)
 
 
+def test_a_partition_without_position_becomes_an_error_that_a_seek_takes_away() -> None:
+    text = source(fetcher.Fetcher._update_fetch_positions)
+    assert "err = Errors.NoOffsetForPartitionError(tp) self._set_error(tp, err)" in text
+    assert "if tp in self._records: del self._records[tp]" in source(fetcher.Fetcher.seek_to)
+
+
 def test_every_fetch_goes_through_the_clients_send_and_its_answer_names_partitions_and_error_codes() -> None:
     text = source(fetcher.Fetcher._proc_fetch_request)
     assert "response = await self._client.send(node_id, request) except Errors.KafkaError" in text

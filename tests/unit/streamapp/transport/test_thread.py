@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
+from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from faust.types import TP
@@ -53,20 +54,44 @@ class Fetcher:
         pass
 
 
+def consumer_thread(monkeypatch: pytest.MonkeyPatch) -> ConsumerThread:
+    """Return one that takes from `Fetcher`."""
+    consumer = SimpleNamespace(
+        _fetcher=Fetcher(), _closed=False, _coordinator=SimpleNamespace(check_errors=lambda: None)
+    )
+    monkeypatch.setattr(ConsumerThread, "_ensure_consumer", lambda self: consumer)
+    thread = ConsumerThread.__new__(ConsumerThread)
+    thread.consumer = SimpleNamespace(flow_active=True)
+    thread.serving = SimpleNamespace(unserved=lambda wanted: {TP(*ASTRAY): "no leader is known"})
+    return thread
+
+
 def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story() -> None:
-        consumer = SimpleNamespace(
-            _fetcher=Fetcher(), _closed=False, _coordinator=SimpleNamespace(check_errors=lambda: None)
-        )
-        monkeypatch.setattr(ConsumerThread, "_ensure_consumer", lambda self: consumer)
-        thread = ConsumerThread.__new__(ConsumerThread)
-        thread.consumer = SimpleNamespace(flow_active=True)
-        thread.serving = SimpleNamespace(unserved=lambda wanted: {TP(*ASTRAY): "no leader is known"})
+        thread = consumer_thread(monkeypatch)
         fetched = await thread._take({TP(*ASTRAY): 1, TP(*BUSY): 0}, 10.0)
         assert fetched.columns[TP(*BUSY)].values == [b"v"]
         assert fetched.sought_back == [ASTRAY]
         assert fetched.unserved == {ASTRAY: "no leader is known"}
+
+    asyncio.run(story())
+
+
+def test_a_changelog_that_faust_has_not_sought_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its partition is new here, nothing is committed for it: aiokafka calls that an error of it."""
+
+    async def story() -> None:
+        thread = consumer_thread(monkeypatch)
+        buffers = thread._ensure_consumer()._fetcher._records
+        unsought = FetchError(error=NoOffsetForPartitionError(ASTRAY), backoff=0)
+        buffers[ASTRAY] = unsought
+        fetched = await thread._take({}, 10.0, [TP(*ASTRAY), TP(*BUSY)])
+        assert list(fetched.changelogs) == [BUSY]
+        assert buffers == {ASTRAY: unsought}, "else it would be asked for again and again"
+        buffers[ASTRAY] = FetchError(error=OffsetOutOfRangeError({ASTRAY: 3}), backoff=0)
+        with pytest.raises(OffsetOutOfRangeError):
+            await thread._take({}, 10.0, [TP(*ASTRAY)])
 
     asyncio.run(story())
