@@ -21,7 +21,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from faust.types import TP
@@ -32,6 +31,7 @@ from streamapp.health import LIVE, Health
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
 from streamapp.metrics import Metrics
+from streamapp.partition import Partition
 from streamapp.ports import Processor, Restorer, Source, Transactions
 from streamapp.restore.errors import AbandonedError, NotYetError, SourceLogError
 from streamapp.restore.progress import Progress
@@ -51,19 +51,6 @@ WAIT_SAID_S: Final = 10.0  # between two lines about a partition that waits
 MAX_ABORTS: Final = 5  # in a row: then it is no accident, a record that its topic does not take for example
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Partition:
-    """A partition whose task lives here."""
-
-    task: Any
-    ledger: Ledger
-    committed: Positions
-    membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
-    topic_ids: Mapping[str, str]  # of the sources whose records it processes
-    live: bool = False  # its records are being fetched
-    stopped: str | None = None  # why its processing was stopped for good
 
 
 class TaskManager:

@@ -28,7 +28,10 @@ def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapp
         f"{names.prefix or repr('')}"
     )
     pairs = " ".join(f"{name}={value}" for name, value in environment.items())
-    found.append(f"workers: the same settings but {pairs}; 'grove config check', then start them")
+    found.append(
+        f"workers: the same settings but {pairs}, and auto.offset.reset=earliest if it was latest, which "
+        f"would pass over the models in {names.controls}; 'grove config check', then start them"
+    )
     if report.models or report.awaited:
         n = report.models + report.awaited
         found.append(

@@ -1,0 +1,24 @@
+"""Partition: one whose task lives here, what of it is processed, and as whom its offsets are committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamapp.journal.entry import Positions
+from streamapp.journal.ledger import Ledger
+from streamapp.transport.thread import Membership
+
+
+@dataclass(slots=True)
+class Partition:
+    """A partition whose task lives here."""
+
+    task: Any
+    ledger: Ledger
+    committed: Positions
+    membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
+    topic_ids: Mapping[str, str]  # of the sources whose records it processes
+    live: bool = False  # its records are being fetched
+    stopped: str | None = None  # why its processing was stopped for good
