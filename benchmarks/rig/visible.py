@@ -79,10 +79,15 @@ class Cluster:
         return [found[partition] for partition in range(partitions)]
 
     def committed(self, group: str, topic: str, partitions: int) -> int:
-        """Return the sum of the committed offsets of `group`, 0 where there is none."""
+        """Return the sum of the committed offsets of `group`, 0 where there is none or nobody knows yet."""
         places = [TopicPartition(topic, partition) for partition in range(partitions)]
         futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
-        result = futures[group].result()
+        try:
+            result = futures[group].result()
+        except KafkaException as error:
+            if error.args[0].code() not in NO_COORDINATOR_YET:
+                raise
+            return 0
         return sum(max(place.offset, 0) for place in result.topic_partitions)
 
     def has_assignment(self, group: str) -> bool:

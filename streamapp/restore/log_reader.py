@@ -18,6 +18,7 @@ from topics.records import Headers, RawRecords
 
 BATCH: Final = 2000  # records
 POLL_S: Final = 0.05  # `consume` waits it out unless a whole batch is there
+END_WAIT_MS: Final = 10  # that a log is at its end is told when the broker has waited so long for more
 REQUEST_S: Final = 10.0
 SILENCE_S: Final = 15.0  # without records and without the log's end: its broker does not serve it
 
@@ -55,6 +56,7 @@ class LogReader:
                 "enable.auto.offset.store": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
+                "fetch.wait.max.ms": END_WAIT_MS,
             }
         )
         self._topic, self._partition, self.position = "", -1, 0
