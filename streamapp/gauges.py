@@ -46,7 +46,7 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
     yield gauge(
         "grove_partitions",
         "Assigned partitions by state (process).",
-        [((state,), float(states.count(state))) for state in ("live", "restoring", "stopped")],
+        [((state,), float(states.count(state))) for state in ("live", "restoring", "waits", "stopped")],
         "state",
     )
 

@@ -166,6 +166,9 @@ class LogReader:
         while self.position < position:
             yield from self._read(position)
             if self.end is not None and self.end < position > self.position:
+                if self.range()[1] >= position:  # right after a change of leaders fetches may stop short
+                    message = f"topic {self._topic} partition {self._partition}: its end is not served yet"
+                    raise NotYetError(message)
                 reason = (
                     f"topic {self._topic} ends at offset {self.end}, but records up to {position} were "
                     "processed: it was made anew, or truncated"

@@ -38,14 +38,15 @@ class Client:
 
 
 class Failure:
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, offset: int = 9) -> None:
         self._error = KafkaError(code)
+        self._offset = offset
 
     def error(self) -> KafkaError:
         return self._error
 
     def offset(self) -> int:
-        return 9
+        return self._offset
 
 
 @pytest.fixture
@@ -83,6 +84,21 @@ def test_a_pause_is_no_silence(reader: LogReader) -> None:
     polls(reader).extend([*[[]] * int(SILENCE_S - 2), end])
     assert list(reader.to_end()) == []
     assert reader.position == 9
+
+
+def test_a_log_that_ends_before_what_was_processed_is_another_one(reader: LogReader) -> None:
+    polls(reader).append([Failure(KafkaError._PARTITION_EOF)])
+    reader.open("labels", 2, 3)
+    with pytest.raises(RestoreError, match="ends at offset 9, but records up to 12 were processed"):
+        list(reader.up_to(12))
+
+
+def test_a_leader_that_does_not_serve_the_end_yet_is_asked_again(reader: LogReader) -> None:
+    """Its high watermark lags behind the log's end until its followers have fetched."""
+    polls(reader).append([Failure(KafkaError._PARTITION_EOF, offset=5)])
+    reader.open("labels", 2, 3)
+    with pytest.raises(NotYetError, match="topic labels partition 2: its end is not served yet"):
+        list(reader.up_to(9))
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError.NOT_LEADER_FOR_PARTITION])
