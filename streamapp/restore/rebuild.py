@@ -108,6 +108,7 @@ class Rebuild:
         while True:
             for found in tail.bases:
                 if isinstance(found, Reset):
+                    self._check_new(found, tried)
                     self._replay.begin(found.positions, None, self._config)
                     return tail, Base(garbage=list(self._wanted.chunks.keys())), "reset"
                 if found in tried:
@@ -128,6 +129,21 @@ class Rebuild:
             )
             raise RestoreError(self._wanted.partition, reason)
         return tail, Base(garbage=list(self._wanted.chunks.keys())), "journal"
+
+    def _check_new(self, reset: Reset, tried: set[Manifest]) -> None:
+        """Raise RestoreError if a reset stands there for a snapshot to go on from that is not whole.
+
+        One of an incarnation from before the reset can only be what the partition fell back to: then new
+        models are not what was asked for.
+        """
+        if any(manifest.incarnation <= reset.incarnation for manifest in tried):
+            number = self._wanted.partition
+            reason = (
+                "the snapshot that 'grove models restore' let it go on from is not whole here; 'grove models "
+                f"restore --partition {number}' looks for another one, 'grove models reset --partition "
+                f"{number}' gives it new models"
+            )
+            raise RestoreError(number, reason)
 
     def _load(self, manifest: Manifest, beginning: Beginning) -> Base | None:
         """Stand at a snapshot; None if it is not whole."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamapp.journal.entry import Manifest, Positions
+from streamapp.restore.errors import RestoreError
 from streamapp.restore.fall_back import again, newest_whole
 from streamapp.restore.progress import Progress
 from streamapp.restore.rebuild import Rebuild, Restored, Wanted
@@ -74,6 +75,17 @@ def test_what_is_processed_afterwards_is_replayed_from_there() -> None:
     assert arrived is not None
     assert arrived.records == 1
     assert models(arrived.task) == models(archive.task)
+
+
+def test_if_what_it_fell_back_to_is_damaged_later_it_stops_and_does_not_begin_with_new_models() -> None:
+    archive, _ = grown()
+    newest = newest_whole(archive.journal.reader(), archive.chunks.get, PARTITION)
+    positions = archive.commit()
+    for record in again(newest, 7, positions, archive.journal.end):
+        archive.journal.add(record)
+    archive.shelf.forget(newest)
+    with pytest.raises(RestoreError, match="'grove models restore' let it go on from is not whole here"):
+        restored(archive, positions)
 
 
 def test_without_a_whole_snapshot_nothing_is_guessed() -> None:
