@@ -182,6 +182,9 @@ class TransactionalSender(Sender):
                     raise self._end(error) from None
                 if error.txn_requires_abort() or error.code() == KafkaError._STATE:  # noqa: SLF001
                     raise AbortedError(error.str()) from None
+                if error.code() == KafkaError._CONFLICT:  # noqa: SLF001 - told at once, again and again
+                    message = f"a step that has not come to an end is in the way: {error.str()}"
+                    raise StuckError(message) from None
                 if not error.retriable():
                     message = f"transactional.id={self.transactional_id}: {self._told(error)}"
                     raise BrokerError(message) from None

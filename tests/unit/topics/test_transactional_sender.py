@@ -88,6 +88,24 @@ def test_an_abort_that_does_not_come_to_an_end_gets_a_new_client() -> None:
     assert (sender.in_transaction, sender.is_open) == (False, False)
 
 
+def test_an_abort_behind_a_step_that_has_not_come_to_an_end_gets_a_new_client_at_once() -> None:
+    """librdkafka refuses it while it waits for the other, without waiting itself."""
+
+    class Busy(StuckProducer):
+        def abort_transaction(self, timeout: float) -> None:
+            self.steps.append("abort")
+            conflict = KafkaError._CONFLICT  # noqa: SLF001
+            raise KafkaException(KafkaError(conflict, "another call is in progress", False, True))
+
+    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = busy = Busy()
+    sender.in_transaction = sender.is_open = True
+    sender.abort()
+    assert busy.steps == ["abort", "purge"]
+    assert sender._producer is not busy
+    assert (sender.in_transaction, sender.is_open) == (False, False)
+
+
 @pytest.mark.usefixtures("five_seconds_a_look")
 def test_a_commit_that_does_not_come_to_an_end_has_to_be_aborted() -> None:
     sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
