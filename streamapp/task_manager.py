@@ -194,6 +194,9 @@ class TaskManager:
             logger.warning("nothing was committed: %s", error)
             return
         self._failed = True
+        if self._health.stopping and isinstance(error, TopicsError):  # of the broker: the stop gives up
+            logger.error("stopping: %s; what is uncommitted will be processed again", error)
+            return
         logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
         await self.source.crash(error)
 

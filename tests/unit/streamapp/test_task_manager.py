@@ -24,7 +24,7 @@ from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
 from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
-from topics.errors import AbortedError
+from topics.errors import AbortedError, DeliveryError
 from topics.records import RawRecords
 
 TOPICS = ("controls", "instances", "labels")
@@ -95,7 +95,7 @@ class Outputs:
         assert self.room.wait(10)
         if self.loses:
             message = "outputs are lost"
-            raise RuntimeError(message)
+            raise DeliveryError(message)
         self.happened.append("drained")
         self.is_full = False
 
@@ -554,6 +554,22 @@ def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed
     run(story, exactly_once=False)
 
 
+def test_a_stop_that_gives_up_handing_outputs_over_is_no_crash(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.outputs.is_full = w.outputs.loses = True
+        waiting = asyncio.ensure_future(w.deliver(0))
+        await asyncio.sleep(0)
+        w.health.stopping = True
+        w.outputs.room.set()
+        await waiting
+        await w.manager.commit("stopping", patience=1.0)
+        assert (w.group.crashed, w.kafka.offsets) == (None, {})
+        assert "stopping: outputs are lost; what is uncommitted will be processed again" in caplog.text
+
+    run(story, exactly_once=False)
+
+
 def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_room() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
@@ -561,7 +577,7 @@ def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_r
         w.outputs.room.set()
         w.clock.now += 1
         await w.deliver(0)
-        assert isinstance(w.group.crashed, RuntimeError)
+        assert isinstance(w.group.crashed, DeliveryError)
         await w.manager.commit("stopping")
         assert w.kafka.offsets == {}
 

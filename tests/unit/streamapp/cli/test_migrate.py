@@ -48,7 +48,10 @@ def test_what_is_left_to_do_says_only_what_is() -> None:
     ]
     assert "b.instances, b.labels and b.controls" in nothing[0]
     assert "over 3 partitions" in nothing[0]
-    assert "the same settings but GROVE_TOPICS_PREFIX=b.;" in nothing[2]
+    assert (
+        "the same settings but GROVE_TOPICS_PREFIX=b., and auto.offset.reset=earliest if it was latest"
+        in nothing[2]
+    )
     assert r"kafka-topics --delete --topic 'a\.(instances|labels|controls|" in nothing[3]
     report.models, report.stays = 2, Stays(waiting=3, requests=1)
     report.unprocessed["labels"] = 1234
