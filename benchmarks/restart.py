@@ -94,14 +94,7 @@ class Trial:
     def feed(self) -> None:
         """Let a producer begin, for longer than the trial takes."""
         given, names = self._given, self._names
-        words = [
-            "--bootstrap",
-            self._options.bootstrap,
-            "--topic",
-            names.instances,
-            "--rate",
-            str(given.rate),
-        ]
+        words = ["--bootstrap", self._options.bootstrap, "--topic", names.instances]
         words += ["--rate", str(given.rate), "--seconds", str(given.feed_seconds), "--keys", str(given.keys)]
         command = python("-m", "benchmarks.rig.paced", *words, "--partitions", str(given.partitions))
         self._stack.enter_context(Child(command, self._place / "paced"))
@@ -184,16 +177,21 @@ def scale_up(trial: Trial, watch: AnswerWatch) -> dict[str, Any]:
     }
 
 
+def add_trial_arguments(parser: argparse.ArgumentParser, rate: int) -> None:
+    """Add what a trial needs; rate: how many records per second by default."""
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--keys", type=int, default=64, help="models under load")
+    parser.add_argument("--rate", type=int, default=rate, help="records per second")
+    parser.add_argument("--session-ms", type=int, default=6000, help="session timeout")
+    parser.add_argument("--commit-ms", type=int, default=100, help="commit interval")
+    parser.add_argument("--calm", type=float, default=3.0, help="seconds of load between two events")
+    parser.add_argument("--feed-seconds", type=float, default=300.0, help="how long there is load at most")
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=__doc__.splitlines()[0])
     parser.add_argument("--guarantees", default=",".join(GUARANTEES), help="one after the other")
-    parser.add_argument("--partitions", type=int, default=8)
-    parser.add_argument("--keys", type=int, default=64)
-    parser.add_argument("--rate", type=int, default=2000, help="records per second")
-    parser.add_argument("--session-ms", type=int, default=6000, help="session timeout")
-    parser.add_argument("--commit-ms", type=int, default=100, help="commit interval")
-    parser.add_argument("--calm", type=float, default=3.0, help="seconds between two events")
-    parser.add_argument("--feed-seconds", type=float, default=300.0, help="how long there is load at most")
+    add_trial_arguments(parser, rate=2000)
     parser.add_argument("--json", action="store_true", help="one line for each event, as it is known")
     given = parser.parse_args()
     given.guarantees = given.guarantees.split(",")

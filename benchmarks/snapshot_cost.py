@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.pipeline import broker, topics
 from benchmarks.restore import NO_SNAPSHOTS, PATIENCE_SECONDS
 from benchmarks.rig.guarantees import GUARANTEES
-from benchmarks.rig.measure import Committed
+from benchmarks.rig.measure import Committed, Cost
 from benchmarks.rig.member import Member
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.systems import Options
@@ -45,23 +45,12 @@ SPEC = json.dumps({"learner": {"name": "h-tree", "leaf_model": "nba"}, "query": 
 
 
 @dataclass(frozen=True)
-class Pass:
+class Pass(Cost):
     """One pass, from when all models were there until everything was committed."""
 
-    rows: int
-    seconds: float
-    cpu_seconds: float
     snapshots: int
     units_bytes: float
     models_bytes: float
-
-    @property
-    def rows_per_second(self) -> float:
-        return self.rows / self.seconds
-
-    @property
-    def cpu_per_million(self) -> float:
-        return self.cpu_seconds / self.rows * 1e6
 
 
 def produce(given: argparse.Namespace, bootstrap: str, topic: str) -> None:

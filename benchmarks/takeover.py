@@ -27,7 +27,7 @@ import numpy as np
 import orjson
 
 from benchmarks.pipeline import broker, topics
-from benchmarks.restart import Trial
+from benchmarks.restart import Trial, add_trial_arguments
 from benchmarks.rig.gaps import AnswerWatch
 from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.member import Member
@@ -39,6 +39,7 @@ from topics.definitions import TopicNames
 
 ATTRIBUTES: Final = 120  # a model of one leaf has about 10 kB then
 ROWS_PER_MODEL: Final = 3
+ACTIVE, STANDBY = 'role="active"', 'role="standby"'
 ENDS: Final = {"killed": signal.SIGKILL, "stopped": DRAIN}
 
 
@@ -55,18 +56,11 @@ class Counts:
     def of(cls, member: Member) -> Counts:
         """Read them."""
         return cls(
-            of_role(member, "grove_changelog_records_total", "active"),
-            of_role(member, "grove_changelog_bytes_total", "active") / 1e6,
+            member.metric("grove_changelog_records_total", ACTIVE),
+            member.metric("grove_changelog_bytes_total", ACTIVE) / 1e6,
             member.metric("grove_replayed_records_total"),
             member.metric("grove_rebalance_seconds_sum"),
         )
-
-
-def of_role(member: Member, name: str, role: str) -> float:
-    """Return a metric of one role; 0 if it was never counted."""
-    wanted = f'{name}{{role="{role}"}} '
-    lines = (member.page("/metrics") or "").splitlines()
-    return sum(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
 
 
 def fill(bootstrap: str, names: TopicNames, models: int, partitions: int) -> int:
@@ -105,7 +99,7 @@ def await_snapshots(
     parts = sum(Cluster(bootstrap).ends(names.snapshots, given.partitions))
     read = "grove_changelog_records_total"
     first.wait(
-        lambda: sum(of_role(member, read, "standby") for member in trial.members) >= parts * standbys,
+        lambda: sum(member.metric(read, STANDBY) for member in trial.members) >= parts * standbys,
         "and the other one had not read all parts of snapshots",
     )
     return parts
@@ -164,15 +158,9 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.takeover", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--models", type=int, default=10_000, help="of about 10 kB each")
-    parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--ends", default=",".join(ENDS), help="how the worker ends, one after the other")
     parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
-    parser.add_argument("--keys", type=int, default=64, help="models under load")
-    parser.add_argument("--rate", type=int, default=1000, help="records per second")
-    parser.add_argument("--session-ms", type=int, default=6000, help="session timeout")
-    parser.add_argument("--commit-ms", type=int, default=100, help="commit interval")
-    parser.add_argument("--calm", type=float, default=3.0, help="seconds of load between two events")
-    parser.add_argument("--feed-seconds", type=float, default=300.0, help="how long there is load at most")
+    add_trial_arguments(parser, rate=1000)
     parser.add_argument("--json", action="store_true", help="one line for each, as it is known")
     given = parser.parse_args()
     given.ends = given.ends.split(",")

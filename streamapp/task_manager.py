@@ -193,12 +193,17 @@ class TaskManager:
         if self._failed:  # ending already: whatever else fails on the way is no other reason
             logger.warning("nothing was committed: %s", error)
             return
-        self._failed = True
-        if self._health.stopping and isinstance(error, TopicsError):  # of the broker: the stop gives up
-            logger.error("stopping: %s; what is uncommitted will be processed again", error)
+        if self._health.stopping and isinstance(error, TopicsError):  # of the broker
+            self._give_up(f"stopping: {error}")
             return
+        self._failed = True
         logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
         await self.source.crash(error)
+
+    def _give_up(self, why: str) -> None:
+        """Commit nothing any more: a stop does not wait for the broker any longer."""
+        self._failed = True
+        logger.error("%s; what is uncommitted will be processed again", why)
 
     def _stop(self, number: int, partition: Partition, error: Exception) -> None:
         partition.stopped = str(error)  # names topic, partition, offset and model key
@@ -392,8 +397,7 @@ class TaskManager:
         try:
             await in_daemon(self._transactions.abort)
         except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer
-            self._failed = True
-            logger.error("%s; what is uncommitted will be processed again", error)  # noqa: TRY400 - no bug
+            self._give_up(str(error))
             return
         await self.source.rejoin()
 

@@ -15,15 +15,12 @@ STALL_SECONDS = 120.0  # without another answer
 
 
 @dataclass(frozen=True)
-class Pass:
-    """What one pass cost. Rates count from the first look at which answers were visible."""
+class Cost:
+    """What some rows cost."""
 
     rows: int
     seconds: float
     cpu_seconds: float
-    peak_mib: float
-    start_seconds: float  # from the start of the process to its first visible answer
-    threads: dict[str, float] = field(default_factory=dict)  # CPU seconds by thread name
 
     @property
     def rows_per_second(self) -> float:
@@ -32,6 +29,15 @@ class Pass:
     @property
     def cpu_per_million(self) -> float:
         return self.cpu_seconds / self.rows * 1e6
+
+
+@dataclass(frozen=True)
+class Pass(Cost):
+    """What one pass cost. Rates count from the first look at which answers were visible."""
+
+    peak_mib: float
+    start_seconds: float  # from the start of the process to its first visible answer
+    threads: dict[str, float] = field(default_factory=dict)  # CPU seconds by thread name
 
 
 class Progress(Protocol):

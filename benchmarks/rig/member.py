@@ -124,13 +124,16 @@ class Member:
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None
 
-    def metric(self, name: str) -> float:
-        """Return the sum of a metric over its labels; a page that does not come is no zero."""
+    def metric(self, name: str, labels: str = "") -> float:
+        """Return the sum of a metric over its labels; a page that does not come is no zero.
+
+        `labels`: begins those that count, as `role="active"`; 0 if there are none of them yet.
+        """
         page = self.page("/metrics")
         if page is None:
             raise self._failed("gave no metrics")
-        lines = page.splitlines()
-        return sum(float(at.rpartition(" ")[2]) for at in lines if at.startswith((f"{name} ", f"{name}{{")))
+        wanted = (f"{name}{{{labels}",) if labels else (f"{name} ", f"{name}{{")
+        return sum(float(at.rpartition(" ")[2]) for at in page.splitlines() if at.startswith(wanted))
 
     def wait_until_ready(self) -> None:
         """Return when all its partitions are live."""

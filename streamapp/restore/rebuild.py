@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from core.snapshot import platform_tag
 from streamapp import faults
 from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Reset
-from streamapp.restore.errors import RestoreError
+from streamapp.restore.errors import RestoreError, ways_out
 from streamapp.restore.progress import Beginning, Progress
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import Tail, TailReader, entries_behind
@@ -139,9 +139,8 @@ class Rebuild:
         if any(manifest.incarnation <= reset.incarnation for manifest in tried):
             number = self._wanted.partition
             reason = (
-                "the snapshot that 'grove models restore' let it go on from is not whole here; 'grove models "
-                f"restore --partition {number}' looks for another one, 'grove models reset --partition "
-                f"{number}' gives it new models"
+                "the snapshot that 'grove models restore' let it go on from is not whole here; "
+                f"{ways_out(number)}"
             )
             raise RestoreError(number, reason)
 

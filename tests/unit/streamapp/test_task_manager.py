@@ -230,6 +230,15 @@ class Worker:
         await self.manager.process(Delivery(partition, run, self.group.epoch, done))
         assert done.done(), "the driver waits for it"
 
+    async def write_snapshot(self) -> None:
+        """Process something and write a snapshot of it, up to its record in the journal."""
+        await self.assign()
+        await self.deliver(0, values=(bytes(100),))
+        await self.manager.commit("the incarnation is in the journal")
+        await self.until(lambda: self.manager.tick_due(self.clock.now) == 0)
+        await self.manager.commit("this cuts the task")
+        await self.until(lambda: self.manager.tick_due(self.clock.now) == 0)
+
     async def until(self, true: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
             while not true():  # noqa: ASYNC110 - threads and tasks are at work, no event
@@ -764,12 +773,7 @@ def test_a_commit_that_does_not_get_through_at_the_end_is_not_followed_by_snapsh
 
 def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
     async def story(w: Worker) -> None:
-        await w.assign()
-        await w.deliver(0, values=(bytes(100),))
-        await w.manager.commit("the incarnation is in the journal")
-        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
-        await w.manager.commit("this cuts the task")
-        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        await w.write_snapshot()
         w.kafka.member = Membership(2, "me", None)
         await w.manager.commit("too late")
         assert w.table.chunks_of[0], "it was written"
@@ -781,12 +785,7 @@ def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
 
 def test_a_commit_of_a_snapshot_alone_carries_offsets_by_which_a_stranger_is_refused() -> None:
     async def story(w: Worker) -> None:
-        await w.assign()
-        await w.deliver(0, values=(bytes(100),))
-        await w.manager.commit("the incarnation is in the journal")
-        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
-        await w.manager.commit("this cuts the task")
-        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
+        await w.write_snapshot()
         cuts: list[Cut] = []
         w.kafka.commit = cuts.append  # type: ignore[method-assign]
         await w.manager.commit("nothing but the manifest")
