@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
@@ -41,6 +41,7 @@ def two_brokers(
     monkeypatch.setattr(embedded.uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
     with EmbeddedBroker(brief=True) as first:
         join_a_group(first)
+        begin_transactions(first)
         place = Installation(first.bootstrap_servers, "away.", 2, directory)
         with EmbeddedBroker(brief=True) as second:
             yield place, second
@@ -55,6 +56,16 @@ def join_a_group(broker: EmbeddedBroker) -> None:
         lambda: consumer.poll(0.1) is None and "__consumer_offsets" in client.list_topics().topics, 60, str
     )
     consumer.close()
+
+
+def begin_transactions(broker: EmbeddedBroker) -> None:
+    """Let the topic of the transactions' state be made while there is no other broker.
+
+    Else the broker that goes away is the coordinator of every second transactional id, and nothing at all can
+    be committed until it is back.
+    """
+    named = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "first", "log_level": 0}
+    Producer(named).init_transactions(60)
 
 
 def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
