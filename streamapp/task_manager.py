@@ -30,6 +30,7 @@ from streamapp.commits import Commits, in_daemon
 from streamapp.health import LIVE, Health
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
+from streamapp.lag import Lag
 from streamapp.metrics import Metrics
 from streamapp.partition import Partition
 from streamapp.ports import Processor, Restorer, Source, Transactions
@@ -88,7 +89,7 @@ class TaskManager:
         self._failed = False  # outputs were lost, or a stop gave up: nothing may be committed any more
         self._left = False  # what had to be done before the end is done
         self._aborts = 0  # since the last commit that succeeded
-        self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
+        self._lag = Lag(self.partitions, self._topics, health)
         self._revoked_at: float | None = None
         self._waits_said: dict[int, float] = {}  # when it was last said of a partition
         self._lock = asyncio.Lock()
@@ -131,7 +132,7 @@ class TaskManager:
                             await self._process(partition, delivery, delivery.run)
                         await self._room()
                     except AbortedError as error:
-                        await self._abort(error)
+                        await self._abort_unless_dropped(delivery.partition, partition, error)
                         return
                     self._commit_if_due()
         finally:
@@ -382,6 +383,17 @@ class TaskManager:
             and not (state.ledger.is_empty and self._snapshots.manifest(number) is None)
         }
 
+    async def _abort_unless_dropped(self, number: int, partition: Partition, reason: AbortedError) -> None:
+        """Abort what a run has found impossible to commit, unless the commit at hand does, or has done so.
+
+        The client takes one step at a time, and what two find is one transaction. No commit can begin
+        meanwhile: the run has the lock.
+        """
+        if self._committing is not None:
+            await asyncio.wait([self._committing])
+        if self.partitions.get(number) is partition and not self._failed:
+            await self._abort(reason)
+
     async def _abort(self, reason: AbortedError) -> None:
         """Go back to what is committed: drop the tasks, which are ahead of it, and join the group again."""
         logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
@@ -521,40 +533,12 @@ class TaskManager:
     # -- what the driver noticed ----------------------------------------------------------------------------
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
-        """Note where the logs of the live partitions end (of a stopped one it is known as of then), and which
-        topic partitions the broker does not serve, and why."""
-        stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
-        self._log_ends = stopped | dict(log_ends)
-        # A restart would stop a partition again, and bring no leader back: what lags there does not make the
-        # worker dead.
-        waiting = {tp.partition for tp in unserved}
-        self._note_unserved({f"{tp.topic}-{tp.partition}": why for tp, why in sorted(unserved.items())})
-        self._health.lags(
-            sum(
-                lag
-                for tp, lag in self.lags().items()
-                if tp.partition not in waiting and not self._is_stopped(tp.partition)
-            )
-        )
-
-    def _note_unserved(self, unserved: Mapping[str, str]) -> None:
-        before, self._health.unserved = self._health.unserved, unserved
-        if unserved and not before:
-            logger.warning("%s: their records wait, the others go on", self._health.not_served())
-        elif before and not unserved:
-            logger.info("the broker serves all partitions again")
+        """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
+        self._lag.note(log_ends, unserved)
 
     def lags(self) -> dict[TP, int]:
         """Return how many offsets of each partition, live or stopped, are not committed."""
-        return {
-            tp: max(0, end - state.committed[self._topics.index(tp.topic)])
-            for tp, end in self._log_ends.items()
-            if (state := self.partitions.get(tp.partition)) is not None
-        }
-
-    def _is_stopped(self, partition: int) -> bool:
-        state = self.partitions.get(partition)
-        return state is not None and state.stopped is not None
+        return self._lag.offsets()
 
     def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
         """Note that parts of snapshots were read: by a standby, or for a partition that is to go live."""

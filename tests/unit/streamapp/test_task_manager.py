@@ -46,7 +46,8 @@ class Outputs:
         self.gate.set()
         self.is_full = False
         self.room = threading.Event()
-        self.loses = False
+        self.loses: Exception | None = None
+        self.flushing = False
         self.output_bytes = 0
         self.readies: Callable[[], Awaitable[None]] | None = None
 
@@ -93,15 +94,17 @@ class Outputs:
 
     def drain(self) -> None:
         assert self.room.wait(10)
-        if self.loses:
-            message = "outputs are lost"
-            raise DeliveryError(message)
+        if self.loses is not None:
+            self.happened.append("lost")
+            raise self.loses
         self.happened.append("drained")
         self.is_full = False
 
     def flush(self) -> None:
         sent = list(self.sent)
+        self.flushing = True
         assert self.gate.wait(10)
+        self.flushing = False
         if self.fails is not None:
             raise self.fails
         self.happened.append("flushed")
@@ -143,6 +146,7 @@ class Kafka:
         return [record for record in self.journal.get(partition, []) if isinstance(record, Entry)]
 
     def abort(self) -> None:
+        assert not self.outputs.flushing, "a client takes one step at a time"
         self.aborts += 1
         if self.away_at_stop:
             message = "a transaction was not finished before the worker stopped: the broker is away"
@@ -453,6 +457,54 @@ def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_anew(exactly
 
 
 @GUARANTEES
+def test_a_transaction_that_a_run_and_a_commit_find_aborted_is_aborted_once(exactly_once: bool) -> None:
+    """A long outage, with outputs that the producer has no room for."""
+
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0)
+        w.clock.now += 1
+        w.outputs.gate.clear()
+        await w.deliver(1)  # starts a commit
+        await w.until(lambda: w.outputs.flushing)
+        w.outputs.is_full, w.outputs.loses = True, AbortedError("1 record was not delivered")
+        w.outputs.fails = AbortedError("the transaction coordinator was not heard of")
+        waiting = asyncio.ensure_future(w.deliver(0, partition=1))
+        w.outputs.room.set()
+        await w.until(lambda: "lost" in w.outputs.happened)
+        for _ in range(10):
+            await asyncio.sleep(0)  # the loop turns
+        w.outputs.gate.set()
+        await waiting
+        assert (w.kafka.aborts, w.group.rejoined, w.group.crashed) == (1, 1, None)
+        assert w.metric("grove_transactions_aborted_total") == 1
+        assert (w.group.epoch, w.manager.partitions) == (2, {})
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+def test_outputs_that_are_lost_behind_a_commit_that_succeeds_are_aborted(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.clock.now += 1
+        w.outputs.gate.clear()
+        await w.deliver(1)  # starts a commit
+        await w.until(lambda: w.outputs.flushing)
+        w.outputs.is_full, w.outputs.loses = True, AbortedError("1 record was not delivered")
+        waiting = asyncio.ensure_future(w.deliver(2))
+        w.outputs.room.set()
+        await w.until(lambda: "lost" in w.outputs.happened)
+        w.outputs.gate.set()
+        await waiting
+        assert (w.kafka.aborts, w.group.rejoined, w.group.crashed) == (1, 1, None)
+        assert w.kafka.offsets == {TP("instances", 0): 2}
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
 def test_an_abort_that_a_stop_gives_up_is_no_crash(
     exactly_once: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -566,7 +618,7 @@ def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed
 def test_a_stop_that_gives_up_handing_outputs_over_is_no_crash(caplog: pytest.LogCaptureFixture) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.outputs.is_full = w.outputs.loses = True
+        w.outputs.is_full, w.outputs.loses = True, DeliveryError("outputs are lost")
         waiting = asyncio.ensure_future(w.deliver(0))
         await asyncio.sleep(0)
         w.health.stopping = True
@@ -582,7 +634,7 @@ def test_a_stop_that_gives_up_handing_outputs_over_is_no_crash(caplog: pytest.Lo
 def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_room() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.outputs.is_full = w.outputs.loses = True
+        w.outputs.is_full, w.outputs.loses = True, DeliveryError("outputs are lost")
         w.outputs.room.set()
         w.clock.now += 1
         await w.deliver(0)

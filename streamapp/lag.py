@@ -1,0 +1,60 @@
+"""Lag: how far what is committed is behind the logs of this worker's partitions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from faust.types import TP
+
+from streamapp.health import Health
+from streamapp.partition import Partition
+
+logger = logging.getLogger(__name__)
+
+
+class Lag:
+    """Of the partitions here, live or stopped. Belongs to the event loop; others may read it."""
+
+    def __init__(self, partitions: Mapping[int, Partition], topics: Sequence[str], health: Health) -> None:
+        """`partitions`: those here, as they come and go; `topics`: the sources in causal order."""
+        self._partitions = partitions
+        self._topics = topics
+        self._health = health
+        self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
+
+    def note(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
+        """Note where the logs of the live partitions end (of a stopped one it is known as of then), and which
+        topic partitions the broker does not serve, and why."""
+        stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
+        self._log_ends = stopped | dict(log_ends)
+        # A restart would stop a partition again, and bring no leader back: what lags there does not make the
+        # worker dead.
+        waiting = {tp.partition for tp in unserved}
+        self._note_unserved({f"{tp.topic}-{tp.partition}": why for tp, why in sorted(unserved.items())})
+        self._health.lags(
+            sum(
+                lag
+                for tp, lag in self.offsets().items()
+                if tp.partition not in waiting and not self._is_stopped(tp.partition)
+            )
+        )
+
+    def offsets(self) -> dict[TP, int]:
+        """Return how many offsets of each partition, live or stopped, are not committed."""
+        return {
+            tp: max(0, end - state.committed[self._topics.index(tp.topic)])
+            for tp, end in self._log_ends.items()
+            if (state := self._partitions.get(tp.partition)) is not None
+        }
+
+    def _note_unserved(self, unserved: Mapping[str, str]) -> None:
+        before, self._health.unserved = self._health.unserved, unserved
+        if unserved and not before:
+            logger.warning("%s: their records wait, the others go on", self._health.not_served())
+        elif before and not unserved:
+            logger.info("the broker serves all partitions again")
+
+    def _is_stopped(self, partition: int) -> bool:
+        state = self._partitions.get(partition)
+        return state is not None and state.stopped is not None
