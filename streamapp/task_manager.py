@@ -410,8 +410,10 @@ class TaskManager:
             await in_daemon(self._transactions.abort)
         except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer
             self._give_up(str(error))
-            return
-        await self.source.rejoin()
+        except Exception as error:  # refused: of a run it would end the agent without a reason that is said
+            await self._end(error)
+        else:
+            await self.source.rejoin()
 
     # -- assignments ----------------------------------------------------------------------------------------
 

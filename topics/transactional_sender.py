@@ -37,6 +37,9 @@ what the old one left open."""
 ABORT_S: Final = 15.0
 """The same for what is thrown away: there is nothing to be gained by waiting."""
 
+PAUSE_S: Final = 0.1
+"""Between two tries: most steps wait for the broker themselves, some errors are told at once."""
+
 RECOVERY: Final = {"metadata.recovery.strategy": "none"}
 """When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
 coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
@@ -194,6 +197,7 @@ class TransactionalSender(Sender):
                 if time.monotonic() - began > patience:
                     message = f"the transaction coordinator was not heard of for {patience:g} s: {said}"
                     raise StuckError(message) from None
+                self._poll(PAUSE_S)
             else:
                 return
 

@@ -24,7 +24,7 @@ from streamapp.transactions import Cut
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
 from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
-from topics.errors import AbortedError, DeliveryError
+from topics.errors import AbortedError, BrokerError, DeliveryError
 from topics.records import RawRecords
 
 TOPICS = ("controls", "instances", "labels")
@@ -123,6 +123,7 @@ class Kafka:
         self.visible: list[int] = []
         self.opened = self.aborts = 0
         self.away_at_stop = False  # an abort waits for the broker until the worker has stopped
+        self.refuses_aborts = False
         self.task: list[int] | None = None  # what a restore gives
         self.unstable = 0  # how often a restore has to be asked again
 
@@ -151,6 +152,9 @@ class Kafka:
         if self.away_at_stop:
             message = "a transaction was not finished before the worker stopped: the broker is away"
             raise AbortedError(message)
+        if self.refuses_aborts:
+            message = "denied"
+            raise BrokerError(message)
 
     def restore(self, wanted: Wanted) -> Restored:
         if self.unstable:
@@ -502,6 +506,18 @@ def test_outputs_that_are_lost_behind_a_commit_that_succeeds_are_aborted(exactly
         assert w.kafka.offsets == {TP("instances", 0): 2}
 
     run(story, exactly_once)
+
+
+def test_an_abort_that_a_run_needs_and_that_is_refused_ends_the_worker() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        w.outputs.is_full, w.outputs.loses = True, AbortedError("1 record was not delivered")
+        w.outputs.room.set()
+        w.kafka.refuses_aborts = True
+        await w.deliver(0)
+        assert (str(w.group.crashed), w.group.rejoined) == ("denied", 0)
+
+    run(story)
 
 
 @GUARANTEES

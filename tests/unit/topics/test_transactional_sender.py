@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from topics import transactional_sender
 from topics.errors import AbortedError
-from topics.transactional_sender import TransactionalSender
+from topics.transactional_sender import PAUSE_S, TransactionalSender
 
 
 class SlowProducer:
@@ -46,6 +46,7 @@ class StuckProducer:
 
     def __init__(self) -> None:
         self.steps: list[str] = []
+        self.waits: list[float] = []  # seconds
 
     def _step(self, name: str) -> None:
         self.steps.append(name)
@@ -67,6 +68,7 @@ class StuckProducer:
         self.steps.append("purge")
 
     def poll(self, seconds: float) -> int:
+        self.waits.append(seconds)
         return 0
 
 
@@ -114,6 +116,8 @@ def test_a_commit_that_does_not_come_to_an_end_has_to_be_aborted() -> None:
     with pytest.raises(AbortedError, match="not heard of for 60 s"):
         sender.commit({("instances", 0): 7}, b"group")
     assert stuck.steps.count("commit") > 10, "an outage is waited for"
+    pauses = stuck.waits.count(PAUSE_S)
+    assert pauses == stuck.steps.count("commit") - 1, "an error may be told at once, again and again"
 
 
 @pytest.mark.usefixtures("five_seconds_a_look")
