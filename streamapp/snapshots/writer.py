@@ -11,6 +11,7 @@ newest one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -112,13 +113,18 @@ class PartitionSnapshots:
         self.schedule = Schedule(limits)
         self.start: int | None = None  # where in the journal a cut would begin; None: to be found out
         self.live = asyncio.Event()  # the table of the partition is open
-        self.dropped = False
         self.moved = False  # something of this incarnation is in the journal
         self.unreachable = False  # the journal did not say where a cut would begin, and time is up
+        self._gone = asyncio.Event()
         self._base = base
         self._incarnation = incarnation
         self._sequence = 0
         self._writing: _Writing | None = None
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the task is gone."""
+        return self._gone.is_set()
 
     @property
     def idle(self) -> bool:
@@ -138,7 +144,7 @@ class PartitionSnapshots:
 
     def drop(self) -> None:
         """Give up: the task is gone."""
-        self.dropped = True
+        self._gone.set()
         self.live.set()
         self.abandon()
 
@@ -201,9 +207,14 @@ class PartitionSnapshots:
                 await table.write(number, items)
             except Exception as error:  # noqa: BLE001 - whatever it is, nothing may count as written
                 logger.warning("partition %d: a part of a snapshot is not written, again: %s", number, error)
-                await asyncio.sleep(RETRY_SECONDS)
+                await self.rest(RETRY_SECONDS)
             else:
                 return
+
+    async def rest(self, seconds: float) -> None:
+        """Return after so long, at once if the partition is given up."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), seconds)
 
     def _manifest(self, writing: _Writing, index: Index, copy: Copy) -> Manifest:
         return Manifest(
@@ -262,6 +273,7 @@ class SnapshotWriter:
         self._stopped = False
         self._busy: asyncio.Task[None] | None = None
         self.tidying: set[asyncio.Task[None]] = set()
+        self._looking: set[asyncio.Task[None]] = set()  # where journals end
 
     def attach(self, table: Any) -> None:
         """Get to know Faust's table."""
@@ -288,6 +300,8 @@ class SnapshotWriter:
         self._stopped = True
         for partition in self._partitions.values():
             partition.drop()
+        for task in self._looking:  # there will be no cut; and the broker may be away
+            task.cancel()
         under_way = [task for task in (self._busy, *self.tidying) if task is not None]
         if under_way:
             await asyncio.wait(under_way, timeout=STOP_SECONDS)
@@ -384,7 +398,7 @@ class SnapshotWriter:
             manifest.size,
             seconds,
         )
-        self._in_background(self._tidy(number, partition, garbage, before))
+        self._in_background(self._tidy(number, partition, garbage, before), self.tidying)
 
     # -- inside ---------------------------------------------------------------------------------------------
 
@@ -392,10 +406,10 @@ class SnapshotWriter:
         if self._busy is None or self._busy.done():
             self._busy = asyncio.get_running_loop().create_task(self._write_all())
 
-    def _in_background(self, work: Any) -> None:
+    def _in_background(self, work: Any, among: set[asyncio.Task[None]]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self.tidying.add(task)
-        task.add_done_callback(self.tidying.discard)
+        among.add(task)
+        task.add_done_callback(among.discard)
 
     def _look_for_start(self, number: int, partition: PartitionSnapshots) -> None:
         partition.start = -1  # being looked for
@@ -407,11 +421,11 @@ class SnapshotWriter:
                 logger.warning("partition %d: no snapshot yet: %s", number, error)
                 partition.unreachable = self._finishing
                 self.changed.set()
-                await asyncio.sleep(JOURNAL_SECONDS)
+                await partition.rest(JOURNAL_SECONDS)
                 partition.start = None
             self.changed.set()
 
-        self._in_background(look())
+        self._in_background(look(), self._looking)
 
     async def _write_all(self) -> None:
         while True:

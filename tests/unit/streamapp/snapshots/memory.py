@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -46,8 +47,15 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.ends: dict[int, int] = {}
         self.trimmed: list[tuple[int, int]] = []
+        self.away = False
+        self.answers = threading.Event()
+        self.answers.set()
 
     def end(self, partition: int) -> int:
+        assert self.answers.wait(10)
+        if self.away:
+            message = "the broker is away"
+            raise ConnectionError(message)
         return self.ends.get(partition, 0)
 
     def trim(self, partition: int, before: int) -> None:

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
+import streamapp.snapshots.writer as module
 from streamapp.journal.entry import Manifest
 from streamapp.metrics import Metrics
 from streamapp.snapshots.schedule import Limits
@@ -122,13 +125,53 @@ def test_a_write_that_fails_is_done_again_before_the_manifest_promises_it() -> N
         manifest = await s.snapshot({"a": b"1", "b": b"2"})
         assert s.read(manifest) == {"a": b"1", "b": b"2"}
 
-    import streamapp.snapshots.writer as module
-
     before, module.RETRY_SECONDS = module.RETRY_SECONDS, 0.0  # type: ignore[misc]
     try:
         run(story)
     finally:
         module.RETRY_SECONDS = before  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("what", ["asks", "rests", "writes"])
+def test_a_stop_waits_for_nothing_that_will_be_tried_again(
+    what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("RETRY_SECONDS", "JOURNAL_SECONDS", "STOP_SECONDS"):
+        monkeypatch.setattr(module, name, 3600.0)
+
+    async def story(s: Story) -> None:
+        s.add()
+        if what == "writes":
+            s.table.failures = 1000
+            await s.begin(ListCut({"a": b"1"}))
+        else:
+            s.journal.away = what == "rests"
+            if what == "asks":
+                s.journal.answers.clear()
+            s.writer.note(0, 5.0, 0, 1000.0)
+            assert s.writer.due(1000.0) == []
+        if what != "asks":
+            await s.until(lambda: "the broker is away" in caplog.text)
+        async with asyncio.timeout(60):
+            await s.writer.stop()
+        s.journal.answers.set()
+
+    run(story)
+
+
+def test_where_the_journal_ends_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "JOURNAL_SECONDS", 0.0)
+
+    async def story(s: Story) -> None:
+        s.add()
+        s.journal.away = True
+        s.writer.note(0, 5.0, 0, 1000.0)
+        assert s.writer.due(1000.0) == []
+        await s.writer.changed.wait()
+        s.journal.away = False
+        await s.until(lambda: s.writer.due(1000.0) == [0])
+
+    run(story)
 
 
 def test_a_snapshot_waits_while_the_partition_is_not_live_and_goes_on_when_it_comes_back() -> None:
