@@ -6,7 +6,8 @@
 
 An evicted model keeps its slot, its columns and its plan; only its words are elsewhere, all of them and as
 they are, room to spare included. So nothing can tell whether a model was away, but the time a run takes.
-Between two runs the models in memory are within the limit; those of one run all have to be there at once.
+Between two runs the models in memory are within the limit, but for what tasks brought when they joined, which
+goes little by little (model_memory.py); those of one run all have to be there at once.
 """
 
 from __future__ import annotations
@@ -209,13 +210,16 @@ class Residency:
 
     def move(self, memory: ModelMemory, slots: Iterable[int]) -> None:
         """Take part in another memory with the models of `slots`, which are all there are."""
+        sizes = self._size.copy() if self.limited else None  # counted already: there may be very many
         self._leave()
         self.memory = memory
-        memory.join(self)
         if self.limited:
-            here = np.array([slot for slot in slots if not self.away[slot]], dtype=np.int64)
-            self._size[here] = [self._table.model(slot).nbytes for slot in here.tolist()]
-            memory.taken += int(self._size.sum())
+            if sizes is None:
+                sizes = np.zeros_like(self._size)
+                for slot in slots:
+                    sizes[slot] = 0 if self.away[slot] else self._table.model(slot).nbytes
+            self._size[:] = sizes
+        memory.join(self, int(self._size.sum()))
 
     def close(self) -> None:
         """Give up everything: the task is gone. What was fetched for it and comes too late counts nowhere."""

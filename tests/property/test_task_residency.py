@@ -40,13 +40,14 @@ def scales(partition: Partition) -> list[Any]:
     limit=BYTES,
     handler=st.sampled_from(["stop-partition", "dead-letter"]),
     every=st.sampled_from([1, 7, 50]),
+    slice_bytes=st.sampled_from([1, 4_000, 1 << 20]),
 )
 def test_what_is_in_memory_changes_nothing(
-    seed: int, kind: str, keep: Any, limit: int, handler: Any, every: int
+    seed: int, kind: str, keep: Any, limit: int, handler: Any, every: int, slice_bytes: int
 ) -> None:
     """Two tasks share the memory, so that each evicts models of the other; both are cut and restored."""
     given_ = config(SPECS[kind], pending_keep=keep, processing_exception_handler=handler, **LIMITS)
-    memory = ModelMemory(limit)
+    memory = ModelMemory(limit, slice_bytes=slice_bytes)
     runs = runs_of(story(seed, 300), every)
     other = runs_of(story(seed + 1, 60), every)
     plain, evicting, beside = Partition(given_), within(given_, memory), within(given_, memory)
@@ -85,8 +86,10 @@ def test_what_is_in_memory_changes_nothing(
         again.feed(*run)
     again.task.join(ModelQuota(given_.models_max_count), memory)
     for run in runs[at + 3 :]:
+        borne = memory.borne
         again.feed(*run)
-        assert memory.taken <= limit
+        assert memory.taken <= limit + memory.borne
+        assert memory.borne <= max(0, borne - slice_bytes)
     assert since(again, ({}, 0)) == since(plain, before)
     assert again.task.digest() == plain.task.digest()
     for partition in (evicting, beside, again):

@@ -167,6 +167,56 @@ def test_a_store_that_joins_a_memory_is_counted_there(size: int) -> None:
     assert memory.taken == 0
 
 
+def test_what_a_task_brings_above_the_limit_goes_slice_by_slice(size: int) -> None:
+    memory = ModelMemory(4 * size, slice_bytes=3 * size)
+    busy, arrived = store_of(memory, 4, "b"), store_of(ModelMemory(40 * size), 20, "a")
+    busy.settle()
+    arrived.settle()
+    arrived.join(ModelQuota(100), memory)
+    assert (memory.taken, memory.borne) == (24 * size, 20 * size)
+    seen, evicted = [], []
+    for _ in range(8):
+        before = memory.evictions
+        learn(busy, 0)
+        seen.append(memory.taken // size)
+        evicted.append(memory.evictions - before)
+    assert seen == [21, 18, 15, 12, 9, 6, 4, 4]
+    assert max(evicted) <= 3 + 1, "and the one that the run brought back"
+    assert memory.borne == 0
+    learn(busy, *range(4))
+    assert memory.taken == 4 * size
+    for each in (busy, arrived):
+        each.close()
+    assert (memory.taken, memory.borne) == (0, 0)
+
+
+def test_what_runs_bring_back_goes_at_once_whatever_is_borne(size: int) -> None:
+    memory = ModelMemory(2 * size, slice_bytes=size)
+    busy, arrived = store_of(memory, 8, "b"), store_of(ModelMemory(40 * size), 4, "a")
+    busy.settle()
+    arrived.settle()
+    arrived.join(ModelQuota(100), memory)
+    for left in (5, 4, 3, 2, 2):
+        learn(busy, *range(8))  # six of them at least were away
+        assert memory.taken == left * size
+    for each in (busy, arrived):
+        each.close()
+
+
+def test_a_task_that_leaves_takes_what_is_borne_along(size: int) -> None:
+    memory = ModelMemory(2 * size, slice_bytes=size)
+    stays, leaves = store_of(memory, 2, "s"), store_of(ModelMemory(40 * size), 9, "l")
+    stays.settle()
+    leaves.settle()
+    leaves.join(ModelQuota(100), memory)
+    leaves.close()
+    again = store_of(memory, 9, "n")
+    again.settle()
+    assert (memory.taken, memory.borne) == (2 * size, 0)
+    for each in (stays, again):
+        each.close()
+
+
 def test_deleted_replaced_and_undone_models_leave_nothing_behind(size: int) -> None:
     memory = ModelMemory(1)
     store = store_of(memory, 4)
