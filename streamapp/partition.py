@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamapp.journal.entry import Positions
+from streamapp.journal.entry import Positions, Skip
 from streamapp.journal.ledger import Ledger
 from streamapp.transport.thread import Membership
 
@@ -20,5 +20,6 @@ class Partition:
     committed: Positions
     membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
     topic_ids: Mapping[str, str]  # of the sources whose records it processes
+    skips: tuple[Skip, ...] = ()  # records of it that are to become dead letters, passed ones too
     live: bool = False  # its records are being fetched
     stopped: str | None = None  # why its processing was stopped for good

@@ -111,7 +111,7 @@ class Pipeline:
         source = self._sources[run.topic]
         self._placement.check(run)
         of_task = Run(source, run.raw, position=run.position)
-        effects, records = process_carefully(task, of_task, self._encode)
+        effects, records = process_carefully(task, of_task, self._encode, run.skipped)
         self._metrics.computed(source, time.perf_counter() - started)
         return Results(effects, records)
 

@@ -53,6 +53,7 @@ class Run:
     topic: str
     raw: RawRecords
     position: int
+    skipped: frozenset[int] = frozenset()  # offsets that are to become dead letters
 
 
 class ReadAhead:

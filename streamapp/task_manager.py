@@ -21,6 +21,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from faust.types import TP
@@ -30,6 +31,7 @@ from streamapp.commits import Commits, in_daemon
 from streamapp.health import LIVE, Health
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
+from streamapp.journal.skips import offsets_to_skip, outstanding
 from streamapp.lag import Lag
 from streamapp.metrics import Metrics
 from streamapp.partition import Partition
@@ -143,6 +145,9 @@ class TaskManager:
         if not partition.live:  # skipped, it would be called processed all the same
             await self._end(RuntimeError(f"partition {number} is not live, and a run of it was handed out"))
             return
+        if partition.skips:
+            source = self._topics.index(run.topic)
+            run = replace(run, skipped=offsets_to_skip(partition.skips, source, run.raw.offsets))
         began = self._clock()
         if not await self._ready(partition, delivery, run):
             return
@@ -326,7 +331,9 @@ class TaskManager:
         for number, state in dirty.items():
             records[number] = []
             if (manifest := self._snapshots.manifest(number)) is not None:
-                records[number].append(manifest)
+                # The journal is trimmed, and read, up to a snapshot: what lies ahead is said behind it anew.
+                ahead = outstanding(state.skips, tuple(state.ledger.positions))
+                records[number] += [manifest, *ahead]
             if not state.ledger.is_empty:
                 entries = state.ledger.cut()
                 records[number] += entries
@@ -467,6 +474,7 @@ class TaskManager:
             state.committed = restored.positions
             state.membership = membership
             state.topic_ids = restored.topic_ids
+            state.skips = restored.skips or state.skips  # none: the journal was not read
         else:
             self._place(partition, restored, membership)
             if restored.task is not None:
@@ -494,7 +502,7 @@ class TaskManager:
         if restored.records:  # what had to be replayed now need not be replayed the next time
             self._snapshots.note(partition, restored.seconds, 0, self._clock())
         self.partitions[partition] = Partition(
-            task, ledger, restored.positions, membership, restored.topic_ids
+            task, ledger, restored.positions, membership, restored.topic_ids, restored.skips
         )
 
     def _drop(self, partition: int) -> None:

@@ -87,4 +87,5 @@ class Reason(StrEnum):
     UNKNOWN_MODEL = "unknown-model"
     BAD_CONTROL = "bad-control"
     PROCESSING_ERROR = "processing-error"
+    SKIPPED = "skipped"
     OUTPUT_TOO_LARGE = "output-too-large"

@@ -17,6 +17,7 @@ from streamapp.cli import (
     broker,
     config,
     demo,
+    dlq,
     experiment,
     generate,
     journal,
@@ -66,6 +67,7 @@ app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
 app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
 app.add_typer(journal.app, name="journal", rich_help_panel=RUN)
 app.add_typer(models.app, name="models", rich_help_panel=RUN)
+app.add_typer(dlq.app, name="dlq", rich_help_panel=RUN)
 _add(RUN, migrate.migrate)
 _add(DATA, replay.replay)
 _add(DATA, oracle.oracle)

@@ -1,4 +1,4 @@
-"""Records of the journal: what one commit processed of one partition, snapshots, resets (docs/journal.md).
+"""Records of the journal: what a commit processed of a partition, snapshots, resets, skips (docs/journal.md).
 
 The state of a partition is a function of its journal and of the instances and labels the journal speaks of.
 Whatever else a run depended on stands in the entry: its order, the configuration, the controls themselves,
@@ -17,7 +17,7 @@ from streamapp.errors import StreamappError
 from topics.definitions import TopicNames
 from topics.records import RawRecords
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 SOURCES: Final = ("controls", "instances", "labels")
 """The input topics, in causal order; an entry names them by their index."""
@@ -44,7 +44,7 @@ class Step:
 
     source: int  # index in SOURCES
     to: int  # position behind them; they begin at the source's position before
-    skipped: Ranges = ()  # dead letters `processing-error`: they left no trace in the state
+    skipped: Ranges = ()  # dead letters `processing-error`, `skipped`: they left no trace in the state
     refused: Ranges = ()  # dead letters `too-many-models`: the worker had no room then
     records: RawRecords | None = None  # controls only: the records themselves
     count: int | None = None  # of records, unless of controls; None: not known
@@ -89,9 +89,25 @@ class Reset:
     positions: Positions
 
 
-Record = Entry | Manifest | Reset
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A record that is to become a dead letter unread, for an operator said so (`grove dlq skip`).
 
-_KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset)
+    It holds until the partition has passed the record. A worker writes it once more behind each snapshot, so
+    that what is read or kept from the newest snapshot on tells every skip that lies ahead.
+    """
+
+    incarnation: int  # the highest so far
+    source: int  # index in SOURCES
+    offset: int
+    topic_id: str  # of the source's topic: one that is made anew has other records; "": not known
+
+
+Record = Entry | Manifest | Reset | Skip
+
+_KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset, Skip)
+_KINDS_OF_VERSION: Final = {1: 3, 2: 4}
+"""How many of them a version of the format has."""
 
 
 def encode(record: Record) -> bytes:
@@ -112,10 +128,10 @@ def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         message = f"{where}: a record is no journal entry ({error}); something else wrote to this topic"
         raise JournalError(message) from error
-    if version != FORMAT_VERSION or kind not in range(len(_KINDS)):
+    if kind not in range(_KINDS_OF_VERSION.get(version, 0) if isinstance(version, int) else 0):
         message = (
-            f"{where}: journal format version={version} kind={kind} must be version {FORMAT_VERSION} and a "
-            f"kind below {len(_KINDS)}; run the release that wrote it, or a newer one"
+            f"{where}: journal format version={version} kind={kind} must be a version from 1 to "
+            f"{FORMAT_VERSION} and a kind below {len(_KINDS)}; run the release that wrote it, or a newer one"
         )
         raise JournalError(message)
     if kind == 0:

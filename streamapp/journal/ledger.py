@@ -15,6 +15,7 @@ from topics.definitions import JOURNAL
 from topics.errors import Reason
 from topics.records import RawRecords
 
+TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED)  # dead letters that change no state
 MAX_RANGES: Final = 10_000  # of what was put aside in one step
 STEP_BYTES: Final = 32  # of a step with neither controls nor ranges
 ENTRY_BYTES: Final = 512  # of an entry without steps and configuration, and the record around it
@@ -87,7 +88,7 @@ class Ledger:
 
 def step_of(source: Source, raw: RawRecords, position: int, effects: Effects) -> Step:
     """Return what the journal has to say of a run; `position`: behind it."""
-    aside = effects.put_aside(Reason.PROCESSING_ERROR)
+    aside = effects.put_aside(*TRACELESS)
     skipped = ranges_of(raw, aside)
     refused = ranges_of(raw, effects.put_aside(Reason.TOO_MANY_MODELS))
     controls = _without(raw, set(aside)) if source == "controls" else None
@@ -107,7 +108,7 @@ def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
 
 def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
     """Raise JournalError for a control that an entry, which has `room` for steps, cannot repeat."""
-    aside = set(effects.put_aside(Reason.PROCESSING_ERROR))
+    aside = set(effects.put_aside(*TRACELESS))
     for record, offset in enumerate(raw.offsets):
         size = STEP_BYTES + control_bytes(raw, record)
         if size > room and offset not in aside:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Record, Reset, Step
+from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Record, Reset, Skip, Step
 
 
 def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
@@ -31,6 +31,8 @@ def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
             "bytes": record.size,
             "state_version": record.state_version,
         }
+    if isinstance(record, Skip):
+        return head | {"source": SOURCES[record.source], "skip": record.offset}
     return head | {"positions": _named(record.positions)}
 
 
@@ -39,6 +41,8 @@ def as_text(body: dict[str, Any]) -> str:
     head = f"{body['partition']:>4} {body['offset']:>10}  {body['kind']:<8} {body['incarnation']:>4}"
     if body["kind"] == "commit":
         return f"{head}  {'  '.join(_moved(body))}"
+    if body["kind"] == "skip":
+        return f"{head}  {body['source']} {body['skip']} is to become a dead letter"
     where = " ".join(f"{source}={at}" for source, at in body["positions"].items())
     if body["kind"] == "reset":
         return f"{head}  new models at {where}"
@@ -70,4 +74,4 @@ def _named(positions: Positions) -> dict[str, int]:
     return dict(zip(SOURCES, positions, strict=True))
 
 
-_KINDS: dict[type[Record], str] = {Entry: "commit", Manifest: "snapshot", Reset: "reset"}
+_KINDS: dict[type[Record], str] = {Entry: "commit", Manifest: "snapshot", Reset: "reset", Skip: "skip"}

@@ -1,4 +1,4 @@
-"""Place: where in the log of instances a state is wanted, as an operator writes it."""
+"""Place: a record in the log of a source, as an operator writes it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from streamapp.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A record of the topic `instances`."""
+    """A record of a source; of `instances`, unless something else says which."""
 
     partition: int
     offset: int
 
     @staticmethod
-    def parse(text: str) -> Place:
-        """Return the place that `PARTITION:OFFSET` names (`PARTITION-OFFSET`, as in ids, too)."""
+    def parse(text: str, said_as: str = "--at", source: str = "instances") -> Place:
+        """Return the place that `PARTITION:OFFSET` names (`PARTITION-OFFSET`, as in ids, too); UsageError."""
         partition, colon, offset = text.replace("-", ":", 1).partition(":")
         if not (colon and _is_number(partition) and _is_number(offset)):
-            message = f"--at {text!r} must be PARTITION:OFFSET of the topic instances, for example 3:1200"
+            message = f"{said_as} {text!r} must be PARTITION:OFFSET of the topic {source}, for example 3:1200"
             raise UsageError(message)
         return Place(int(partition), int(offset))
 

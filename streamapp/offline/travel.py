@@ -205,7 +205,7 @@ def _clipped(ranges: Ranges, start: int, end: int) -> Ranges:
 
 def _aside(step: Step, offset: int) -> str | None:
     if any(a <= offset < b for a, b in step.skipped):
-        return "it is a dead letter (processing-error), or was lost to retention: it left no trace"
+        return "it is a dead letter (processing-error, skipped), or was lost to retention: it left no trace"
     if any(a <= offset < b for a, b in step.refused):
         return "rows of it are dead letters (too-many-models)"
     return None

@@ -42,7 +42,7 @@ def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition
         LogReader(kafka, group, lambda: False) as reader,
         LogReader(kafka, group, lambda: False) as parts,
     ):
-        positions, incarnation, is_end = stand(reader, Identity(kafka), names, partition)
+        positions, incarnation, is_end, skips = stand(reader, Identity(kafka), names, partition)
         if is_end:  # only the offsets were gone: a worker can replay all of the journal
             return FellBack(positions, positions)
         tails = TailReader(reader.of(names.journal, partition), names.journal, partition)
@@ -53,7 +53,7 @@ def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition
             message = f"partition {partition}: {error.reason}"
             raise ResetError(message) from error
         end = reader.of(names.journal, partition).range()[1]
-    write(kafka, names.journal, partition, again(manifest, incarnation, positions, end))
+    write(kafka, names.journal, partition, [*again(manifest, incarnation, positions, end), *skips])
     return FellBack(manifest.positions, positions)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from core.snapshot import platform_tag
 from streamapp import faults
-from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Reset
+from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Reset, Skip
 from streamapp.restore.errors import RestoreError, ways_out
 from streamapp.restore.progress import Beginning, Progress
 from streamapp.restore.replay import Replay
@@ -51,6 +51,7 @@ class Restored:
     seconds: float = 0.0
     base: Base = field(default_factory=Base)
     topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the sources, as they are now
+    skips: tuple[Skip, ...] = ()  # records that are to become dead letters
 
 
 class EndMismatchError(Exception):
@@ -98,9 +99,17 @@ class Rebuild:
         self._go_through(entries)
         check_end(replay.positions, committed)
         if replay.task is None or replay.positions is None:
-            return Restored(None, self._wanted.first, 0, base=base)
+            return Restored(None, self._wanted.first, 0, base=base, skips=tail.skips)
         seconds = time.monotonic() - began
-        return Restored(replay.task, replay.positions, tail.incarnation, replay.records, seconds, base)
+        return Restored(
+            replay.task,
+            replay.positions,
+            tail.incarnation,
+            replay.records,
+            seconds,
+            base,
+            skips=tail.skips,
+        )
 
     def _begin(self, tail: Tail) -> tuple[Tail, Base, Beginning]:
         """Stand at the newest snapshot that is whole; return the tail that goes with it, and what it is."""

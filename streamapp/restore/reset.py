@@ -13,14 +13,15 @@ from streamapp.errors import StreamappError
 from streamapp.group import is_occupied, members_of
 from streamapp.journal.entry import (
     Entry,
-    Manifest,
     Positions,
     Record,
     Reset,
+    Skip,
     decode,
     encode,
     source_topics,
 )
+from streamapp.journal.skips import outstanding
 from streamapp.restore.errors import NotYetError
 from streamapp.restore.identity import UNKNOWN, Identity
 from streamapp.restore.log_reader import LogReader, Offset
@@ -38,6 +39,7 @@ class Stand(NamedTuple):
     positions: Positions
     incarnation: int  # the highest of its journal
     is_end: bool  # of the journal, whose offsets were gone: nothing has to be given up
+    skips: tuple[Skip, ...] = ()  # that lie ahead; to be written behind a reset, before which nothing counts
 
 
 def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> Positions:
@@ -45,7 +47,7 @@ def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: in
     check_nobody_is_there(kafka, group)
     with LogReader(kafka, group, lambda: False) as reader:
         stands = stand(reader, Identity(kafka), names, partition)
-    write(kafka, names.journal, partition, [Reset(stands.incarnation, stands.positions)])
+    write(kafka, names.journal, partition, [Reset(stands.incarnation, stands.positions), *stands.skips])
     return stands.positions
 
 
@@ -61,7 +63,7 @@ def stand(reader: LogReader, identity: Identity, names: TopicNames, partition: i
         offsets = reader.offsets(topics, partition)
         topic_ids = identity.topic_ids(topics)
         logs = [reader.of(topic, partition).range() for topic in topics]
-        incarnation, ends = _journal(reader, names.journal, partition)
+        incarnation, ends, skips = _journal(reader, names.journal, partition)
     except NotYetError as error:
         message = f"partition {partition}: a transaction is open, or a broker away ({error}); try again later"
         raise ResetError(message) from error
@@ -71,7 +73,8 @@ def stand(reader: LogReader, identity: Identity, names: TopicNames, partition: i
         for topic, log, offset, end in zip(topics, logs, offsets, ends or (None,) * len(topics), strict=True)
     )
     reader.commit(dict(zip(topics, positions, strict=True)), partition, topic_ids)
-    return Stand(positions, incarnation, without_offsets and positions == ends)
+    ahead = outstanding(skips, positions, [topic_ids[topic] for topic in topics])
+    return Stand(positions, incarnation, without_offsets and positions == ends, ahead)
 
 
 def _position(
@@ -107,10 +110,13 @@ def check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:
         raise ResetError(is_occupied(group, members))
 
 
-def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positions | None]:
-    """Return the highest incarnation in a journal and where it ends; what cannot be read does not count."""
+def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positions | None, list[Skip]]:
+    """Return the highest incarnation in a journal, where it ends, and what was ever to be skipped.
+
+    What cannot be read does not count.
+    """
     reader.open(topic, partition)
-    highest, end = 0, None
+    highest, end, skips = 0, None, list[Skip]()
     for raw in reader.to_end():
         for value in raw.values:
             try:
@@ -118,6 +124,8 @@ def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positi
             except StreamappError:
                 continue  # of another release: that may be why it is reset
             highest = max(highest, record.incarnation)
-            if not isinstance(record, Manifest):  # which is of an earlier point
+            if isinstance(record, Skip):
+                skips.append(record)
+            elif isinstance(record, Entry | Reset):  # a snapshot is of an earlier point
                 end = record.after if isinstance(record, Entry) else record.positions
-    return highest, end
+    return highest, end, skips

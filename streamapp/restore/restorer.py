@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from streamapp.journal.entry import SOURCES, source_topics
+from streamapp.journal.skips import outstanding
 from streamapp.restore.errors import NotYetError, RestoreError, ways_out
 from streamapp.restore.identity import UNKNOWN, Identity
 from streamapp.restore.log_reader import LogReader, Offset
@@ -89,7 +90,9 @@ class Restorer:
             except EndMismatchError as error:
                 raise self._wait(wanted, error) from None
         self._differs_since.pop(number, None)
-        return replace(restored, topic_ids=topic_ids)
+        ids = [topic_ids[topic] for topic in self._topics]
+        skips = outstanding(restored.skips, restored.positions, ids)
+        return replace(restored, topic_ids=topic_ids, skips=skips)
 
     @cached_property
     def _identity(self) -> Identity:

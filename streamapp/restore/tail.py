@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.snapshot import STATE_VERSION
-from streamapp.journal.entry import Entry, Manifest, Positions, Record, Reset, decode
+from streamapp.errors import StreamappError
+from streamapp.journal.entry import Entry, Manifest, Positions, Record, Reset, Skip, decode
 from streamapp.restore.errors import RestoreError
 from topics.records import RawRecords
 
@@ -49,9 +50,14 @@ class Tail:
     def end(self) -> Positions | None:
         """Where the partition stands at the end of it; None: nothing was processed."""
         for _, record in reversed(self.records):
-            if not isinstance(record, Manifest):  # which is of an earlier point
+            if isinstance(record, Entry | Reset):  # a snapshot is of an earlier point
                 return record.after if isinstance(record, Entry) else record.positions
         return None
+
+    @property
+    def skips(self) -> tuple[Skip, ...]:
+        """What was to be skipped: all that lies ahead, for each snapshot is followed by it."""
+        return tuple(record for _, record in self.records if isinstance(record, Skip))
 
     @property
     def incarnation(self) -> int:
@@ -80,7 +86,7 @@ class TailReader:
     def since(self, position: int) -> Tail:
         """Return what there is from an offset on."""
         start = max(self._first, position)
-        records = tuple(self._read(start))
+        start, records = self._read(start)
         bases: list[Manifest | Reset] = []
         for _, record in reversed(records):
             if isinstance(record, Manifest | Reset):
@@ -89,18 +95,37 @@ class TailReader:
                 break
         return Tail(self._first, start, tuple(bases), records)
 
-    def _read(self, start: int) -> Iterator[tuple[int, Record]]:
+    def _read(self, start: int) -> tuple[int, tuple[tuple[int, Record], ...]]:
+        """Return the records from an offset on, and that offset; those of another release raise.
+
+        Unless a reset gave them up: then the records begin with the reset.
+        """
         self._log.open(self._topic, self._partition, start)
+        records: list[tuple[int, Record]] = []
+        foreign: StreamappError | None = None
         for raw in self._log.to_end():
             for offset, value in zip(raw.offsets, raw.values, strict=True):
-                record = decode(value or b"", self._topic, self._partition)
-                if not isinstance(record, Reset) and record.state_version != STATE_VERSION:
-                    reason = (
-                        f"its journal has state version {record.state_version}, this release has "
-                        f"{STATE_VERSION} (the release that wrote it can go on)"
-                    )
-                    raise RestoreError(self._partition, reason)
-                yield offset, record
+                try:
+                    record = self._decode(value or b"")
+                except StreamappError as error:
+                    foreign = foreign or error
+                    continue
+                if foreign is not None and isinstance(record, Reset):
+                    start, records, foreign = offset, [], None
+                records.append((offset, record))
+        if foreign is not None:
+            raise foreign
+        return start, tuple(records)
+
+    def _decode(self, value: bytes) -> Record:
+        record = decode(value, self._topic, self._partition)
+        if isinstance(record, Entry | Manifest) and record.state_version != STATE_VERSION:
+            reason = (
+                f"its journal has state version {record.state_version}, this release has "
+                f"{STATE_VERSION} (the release that wrote it can go on)"
+            )
+            raise RestoreError(self._partition, reason)
+        return record
 
 
 def entries_behind(tail: Tail, base: Manifest | Reset | None) -> list[Entry]:

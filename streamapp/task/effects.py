@@ -133,12 +133,12 @@ class Effects:
     label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
     splits: Counter[str] = field(default_factory=Counter)  # splits installed, by why the leaf was due
 
-    def put_aside(self, reason: Reason) -> list[int]:
-        """Return the offsets of the records that became dead letters for a reason, or that have such rows."""
+    def put_aside(self, *reasons: Reason) -> list[int]:
+        """Return the offsets of the records that became dead letters for such a reason, or have such rows."""
         return [
             letter.origin.offset
             for letter in self.dead_letters
-            if letter.reason is reason or any(why is reason for _, why in letter.rows)
+            if letter.reason in reasons or any(why in reasons for _, why in letter.rows)
         ]
 
     def count(self, name: str, n: int = 1) -> None:

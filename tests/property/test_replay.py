@@ -17,7 +17,7 @@ from streamapp.restore.replay import Replay
 from streamapp.task.config import TaskConfig
 from streamapp.task.cut import Cut
 from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Task
+from streamapp.task.task import Source, Task
 from streamapp.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, story
 from tests.property.test_task_rollback import state
@@ -117,9 +117,10 @@ def comparable(partition: Partition) -> dict[str, Any]:
     piece=st.sampled_from([1, 3, 1000]),
     snapshots=st.booleans(),
     gaps=st.booleans(),
+    skips=st.booleans(),
 )
 def test_a_restore_ends_in_the_same_state(
-    seed: int, kind: str, keep: str, piece: int, snapshots: bool, gaps: bool
+    seed: int, kind: str, keep: str, piece: int, snapshots: bool, gaps: bool, skips: bool
 ) -> None:
     """By replay from the beginning, and from snapshots that are written while the task goes on."""
     draw = random.Random(seed)
@@ -135,6 +136,8 @@ def test_a_restore_ends_in_the_same_state(
         }
 
     partition = Journalled(random.Random(seed) if gaps else None, **limits())
+    if skips:
+        partition.to_skip = some_of_all(random.Random(seed))
     run: list[Record] = []
     for record in story(seed, 300):
         if run and (run[0].source != record.source or draw.random() < 0.1):
@@ -162,6 +165,41 @@ def test_a_restore_ends_in_the_same_state(
         assert models(replay.task) == models(partition.task)
         assert replay.task.digest() == partition.task.digest()
         assert [replay.task.next.get(source, 0) for source in SOURCES] == list(replay.positions or ())
+
+
+def some_of_all(draw: random.Random) -> set[tuple[Source, int]]:
+    """Return records by chance, neighbours among them."""
+    sources: tuple[Source, ...] = ("controls", "instances", "labels")
+    starts = [(source, at) for source in sources for at in range(900) if draw.random() < 0.04]
+    return {(source, at + n) for source, at in starts for n in range(draw.randrange(1, 4))}
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(sorted(SPECS)))
+def test_a_record_that_is_skipped_might_as_well_never_have_been_there(seed: int, kind: str) -> None:
+    draw, given_ = random.Random(seed), config(SPECS[kind], models_max_classes=6)
+    hit, spared = Partition(given_), Partition(given_)
+    hit.to_skip = some_of_all(draw)
+    run: list[Record] = []
+    for record in [*story(seed, 250), None]:
+        if run and (record is None or run[0].source != record.source or draw.random() < 0.2):
+            at = hit._offsets[run[0].source]
+            hit.feed(*run)
+            for offset, each in enumerate(run, at):
+                spared._offsets[each.source] = offset
+                if (each.source, offset) not in hit.to_skip:
+                    spared.feed(each)
+            spared.task.move(run[0].source, hit._offsets[run[0].source])
+            run = []
+        if record is not None:
+            run.append(record)
+    assert models(hit.task) == models(spared.task)
+    assert hit.task.digest() == spared.task.digest()
+    assert [each.value for each in hit.sent["predictions"]] == [
+        each.value for each in spared.sent["predictions"]
+    ]
+    others = [letter for letter in hit.dead_letters if letter.reason != "skipped"]
+    assert [letter.value for letter in others] == [letter.value for letter in spared.dead_letters]
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:

@@ -73,6 +73,7 @@ class Partition:
         self.encoder = encoder or Encoder(NAMES)
         self.sent: dict[str, list[Sent]] = defaultdict(list)
         self.notices: list[Notice] = []
+        self.to_skip: set[tuple[Source, int]] = set()  # what an operator wants to be dead letters
         self._offsets: dict[Source, int] = defaultdict(int)
 
     def feed(self, *records: Record) -> Effects:
@@ -81,7 +82,8 @@ class Partition:
         assert all(record.source == source for record in records)
         raw = self._raw(source, records)
         run = Run(source, raw, position=self._offsets[source])
-        effects, sent = process_carefully(self.task, run, self.encoder.encode)
+        skipped = frozenset(offset for offset in raw.offsets if (source, offset) in self.to_skip)
+        effects, sent = process_carefully(self.task, run, self.encoder.encode, skipped)
         for each in sent:
             headers = each.headers or [[] for _ in each.values]
             self.sent[each.topic.removeprefix("t.")] += [

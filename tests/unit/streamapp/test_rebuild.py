@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from core.snapshot import STATE_VERSION
-from streamapp.journal.entry import Entry, Manifest, Reset, Step
+from streamapp.journal.entry import Entry, Manifest, Reset, Skip, Step
+from streamapp.journal.skips import offsets_to_skip, outstanding
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.progress import Progress
-from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted
+from streamapp.restore.rebuild import Committed, EndMismatchError, Rebuild, Restored, Wanted
 from streamapp.restore.replay import Replay, SourceLog
+from streamapp.restore.tail import WINDOW
 from streamapp.snapshots.table import Chunks
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Source, Task
@@ -45,14 +47,21 @@ class Partition:
         return manifest
 
     def restore(self, committed: int | None = None) -> Restored:
+        at = self.at if committed is None else committed
+        return self._restore((None, at, None))
+
+    def restore_unread(self) -> Restored:
+        """Restore without offsets of the group."""
+        return self._restore((None, None, None))
+
+    def _restore(self, committed: Committed) -> Restored:
         def no_log(source: Source, position: int) -> SourceLog:
             raise AssertionError
 
         chunks = Chunks(self.chunks.get, lambda: list(self.chunks))
         wanted = Wanted(0, (0, 0, 0), None, chunks, lambda: False, self.progress)
         replay = Replay(0, no_log)
-        at = self.at if committed is None else committed
-        return Rebuild(wanted, CONFIG, self.journal.reader(), replay).run((None, at, None))
+        return Rebuild(wanted, CONFIG, self.journal.reader(), replay).run(committed)
 
 
 def two_snapshots() -> tuple[Partition, Manifest, Manifest]:
@@ -132,3 +141,80 @@ def test_a_journal_that_does_not_end_at_the_offsets_is_no_state(committed: int, 
     with pytest.raises(EndMismatchError) as caught:
         partition.restore(committed)
     assert caught.value.ahead is ahead
+
+
+def skip(offset: int, source: int = 1, topic_id: str = "I") -> Skip:
+    return Skip(1, source, offset, topic_id)
+
+
+def ahead(restored: Restored) -> list[tuple[int, int]]:
+    """Return what a worker that restored a partition has to skip."""
+    found = outstanding(restored.skips, restored.positions, ["C", "I", "L"])
+    return [(each.source, each.offset) for each in found]
+
+
+def test_a_skip_is_known_until_the_partition_has_passed_the_record() -> None:
+    partition = Partition()
+    partition.commit()
+    for each in (skip(13), skip(25), skip(13), skip(4, 2, "L")):
+        partition.journal.add(each)
+    assert ahead(partition.restore()) == [(1, 13), (1, 25), (2, 4)]
+    partition.commit()
+    assert ahead(partition.restore()) == [(1, 25), (2, 4)]
+    partition.commit()
+    assert ahead(partition.restore()) == [(2, 4)]
+
+
+def test_a_skip_of_a_partition_that_never_processed_anything() -> None:
+    partition = Partition()
+    partition.journal.add(skip(0))
+    restored = partition.restore_unread()
+    assert (restored.task, ahead(restored)) == (None, [(1, 0)])
+
+
+def test_what_was_said_behind_a_snapshot_outlives_what_lies_before_it() -> None:
+    partition = Partition()
+    partition.journal.add(skip(35))
+    partition.commit()
+    partition.snapshot()
+    partition.journal.add(skip(35))  # as the task manager does
+    partition.commit()
+    old = partition.snapshot()
+    partition.journal.add(skip(35))
+    partition.commit()
+    new = partition.snapshot()
+    partition.journal.add(skip(35))
+    partition.journal.first = old.start
+    partition.journal.records = [each for each in partition.journal.records if each[0] >= old.start]
+    assert ahead(partition.restore()) == [(1, 35)]
+    partition.forget(new)
+    assert ahead(partition.restore()) == [(1, 35)], "the snapshot before does as well"
+    assert partition.progress.beginning == "older-snapshot"
+
+
+def test_a_skip_far_behind_the_end_of_the_journal_is_found_without_reading_all() -> None:
+    partition = Partition()
+    partition.journal.commits(3 * WINDOW)
+    partition.at = 3 * WINDOW
+    partition.task.move("instances", partition.at)
+    partition.journal.add(partition.shelf.put(partition.task, (0, partition.at, 0), partition.journal.end))
+    partition.journal.add(skip(10**6))
+    for _ in range(WINDOW):
+        partition.commit()
+    partition.journal.read = 0
+    assert ahead(partition.restore()) == [(1, 10**6)]
+    assert partition.journal.read < 6 * WINDOW
+
+
+def test_a_skip_of_a_topic_that_was_made_anew_is_void() -> None:
+    partition = Partition()
+    partition.commit()
+    for each in (skip(13, topic_id="another"), skip(17, topic_id=""), skip(19)):
+        partition.journal.add(each)
+    assert ahead(partition.restore()) == [(1, 17), (1, 19)]
+
+
+def test_a_run_knows_its_own() -> None:
+    skips = [skip(13), skip(15, source=2), skip(17)]
+    assert offsets_to_skip(skips, 1, [11, 13, 15, 20]) == {13}
+    assert offsets_to_skip(skips, 0, [13, 15]) == frozenset()

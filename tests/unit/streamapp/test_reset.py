@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.snapshot import STATE_VERSION
-from streamapp.journal.entry import SOURCES, Entry, Positions
+from streamapp.journal.entry import SOURCES, Entry, Positions, Reset, Skip
 from streamapp.restore.errors import NotYetError
 from streamapp.restore.log_reader import Offset
 from streamapp.restore.reset import ResetError, Stand, stand
@@ -113,3 +113,29 @@ def test_what_is_not_known_yet_is_not_guessed() -> None:
     with pytest.raises(ResetError, match="partition 0: .*no answer.*; try again later"):
         kafka.stand()
     assert kafka.committed is None
+
+
+def test_what_is_to_be_skipped_is_said_again_behind_a_reset_as_far_as_it_lies_ahead() -> None:
+    said = journal(END)
+    skips = [Skip(4, 1, 59, "I"), Skip(4, 1, 60, "I"), Skip(4, 2, 9, "L"), Skip(4, 2, 8, "old")]
+    for each in (*skips, skips[1]):
+        said.add(each)
+    assert Kafka(offsets(*END), WHOLE, said).stand() == Stand(
+        END, 4, is_end=False, skips=(skips[1], skips[2])
+    )
+
+
+def test_a_topic_that_was_made_anew_has_nothing_that_is_to_be_skipped() -> None:
+    said = journal(END)
+    said.add(Skip(4, 1, 70, "old"))
+    stands = Kafka(offsets(*END, ids=("C", "old", "L")), WHOLE, said).stand()
+    assert (stands.positions, stands.skips) == ((5, 0, 7), ())
+
+
+def test_a_skip_is_no_place_where_the_journal_ends() -> None:
+    said = journal(END)
+    said.add(Reset(4, (6, 61, 8)))
+    said.add(Skip(5, 1, 70, "I"))
+    assert Kafka(offsets(None, None, None), WHOLE, said).stand() == Stand(
+        (6, 61, 8), 5, is_end=True, skips=(Skip(5, 1, 70, "I"),)
+    )

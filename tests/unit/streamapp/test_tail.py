@@ -126,3 +126,18 @@ def test_another_state_version_is_refused() -> None:
     journal.add(Entry(1, STATE_VERSION + 1, "", (0, 0, 0), (0, 1, 0), ()))
     with pytest.raises(RestoreError, match=f"state version {STATE_VERSION + 1}, this release has"):
         journal.reader().newest()
+
+
+def test_what_another_release_wrote_before_a_reset_is_in_nobodys_way() -> None:
+    journal = Journal()
+    journal.commits(3)
+    journal.add(Entry(1, STATE_VERSION + 1, "", (0, 3, 0), (0, 4, 0), ()))
+    reset = Reset(1, (0, 4, 0))
+    at = journal.add(reset)
+    journal.add(Entry(2, STATE_VERSION, "", (0, 4, 0), (0, 5, 0), ()))
+    tail = journal.reader().newest()
+    assert (tail.bases, tail.end, tail.start, tail.whole) == ((reset,), (0, 5, 0), at, False)
+    assert len(entries_behind(tail, reset)) == 1
+    journal.add(Entry(2, STATE_VERSION + 1, "", (0, 5, 0), (0, 6, 0), ()))
+    with pytest.raises(RestoreError, match="state version"):
+        journal.reader().newest()

@@ -10,7 +10,7 @@ import pytest
 from faust.types import TP
 
 from streamapp.health import Health
-from streamapp.journal.entry import Entry, Manifest, Record, Step
+from streamapp.journal.entry import Entry, Manifest, Record, Skip, Step
 from streamapp.metrics import Metrics
 from streamapp.restore.errors import NotYetError, RestoreError
 from streamapp.restore.rebuild import Restored, Wanted
@@ -38,6 +38,7 @@ class Outputs:
 
     def __init__(self) -> None:
         self.happened: list[str] = []
+        self.skipped: list[int] = []
         self.sent: list[int] = []
         self.delivered: list[int] = []
         self.fails: Exception | None = None
@@ -77,6 +78,7 @@ class Outputs:
         if b"lost" in run.raw.values:
             message = "the disk lost a model"
             raise ShelfError(message)
+        self.skipped += sorted(run.skipped)
         task += run.raw.offsets
         return run.raw.offsets
 
@@ -126,6 +128,7 @@ class Kafka:
         self.refuses_aborts = False
         self.task: list[int] | None = None  # what a restore gives
         self.unstable = 0  # how often a restore has to be asked again
+        self.skips: tuple[Skip, ...] = ()  # what a restore finds in the journal
 
     def open(self) -> None:
         self.opened += 1
@@ -164,7 +167,8 @@ class Kafka:
         at = entries[-1].after if entries else wanted.first
         if wanted.standing == at:
             return Restored(None, at, 0)
-        return Restored(self.task, at, max((entry.incarnation for entry in entries), default=0), 5, 0.1)
+        highest = max((entry.incarnation for entry in entries), default=0)
+        return Restored(self.task, at, highest, 5, 0.1, skips=self.skips)
 
 
 class Group:
@@ -724,6 +728,41 @@ def test_a_snapshot_is_of_the_task_at_a_committed_point_and_counts_once_it_is_in
         assert (unit.data, manifest.positions) == (b"[0, 1]", (0, 2, 0))
         assert w.kafka.entries(0)[-1].after == (0, 3, 0)
         assert w.metric("grove_snapshots_total") == 1
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+def test_each_run_is_told_which_of_its_records_are_to_be_skipped(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        w.kafka.skips = (Skip(1, 1, 3, ""), Skip(1, 2, 0, ""), Skip(1, 1, 4, ""))
+        await w.assign()
+        await w.deliver(0, 1, 2)
+        assert w.outputs.skipped == []
+        await w.deliver(3, 4, 5)
+        await w.deliver(0, topic="controls")
+        assert w.outputs.skipped == [3, 4]
+        await w.deliver(0, topic="labels")
+        assert w.outputs.skipped == [3, 4, 0]
+        await w.manager.commit("still there")
+        w.manager.assigned((0,))  # comes back with its task, and the journal is not read
+        assert await w.manager.restore(0, dict.fromkeys(TOPICS, 0)) is not None
+        w.manager.live(0)
+        assert w.manager.partitions[0].skips == w.kafka.skips
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+def test_what_lies_ahead_to_be_skipped_is_said_again_behind_each_snapshot(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        passed, *ahead = w.kafka.skips = (Skip(1, 1, 0, ""), Skip(1, 1, 7, "id"), Skip(1, 2, 0, ""))
+        await w.write_snapshot()
+        await w.deliver()
+        await w.manager.commit("this commits the manifest")
+        at = next(n for n, record in enumerate(w.kafka.journal[0]) if isinstance(record, Manifest))
+        assert w.kafka.journal[0][at + 1 : at + 3] == ahead
+        assert passed not in w.kafka.journal[0]
 
     run(story, exactly_once)
 

@@ -22,6 +22,7 @@ COMMANDS = (
     "oracle",
     "journal",
     "models",
+    "dlq",
     "migrate",
     "prequential",
     "generate",
@@ -51,9 +52,9 @@ def subcommands() -> list[list[str]]:
         [["topics", c] for c in ("create", "check", "describe")]
         + [["config", c] for c in ("show", "check")]
         + [["worker", c] for c in ("drain", "scale")]
-        + [["journal", "show"], *(["models", c] for c in models.COMMANDS)]
+        + [["journal", "show"], *(["models", c] for c in models.COMMANDS), ["dlq", "skip"]]
     )
-    groups = {"topics", "config", "journal", "models"}
+    groups = {"topics", "config", "journal", "models", "dlq"}
     return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from streamapp.journal.entry import Entry, Step
+from streamapp.journal.entry import Entry, Skip, Step
 from streamapp.offline.errors import OfflineError
 from streamapp.offline.travel import INSTANCES, following, shortened
 from tests.property.test_task_cuts import SPECS, story
@@ -156,3 +156,25 @@ def test_an_entry_is_cut_at_the_record_and_its_ranges_too() -> None:
     assert skipped.steps == (Step(1, 3, ((2, 3),)),)
     assert aside is not None
     assert "processing-error" in aside
+
+
+def test_before_at_and_behind_a_record_that_was_skipped() -> None:
+    archive = Archive(config(ALWAYS))
+    archive.to_skip = {("instances", 0), ("instances", 14), ("instances", 15)}
+    for n in range(0, 30, 3):
+        archive.instances(
+            *({"features": {"x": n + i}, "id": str(n + i), "label": "ab"[n % 2]} for i in range(3))
+        )
+        if n == 6:
+            archive.journal.add(archive.snapshot())
+            archive.journal.add(Skip(1, 1, 14, ""))
+    archive.commit()
+    for offset in (0, 12, 15, 18):
+        arrived = archive.travel().to_record(offset)
+        assert arrived.task.digest() == archive.digests[offset // 3], offset
+        assert (arrived.put_aside is not None) == (("instances", offset) in archive.to_skip)
+        if arrived.put_aside is not None:
+            assert "skipped" in arrived.put_aside
+    before, behind = (archive.travel().to_record(14, behind=behind).task for behind in (False, True))
+    slot = before.models.slot("m")
+    assert before.models.model(slot).snapshot() == behind.models.model(slot).snapshot()

@@ -1,0 +1,51 @@
+"""Writes a file of journal records in the format of now: ``python -m tests.golden.journal``.
+
+``journal-<version>.json`` has records of every kind, each as it lies in the topic (hexadecimal) and as what
+must be read from it. Files of formats that were released stay, and stay readable.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from streamapp.journal.entry import FORMAT_VERSION, Entry, Manifest, Record, Reset, Skip, Step, encode
+from streamapp.journal.reading import as_json
+from topics.records import RawRecords
+
+HERE = Path(__file__).parent
+CONTROLS = RawRecords(
+    "t.controls", 3, [4, 6], [17, 18], [b"m", None], [b"{}", None], [(("a", b"1"), ("b", None)), ()]
+)
+STEPS = (
+    Step(0, 7, ((5, 6),), records=CONTROLS),
+    Step(1, 20),
+    Step(1, 30, ((22, 23),), ((24, 26),)),
+    Step(2, 2, count=2),
+    Step(1, 40, ((31, 33),), count=9),
+)
+RECORDS: Final[tuple[Record, ...]] = (
+    Entry(2, 4, "x86_64 glibc 2.36 numba 0.63", (4, 10, 0), (7, 40, 2), STEPS, '{"limits": {}}'),
+    Entry(2, 4, "", (7, 40, 2), (7, 41, 2), (Step(1, 41),)),
+    Manifest(2, 7, 4, "here", (5, 30, 2), 99, "{}", 1200, 34_567, 1, 12345, 678),
+    Reset(2, (5, 30, 2)),
+    Skip(2, 1, 1 << 40, "3Hr6Yp4mQ6mK6o2z1p7hJw"),
+)
+
+
+def files() -> list[Path]:
+    return sorted(HERE.glob("journal-*.json"))
+
+
+def file_of_now() -> Path:
+    return HERE / f"journal-{FORMAT_VERSION}.json"
+
+
+def main() -> None:
+    body = [{"value": encode(record).hex(), "says": as_json(3, 0, record)} for record in RECORDS]
+    file_of_now().write_text(json.dumps(body, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

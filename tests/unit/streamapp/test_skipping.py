@@ -1,0 +1,116 @@
+"""Which record can be skipped: one that is there, is not processed yet, and of a partition that can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from core.snapshot import STATE_VERSION
+from streamapp.journal.entry import SOURCES, Entry, Skip
+from streamapp.restore.errors import RestoreError
+from streamapp.restore.log_reader import Offset
+from streamapp.restore.rebuild import EndMismatchError
+from streamapp.restore.skipping import SkipError, Skippable, look_up
+from tests.unit.streamapp.test_tail import Journal
+from topics.definitions import TopicNames
+from topics.records import RawRecords
+
+NAMES = TopicNames("grove.")
+IDS = dict(zip((f"grove.{source}" for source in SOURCES), "CIL", strict=True))
+HOLE = 63
+
+
+class Kafka:
+    """Logs of the sources from 10 to 100 with one hole; the group stands at 5, 60 and 7."""
+
+    def __init__(self) -> None:
+        self.at = [Offset(5, "C"), Offset(60, "I"), Offset(7, "L")]
+        self.journal = Journal()
+        self.journal.add(Entry(4, STATE_VERSION, "", (0, 0, 0), (5, 60, 7), ()))
+        self._here = ("", 0)
+        self._position = 0
+
+    def offsets(self, topics: tuple[str, ...], partition: int) -> tuple[Offset, ...]:
+        return tuple(self.at)
+
+    def topic_ids(self, topics: tuple[str, ...]) -> dict[str, str]:
+        return {topic: IDS[topic] for topic in topics}
+
+    def of(self, topic: str, partition: int) -> Kafka:
+        self._here = topic, partition
+        return self
+
+    def range(self) -> tuple[int, int]:
+        return self.journal.range() if self._here[0] == NAMES.journal else (10, 100)
+
+    def open(self, topic: str, partition: int, position: int | None = None) -> None:
+        self._here, self._position = (topic, partition), position or 0
+        self.journal.open(topic, partition, position)
+
+    def to_end(self) -> Iterator[RawRecords]:
+        assert self._here[0] == NAMES.journal
+        return self.journal.to_end()
+
+    def up_to(self, position: int) -> Iterator[RawRecords]:
+        for offset in range(self._position, position):
+            if offset != HOLE:
+                topic, partition = self._here
+                yield RawRecords(topic, partition, [offset], [1_000 + offset], [b"m"], [b"four"], [()])
+
+    def look_up(self, offset: int, source: str = "instances") -> Skippable:
+        return look_up(self, self, NAMES, 3, SOURCES.index(source), offset)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("offset", [60, 61, 99])
+def test_one_that_is_next_or_later(offset: int) -> None:
+    assert Kafka().look_up(offset) == Skippable(
+        NAMES.instances, 3, Skip(4, 1, offset, "I"), b"m", 4, 1_000 + offset, 60, already=False
+    )
+
+
+@pytest.mark.parametrize(("source", "number", "topic_id"), [("controls", 0, "C"), ("labels", 2, "L")])
+def test_of_every_source(source: str, number: int, topic_id: str) -> None:
+    assert Kafka().look_up(12, source).skip == Skip(4, number, 12, topic_id)
+
+
+@pytest.mark.parametrize(
+    ("offset", "source", "reason"),
+    [
+        (59, "instances", "grove.instances partition 3 offset 59 was processed already: 60 is the next"),
+        (100, "instances", "offset 100 is not there yet: the log ends at 100"),
+        (10**30, "labels", "is not there yet"),
+        (8, "labels", "grove.labels partition 3 offset 8 is gone: .* from 10 on"),
+        (HOLE, "instances", f"offset {HOLE} has no record .a marker, or compaction took it"),
+    ],
+)
+def test_others_cannot_be_skipped(offset: int, source: str, reason: str) -> None:
+    with pytest.raises(SkipError, match=reason):
+        Kafka().look_up(offset, source)
+
+
+def test_it_is_seen_that_it_was_said_before() -> None:
+    kafka = Kafka()
+    kafka.journal.add(Skip(4, 1, 70, "I"))
+    kafka.journal.add(Skip(4, 1, 71, "another topic"))
+    assert [kafka.look_up(offset).already for offset in (70, 71, 72)] == [True, False, False]
+    assert not kafka.look_up(70, "labels").already
+
+
+def test_of_a_partition_that_never_processed_anything() -> None:
+    kafka = Kafka()
+    kafka.at, kafka.journal = [Offset(None, "")] * 3, Journal()
+    found = kafka.look_up(10)
+    assert (found.skip, found.next) == (Skip(0, 1, 10, "I"), 10)
+    kafka.journal.add(found.skip)
+    assert kafka.look_up(10).already
+
+
+def test_not_of_a_partition_that_cannot_be_restored() -> None:
+    kafka = Kafka()
+    kafka.at[1] = Offset(55, "I")
+    with pytest.raises(EndMismatchError):
+        kafka.look_up(70)
+    kafka.at[1] = Offset(60, "old")
+    with pytest.raises(RestoreError, match=r"grove\.instances was made anew"):
+        kafka.look_up(70)
