@@ -106,8 +106,7 @@ class StoredPartition:
 
     def _check_never_processed(self) -> None:
         """Raise OfflineError if a group that has committed nothing has a journal all the same."""
-        _, end = self._look.of(self._names.journal, self.number).range()
-        if end:
+        if not self._look.of(self._names.journal, self.number).is_empty():
             message = (
                 f"partition {self.number}: group {self._group} has committed nothing, but there is a "
                 "journal; set application.id to that of the workers. If the group's offsets have expired, "

@@ -52,16 +52,17 @@ class Identity:
             found[topic] = UNKNOWN if described == _NO_ID else described
         return found
 
-    def is_empty(self, topic: str, partition: int) -> bool:
-        """Whether a log has no records, not even of transactions that are open."""
-        here = TopicPartition(topic, partition)
-        ends = []
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
+    def has_open_transaction(self, topic: str, partition: int) -> bool:
+        """Whether a log has records of a transaction that has not ended yet."""
+        here, ends = TopicPartition(topic, partition), []
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
             futures = self._cluster.client.list_offsets(
-                {here: spec}, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=REQUEST_S
+                {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+                isolation_level=level,
+                request_timeout=REQUEST_S,
             )
             ends.append(int(self._answer(futures[here], topic).offset))
-        return ends[0] == ends[1]
+        return ends[0] < ends[1]
 
     def _answer(self, future: Any, topic: str) -> Any:
         try:

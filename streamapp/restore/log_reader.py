@@ -115,6 +115,13 @@ class LogReader:
         """Return the first offset of the log and its last stable one."""
         return self._ends(TopicPartition(self._topic, self._partition))
 
+    def is_empty(self) -> bool:
+        """Whether nothing was ever committed to the log; aborted transactions leave nothing but offsets."""
+        if self.range()[0] > 0:
+            return False  # its beginning was cut off
+        self.open(self._topic, self._partition)
+        return next(self.to_end(), None) is None
+
     def _ends(self, here: TopicPartition) -> tuple[int, int]:
         try:
             first, end = self._consumer.get_watermark_offsets(here, timeout=REQUEST_S)

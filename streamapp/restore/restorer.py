@@ -104,7 +104,7 @@ class Restorer:
         What was seen before the last rebalance does not count: others may have committed since.
         """
         partition, now = wanted.partition, time.monotonic()
-        if difference.positions is None and self._identity.is_empty(self._journal, partition):
+        if difference.positions is None and self._is_empty(partition):
             return RestoreError(partition, self._without_journal(difference))
         seen_as, since = self._differs_since.get(partition, (wanted.membership, now))
         if seen_as != wanted.membership:
@@ -116,6 +116,13 @@ class Restorer:
         if waited > PATIENCE_S:
             return RestoreError(partition, f"{difference}: records of {self._journal} are missing")
         return NotYetError(str(difference))
+
+    def _is_empty(self, partition: int) -> bool:
+        """Whether the journal has no records, not even of a transaction that is open."""
+        if self._identity.has_open_transaction(self._journal, partition):
+            return False
+        with LogReader(self._kafka, self._group, lambda: False) as log:  # anew: one may have ended meanwhile
+            return log.of(self._journal, partition).is_empty()
 
     def _without_journal(self, difference: EndMismatchError) -> str:
         return (

@@ -1,5 +1,7 @@
 """How long a restore waits for a journal and offsets that differ."""
 
+from typing import Self
+
 import pytest
 
 from streamapp.restore import restorer
@@ -52,28 +54,50 @@ def test_what_was_seen_before_a_rebalance_does_not_count(waited: list[float]) ->
     assert isinstance(here._wait(wanted(2), AHEAD), RestoreError)
 
 
-def test_offsets_without_any_journal_are_told_at_once() -> None:
+def test_offsets_without_any_journal_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Restorer({}, "group", TopicNames("grove."), TaskConfig())
-    here._identity = Log(empty=True)  # type: ignore[misc, assignment]
+    here._identity = Log()  # type: ignore[misc, assignment]
+    monkeypatch.setattr(restorer, "LogReader", lambda *given: Log())
     failure = here._wait(wanted(1), EndMismatchError(None, (0, 8, 0)))
     assert isinstance(failure, RestoreError)
     assert "grove.journal is empty: they were committed by a release that kept no journal" in str(failure)
     assert "'grove models reset --partition 3'" in str(failure)
 
 
-def test_a_journal_whose_first_transaction_is_open_is_waited_for() -> None:
+@pytest.mark.parametrize("was", ["open", "committed"])
+def test_a_journal_whose_first_transaction_is_open_or_was_just_now_is_waited_for(
+    was: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = Restorer({}, "group", TopicNames("grove."), TaskConfig())
-    here._identity = Log(empty=False)  # type: ignore[misc, assignment]
+    here._identity = Log(is_open=was == "open")  # type: ignore[misc, assignment]
+    monkeypatch.setattr(restorer, "LogReader", lambda *given: Log(records=was == "committed"))
     assert isinstance(here._wait(wanted(1), EndMismatchError(None, (0, 8, 0))), NotYetError)
 
 
 class Log:
-    def __init__(self, *, empty: bool) -> None:
-        self._empty = empty
+    """The journal as a client sees it."""
 
-    def is_empty(self, topic: str, partition: int) -> bool:
+    def __init__(self, *, is_open: bool = False, records: bool = False) -> None:
+        self._is_open = is_open
+        self._records = records
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is open."""
+
+    def has_open_transaction(self, topic: str, partition: int) -> bool:
         assert (topic, partition) == ("grove.journal", 3)
-        return self._empty
+        return self._is_open
+
+    def of(self, topic: str, partition: int) -> Self:
+        assert (topic, partition) == ("grove.journal", 3)
+        return self
+
+    def is_empty(self) -> bool:
+        assert not self._is_open
+        return not self._records
 
 
 @pytest.mark.parametrize(

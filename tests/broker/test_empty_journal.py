@@ -1,0 +1,69 @@
+"""A journal of which a worker left nothing but a transaction that was aborted is empty."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamapp.offline.errors import OfflineError
+from streamapp.offline.partition import StoredPartition
+from streamapp.restore.identity import Identity
+from streamapp.restore.log_reader import LogReader
+from streamapp.task.config import TaskConfig
+from tests.broker.workers import PATIENCE, wait_until
+from tests.conftest import Broker
+from topics.definitions import TopicNames
+
+pytestmark = pytest.mark.broker
+
+NAMES = TopicNames("aborted.")
+ABORTED, OPEN, COMMITTED = range(3)
+
+
+@pytest.fixture
+def kafka(broker: Broker) -> Iterator[dict[str, str]]:
+    """Yield the properties of a cluster where a transaction was aborted, one is open, one is committed."""
+    kafka = {"bootstrap.servers": broker.bootstrap_servers}
+    topics = [NewTopic(topic, 3, 1) for topic in (NAMES.journal, *_sources())]
+    admin = AdminClient(kafka)
+    for future in admin.create_topics(topics).values():
+        future.result(PATIENCE)
+    open_one = _begun(kafka, OPEN)
+    _begun(kafka, ABORTED).abort_transaction(PATIENCE)
+    _begun(kafka, COMMITTED).commit_transaction(PATIENCE)
+    yield kafka
+    open_one.abort_transaction(PATIENCE)
+
+
+def _begun(kafka: dict[str, str], partition: int) -> Producer:
+    properties = kafka | {"transactional.id": f"aborted-{partition}"}
+    producer = Producer(properties | {"transaction.timeout.ms": 300_000})  # type: ignore[arg-type]
+    producer.init_transactions(PATIENCE)
+    producer.begin_transaction()
+    producer.produce(NAMES.journal, b"an entry", partition=partition)
+    assert producer.flush(PATIENCE) == 0
+    return producer
+
+
+def _sources() -> tuple[str, ...]:
+    return NAMES.controls, NAMES.instances, NAMES.labels
+
+
+def test_what_was_aborted_is_no_record_of_a_journal(kafka: dict[str, str]) -> None:
+    identity = Identity(kafka)
+    # The marker of a commit or abort may come behind the answer.
+    wait_until(lambda: not identity.has_open_transaction(NAMES.journal, ABORTED), PATIENCE, lambda: "open")
+    wait_until(lambda: not identity.has_open_transaction(NAMES.journal, COMMITTED), PATIENCE, lambda: "open")
+    assert identity.has_open_transaction(NAMES.journal, OPEN)
+    with LogReader(kafka, "nobody", lambda: False) as log:
+        assert log.of(NAMES.journal, ABORTED).range() == (0, 2), "the record and the marker"
+        found = [log.of(NAMES.journal, partition).is_empty() for partition in (ABORTED, OPEN, COMMITTED)]
+        assert found == [True, True, False]
+    with StoredPartition(kafka, "nobody", NAMES, TaskConfig(), ABORTED) as stored:
+        assert stored.now() is None, "nothing was processed yet"
+    with (
+        StoredPartition(kafka, "nobody", NAMES, TaskConfig(), COMMITTED) as stored,
+        pytest.raises(OfflineError, match="group nobody has committed nothing, but there is a journal"),
+    ):
+        stored.now()
