@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.access import Access, denied_kind
 from topics.cluster import Cluster
@@ -18,30 +18,30 @@ REQUEST_S: Final = 10.0
 
 
 class JournalLog:
-    """Requests about one topic; all wait for the broker, so call them in a thread."""
+    """Requests about one topic; all wait for the broker, so call them in threads, several at once if need be.
+
+    The administration client serves what happens to its connections itself; nobody has to poll it.
+    """
 
     def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
         """`kafka`: client properties under Kafka's names."""
-        self._kafka = Cluster.properties(kafka)
         self._topic = topic
-        self._consumer: Consumer | None = None
-        self._admin: AdminClient | None = None
+        self._admin = AdminClient(Cluster.properties(kafka))
         self._access = Access.of(kafka)
         self._denied = False  # and said
 
     def end(self, partition: int) -> int:
         """Return the offset that the next record gets, if nobody else writes; no later one is before it."""
-        if self._consumer is None:
-            self._consumer = Consumer({**self._kafka, "group.id": "unused", "enable.auto.commit": False})
-        _, end = self._consumer.get_watermark_offsets(
-            TopicPartition(self._topic, partition), timeout=REQUEST_S
+        here = TopicPartition(self._topic, partition)
+        found = self._admin.list_offsets(
+            {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=REQUEST_S,
         )
-        return int(end)
+        return int(found[here].result(2 * REQUEST_S).offset)
 
     def trim(self, partition: int, before: int) -> None:
         """Delete the records before an offset; where that is denied it is said, once, and left undone."""
-        if self._admin is None:
-            self._admin = AdminClient(self._kafka)
         wanted = TopicPartition(self._topic, partition, before)
         for done in self._admin.delete_records([wanted], request_timeout=REQUEST_S).values():
             try:

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from streamapp.journal.log import JournalLog
 from streamapp.offline.errors import OfflineError
 from streamapp.offline.partition import StoredPartition
 from streamapp.restore.identity import Identity
@@ -60,6 +61,8 @@ def test_what_was_aborted_is_no_record_of_a_journal(kafka: dict[str, str]) -> No
         assert log.of(NAMES.journal, ABORTED).range() == (0, 2), "the record and the marker"
         found = [log.of(NAMES.journal, partition).is_empty() for partition in (ABORTED, OPEN, COMMITTED)]
         assert found == [True, True, False]
+    journal = JournalLog(kafka, NAMES.journal)
+    assert [journal.end(partition) for partition in (ABORTED, OPEN, COMMITTED)] == [2, 1, 2]
     with StoredPartition(kafka, "nobody", NAMES, TaskConfig(), ABORTED) as stored:
         assert stored.now() is None, "nothing was processed yet"
     with (

@@ -1,12 +1,14 @@
-"""Cutting off the beginning of a journal: a right that is missing is told once, and costs nothing else."""
+"""Where a journal ends; cutting off its beginning: a right that is missing is told once, and no more."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 
 from streamapp.journal.log import JournalLog
 
@@ -17,6 +19,18 @@ class Admin:
     def __init__(self, code: int) -> None:
         self.code = code
         self.asked: list[tuple[int, int]] = []
+        self.asked_for = threading.Barrier(8)
+
+    def list_offsets(
+        self, wanted: dict[TopicPartition, Any], isolation_level: IsolationLevel, request_timeout: float
+    ) -> dict[Any, Future[Any]]:
+        """Answer once every partition was asked for: of a client of its own each would wait for ever."""
+        assert isolation_level == IsolationLevel.READ_UNCOMMITTED
+        (here,) = wanted
+        self.asked_for.wait(60)
+        future: Future[Any] = Future()
+        future.set_result(SimpleNamespace(offset=100 + here.partition))
+        return {here: future}
 
     def delete_records(self, wanted: list[TopicPartition], request_timeout: float) -> dict[Any, Future[Any]]:
         future: Future[Any] = Future()
@@ -30,6 +44,12 @@ def log_with(code: int) -> tuple[JournalLog, Admin]:
     log, admin = JournalLog(kafka, "grove.journal"), Admin(code)
     log._admin = admin  # type: ignore[assignment]
     return log, admin
+
+
+def test_partitions_are_asked_for_at_once_through_one_client() -> None:
+    log, _ = log_with(0)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(log.end, range(8))) == [100 + partition for partition in range(8)]
 
 
 def test_a_denied_deletion_is_told_once_with_the_right_to_grant(caplog: pytest.LogCaptureFixture) -> None:
