@@ -28,6 +28,7 @@ TIMEOUT_MS: Final = 10_000
 STEP_S: Final = 5.0
 
 NOTHING: Final[Mapping[tuple[str, int], str]] = {}
+NO_OFFSETS: Final[Mapping[tuple[str, int], int]] = {}
 
 STUCK_S: Final = 60.0
 """No step takes so long while the broker answers. As one shuts down, librdkafka 2.16 may lose sight of the
@@ -105,11 +106,11 @@ class TransactionalSender(Sender):
 
     def commit(
         self,
-        offsets: Mapping[tuple[str, int], int],
-        group: bytes,
+        offsets: Mapping[tuple[str, int], int] = NO_OFFSETS,
+        group: bytes = b"",
         metadata: Mapping[tuple[str, int], str] = NOTHING,
     ) -> None:
-        """Commit what was sent, and the offsets (topic, partition → position) for a group's member.
+        """Commit what was sent, and the offsets (topic, partition → position; or none) for a group's member.
 
         `group`: librdkafka's group metadata; `metadata`: what is noted with offsets. Raise AbortedError if
         the transaction has to be aborted (the group moved on, records expired, another producer has our id).
@@ -120,7 +121,8 @@ class TransactionalSender(Sender):
             TopicPartition(topic, partition, at, metadata=metadata.get((topic, partition), ""))
             for (topic, partition), at in offsets.items()
         ]
-        self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))
+        if positions:
+            self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))
         self._patiently(lambda: self._producer.commit_transaction(STEP_S))
         self.in_transaction = False
         self.check()

@@ -141,7 +141,7 @@ class StoredPartition:
     def _travel(self) -> Travel:
         journal = self._names.journal
         tails = TailReader(self._look.of(journal, self.number), journal, self.number)
-        parts = Changelog(self._parts, self._names.snapshots, self.number)
+        parts = Changelog(self._parts, self._names.snapshots, self.number, removed=True)
 
         def replay() -> Replay:
             return Replay(self.number, self._open_source)

@@ -10,14 +10,14 @@ journal was trimmed too far, or does not go so far yet, the error says which poi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Ranges, Reset, Step
 from streamapp.offline.errors import OfflineError
 from streamapp.restore.errors import RestoreError
-from streamapp.restore.rebuild import Committed, agree, in_words
+from streamapp.restore.rebuild import Committed, agree, carries_one_of, in_words
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import Tail, TailReader, entries_behind
 from streamapp.snapshots.chunks import DamagedError
@@ -82,20 +82,15 @@ class Travel:
             reach = self._range(tail) if end is not None else "nothing was processed of this partition yet"
             message = f"instances {self._partition}:{offset} was not processed yet; {reach}"
             raise OfflineError(message)
-        for base in _bases(tail, lambda base: base.positions[INSTANCES] <= offset):
-            replay = self._stand_at(base, tail)
-            if replay is not None:
-                return self._up_to(replay, _entries(self._tails, tail, base), offset, behind)
+        for base, replay in self._whole(tail, lambda base: base.positions[INSTANCES] <= offset):
+            return self._up_to(replay, _entries(self._tails, tail, base), offset, behind)
         message = f"the state before instances {self._partition}:{offset} cannot be had: {self._range(tail)}"
         raise OfflineError(message)
 
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _from_base(self, tail: Tail, end: Committed) -> Arrived | None:
-        for base in _bases(tail, lambda base: _reaches(end, base.positions)):
-            replay = self._stand_at(base, tail)
-            if replay is None:
-                continue
+        for base, replay in self._whole(tail, lambda base: _reaches(end, base.positions)):
             for entry in _entries(self._tails, tail, base):
                 if replay.positions is not None and agree(end, replay.positions):
                     break
@@ -126,6 +121,27 @@ class Travel:
         )
         raise OfflineError(message)
 
+    def _whole(
+        self, tail: Tail, usable: Callable[[Manifest | Reset], bool]
+    ) -> Iterator[tuple[Manifest | Reset | None, Replay]]:
+        """Yield the bases that are whole, best first, each with a replay that stands there.
+
+        OfflineError at a reset whose snapshot is not: a worker would not begin with new models there either.
+        """
+        damaged: list[Manifest] = []
+        for base in _bases(tail, usable):
+            if isinstance(base, Reset) and carries_one_of(base, damaged):
+                message = (
+                    f"partition {self._partition}: the snapshot that 'grove models restore' let it go on "
+                    "from is not whole"
+                )
+                raise OfflineError(message)
+            replay = self._stand_at(base, tail)
+            if replay is not None:
+                yield base, replay
+            elif isinstance(base, Manifest):
+                damaged.append(base)
+
     def _stand_at(self, base: Manifest | Reset | None, tail: Tail) -> Replay | None:
         """Return a replay that stands at a base (None: at the beginning); None if it is not whole."""
         replay = self._new_replay()
@@ -152,7 +168,11 @@ class Travel:
         """Return in words from where to where states can be had."""
         end = tail.end
         assert end is not None
-        for base in reversed(list(_bases(tail, lambda base: True))):
+        bases = _bases(tail, lambda base: True)
+        snapshots = [base for base in bases if isinstance(base, Manifest)]
+        for base in reversed(bases):
+            if isinstance(base, Reset) and carries_one_of(base, snapshots):
+                continue  # a state begins there with that one only, which has the same positions
             if self._stand_at(base, tail) is not None:
                 first = 0 if base is None else base.positions[INSTANCES]
                 if first == end[INSTANCES]:

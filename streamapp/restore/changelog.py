@@ -8,17 +8,16 @@ from streamapp.restore.tail import Log
 
 
 class Changelog:
-    """The parts of one partition, read when the first one is asked for.
+    """The parts of one partition, read when the first one is asked for."""
 
-    Parts that were removed since they were written are there as long as the topic has them: no key is ever
-    written twice, and checksums tell what is whole.
-    """
-
-    def __init__(self, log: Log, topic: str, partition: int) -> None:
-        """`log`: nobody else reads from it."""
+    def __init__(self, log: Log, topic: str, partition: int, *, removed: bool = False) -> None:
+        """`log`: nobody else reads from it; `removed`: parts that were removed since they were written are
+        there as long as the topic has them, which no worker's table has: no key is ever written twice, and
+        checksums tell what is whole."""
         self._log = log
         self._topic = topic
         self._partition = partition
+        self._removed = removed
 
     def get(self, key: bytes) -> bytes | None:
         """Return a part."""
@@ -29,6 +28,9 @@ class Changelog:
         found: dict[bytes, bytes] = {}
         self._log.open(self._topic, self._partition)
         for raw in self._log.to_end():
-            pairs = zip(raw.keys, raw.values, strict=True)
-            found |= {key: value for key, value in pairs if key is not None and value is not None}
+            for key, value in zip(raw.keys, raw.values, strict=True):
+                if key is not None and value is not None:
+                    found[key] = value
+                elif key is not None and not self._removed:
+                    found.pop(key, None)
         return found

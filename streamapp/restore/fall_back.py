@@ -17,8 +17,9 @@ from streamapp.restore.errors import RestoreError
 from streamapp.restore.identity import Identity
 from streamapp.restore.log_reader import LogReader
 from streamapp.restore.replay import Replay, SourceLog
-from streamapp.restore.reset import ResetError, check_nobody_is_there, stand, write
+from streamapp.restore.reset import ResetError, check_nobody_is_there, stand
 from streamapp.restore.tail import TailReader
+from streamapp.restore.together import write_together
 from streamapp.snapshots.chunks import DamagedError
 from streamapp.snapshots.stored import Get
 from streamapp.task.task import Source
@@ -46,14 +47,15 @@ def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition
         if is_end:  # only the offsets were gone: a worker can replay all of the journal
             return FellBack(positions, positions)
         tails = TailReader(reader.of(names.journal, partition), names.journal, partition)
-        get = Changelog(parts, names.snapshots, partition).get
+        get = Changelog(parts, names.snapshots, partition).get  # what a worker will have of them
         try:
             manifest = newest_whole(tails, get, partition)
         except RestoreError as error:
             message = f"partition {partition}: {error.reason}"
             raise ResetError(message) from error
         end = reader.of(names.journal, partition).range()[1]
-    write(kafka, names.journal, partition, [*again(manifest, incarnation, positions, end), *skips])
+    records = [*again(manifest, incarnation, positions, end), *skips]
+    write_together(kafka, group, names.journal, partition, records)  # the reset alone means new models
     return FellBack(manifest.positions, positions)
 
 

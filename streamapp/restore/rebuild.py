@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.snapshot import platform_tag
@@ -140,12 +140,8 @@ class Rebuild:
         return tail, Base(garbage=list(self._wanted.chunks.keys())), "journal"
 
     def _check_new(self, reset: Reset, tried: set[Manifest]) -> None:
-        """Raise RestoreError if a reset stands there for a snapshot to go on from that is not whole.
-
-        One of an incarnation from before the reset can only be what the partition fell back to: then new
-        models are not what was asked for.
-        """
-        if any(manifest.incarnation <= reset.incarnation for manifest in tried):
+        """Raise RestoreError if a reset stands there for a snapshot to go on from that is not whole."""
+        if carries_one_of(reset, tried):
             number = self._wanted.partition
             reason = (
                 "the snapshot that 'grove models restore' let it go on from is not whole here; "
@@ -181,6 +177,15 @@ class Rebuild:
                 wanted.partition,
                 foreign,
             )
+
+
+def carries_one_of(reset: Reset, snapshots: Collection[Manifest]) -> bool:
+    """Whether a reset stands there for one of the snapshots behind it to go on from.
+
+    One of an incarnation from before the reset can only be what the partition fell back to: then new models
+    are not what was asked for.
+    """
+    return any(manifest.incarnation <= reset.incarnation for manifest in snapshots)
 
 
 def _offsets(entry: Entry) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamapp.journal.entry import Manifest, Positions
+from streamapp.offline.errors import OfflineError
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.fall_back import again, newest_whole
 from streamapp.restore.progress import Progress
@@ -86,6 +87,31 @@ def test_if_what_it_fell_back_to_is_damaged_later_it_stops_and_does_not_begin_wi
     archive.shelf.forget(newest)
     with pytest.raises(RestoreError, match="'grove models restore' let it go on from is not whole here"):
         restored(archive, positions)
+
+
+def test_nor_is_it_explained_with_new_models_then() -> None:
+    archive, _ = grown()
+    newest = newest_whole(archive.journal.reader(), archive.chunks.get, PARTITION)
+    before = archive.commit()
+    for record in again(newest, 7, before, archive.journal.end):
+        archive.journal.add(record)
+    task = restored(archive, before).task
+    assert task is not None
+    archive.task = task
+    for n in range(90, 100):
+        archive.instances({"id": str(n), "features": {"x": 1}, "label": "a"})
+    after = archive.commit()
+    assert archive.travel().to_record(95).task.digest() == archive.digests[95]
+    with pytest.raises(OfflineError, match=f"was not processed yet; .* from {before[1]} to 99$"):
+        archive.travel().to_record(100)
+    archive.shelf.forget(newest)
+    not_whole = "'grove models restore' let it go on from is not whole"
+    with pytest.raises(OfflineError, match=not_whole):
+        archive.travel().to_record(95)
+    with pytest.raises(OfflineError, match=not_whole):
+        archive.travel().to_committed(after)
+    with pytest.raises(OfflineError, match="was not processed yet; .* no snapshot is whole"):
+        archive.travel().to_record(100)
 
 
 def test_without_a_whole_snapshot_nothing_is_guessed() -> None:

@@ -1,4 +1,4 @@
-"""A journal of which a worker left nothing but a transaction that was aborted is empty."""
+"""Transactions and the journal: what was aborted is no record, what belongs together is written as one."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,15 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from core.snapshot import STATE_VERSION
+from streamapp.journal.entry import Manifest, Record, Reset
 from streamapp.journal.log import JournalLog
 from streamapp.offline.errors import OfflineError
 from streamapp.offline.partition import StoredPartition
 from streamapp.restore.identity import Identity
 from streamapp.restore.log_reader import LogReader
+from streamapp.restore.tail import TailReader
+from streamapp.restore.together import write_together
 from streamapp.task.config import TaskConfig
 from tests.broker.workers import PATIENCE, wait_until
 from tests.conftest import Broker
@@ -19,14 +23,14 @@ from topics.definitions import TopicNames
 pytestmark = pytest.mark.broker
 
 NAMES = TopicNames("aborted.")
-ABORTED, OPEN, COMMITTED = range(3)
+ABORTED, OPEN, COMMITTED, TOGETHER = range(4)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def kafka(broker: Broker) -> Iterator[dict[str, str]]:
     """Yield the properties of a cluster where a transaction was aborted, one is open, one is committed."""
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
-    topics = [NewTopic(topic, 3, 1) for topic in (NAMES.journal, *_sources())]
+    topics = [NewTopic(topic, 4, 1) for topic in (NAMES.journal, *_sources())]
     admin = AdminClient(kafka)
     for future in admin.create_topics(topics).values():
         future.result(PATIENCE)
@@ -70,3 +74,13 @@ def test_what_was_aborted_is_no_record_of_a_journal(kafka: dict[str, str]) -> No
         pytest.raises(OfflineError, match="group nobody has committed nothing, but there is a journal"),
     ):
         stored.now()
+
+
+def test_a_reset_and_the_snapshot_to_go_on_from_are_one_transaction(kafka: dict[str, str]) -> None:
+    head = 1, 2, STATE_VERSION, "", (0, 7, 0), 0, "{}"
+    records: list[Record] = [Reset(1, (0, 7, 0)), Manifest(*head, 3, 4, 5, 6, 7)]
+    write_together(kafka, "nobody", NAMES.journal, TOGETHER, records)
+    with LogReader(kafka, "nobody", lambda: False) as log:
+        tail = TailReader(log.of(NAMES.journal, TOGETHER), NAMES.journal, TOGETHER).newest()
+        assert tail.records == ((0, records[0]), (1, records[1]))
+        assert log.range() == (0, 3), "the marker makes both of them count"
