@@ -1,5 +1,6 @@
 """`grove dlq`: records that are, or are to become, dead letters."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -7,11 +8,23 @@ import typer
 from streamapp.cli.help import help_of
 from streamapp.cli.model_sources import installation_of
 from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamapp.offline.letter_log import LetterLog, Wanted
     from streamapp.restore.skipping import Skippable
+    from streamapp.settings import Settings
 
-app = typer.Typer(help="Dead letters: put a record aside that stops its partition.", no_args_is_help=True)
+app = typer.Typer(
+    help="Dead letters: see them, send them back, put a record aside that stops its partition.",
+    no_args_is_help=True,
+)
+
+Reasons = Annotated[
+    list[str] | None,
+    typer.Option("--reason", help="Only of this one (docs/records.md); may be repeated.", metavar="REASON"),
+]
+Key = Annotated[str | None, typer.Option("--key", help="Only of this model key.", metavar="KEY")]
 
 
 def skip(
@@ -100,5 +113,154 @@ def _time(timestamp: int) -> str:
     return f"of {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(' ', 'milliseconds')}"
 
 
-for command in (skip,):
-    app.command(command.__name__, help=help_of(command))(command)
+def list_(
+    reasons: Reasons = None,
+    key: Key = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="The newest so many.", metavar="N", min=1)
+    ] = 100,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """List dead letters, oldest first: where they are, why, and where the record was.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq list
+      grove dlq list --reason wrong-schema --key user-17 --limit 1000 --json
+    """
+    import heapq
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamapp.offline.letter import row_of
+
+    log = _log(settings_from(config, servers, prefix, assignments))
+    rows = (row_of(letter) for letter in log.read(_wanted(reasons, key)))
+    found = heapq.nlargest(limit, rows, key=lambda row: (row["timestamp"], row["at"]))[::-1]
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for title in ("at", "reason", "key", "record", "first seen", "attempts"):
+        table.add_column(title, overflow="fold", justify="right" if title == "attempts" else "left")
+    for row in found:
+        record = f"{row['topic']} {row['record']}"
+        cells = row["at"], row["reason"], row["key"], record, _when(row["first_seen"]), row["attempts"]
+        table.add_row(*("" if cell is None else str(cell) for cell in cells))
+    Console(highlight=False).print(table)
+
+
+def show(
+    place: Annotated[
+        str,
+        typer.Argument(
+            help="A dead letter, as the list has it.", metavar="PARTITION:OFFSET", show_default=False
+        ),
+    ],
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Show a dead letter: what is wrong with it, the headers of its producer, its value.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq show 3:17
+    """
+    import json
+
+    from streamapp.offline.letter import as_text, document_of
+    from streamapp.offline.place import Place
+
+    wanted = Place.parse(place, "PARTITION:OFFSET", "dead-letters")
+    letter = _log(settings_from(config, servers, prefix, assignments)).one(wanted)
+    document = document_of(letter)
+    typer.echo(json.dumps(document, ensure_ascii=False) if as_json else as_text(document))
+
+
+def replay(
+    place: Annotated[
+        str | None, typer.Argument(help="Only this one.", metavar="[PARTITION:OFFSET]", show_default=False)
+    ] = None,
+    reasons: Reasons = None,
+    key: Key = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be sent.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: Config = None,
+    servers: Servers = None,
+    prefix: Prefix = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Send dead letters to their topics again, once what was wrong is mended.
+
+    Key, value and headers are those of the record; what is added is how often it was tried. Run twice, it
+    sends twice. Records of which a part was processed already (bad-rows, output-too-large) are left out
+    unless --reason names them.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq replay --reason unknown-model --dry-run
+      grove dlq replay --reason too-many-models --key user-17
+      grove dlq replay 3:17 --yes
+    """
+    import json
+
+    log = _log(settings_from(config, servers, prefix, assignments))
+    wanted = _wanted(reasons, key, place)
+    found = log.send_back(wanted, dry_run=True)
+    if not (dry_run or yes) and found.n:
+        typer.confirm(f"{found.n:,} records go to their topics again. Go on?", abort=True, err=True)
+    if not dry_run and found.n:
+        found = log.send_back(wanted, dry_run=False)
+    if as_json:
+        typer.echo(
+            json.dumps({"dry_run": dry_run, "sent": found.sent, "left": found.left}, ensure_ascii=False)
+        )
+        return
+    for topic, n in sorted(found.sent.items()):
+        typer.echo(f"{'would go' if dry_run else 'sent'} to {topic}: {n:,}")
+    for why, n in sorted(found.left.items()):
+        typer.echo(f"left out: {n:,}, {why}")
+    if not found.n and not found.left:
+        typer.echo("no dead letter is like that; 'grove dlq list' shows what there is")
+
+
+def _log(settings: "Settings") -> "LetterLog":
+    from streamapp.offline.letter_log import LetterLog
+    from streamapp.settings.clients import librdkafka_properties
+    from topics.definitions import TopicNames
+
+    group = f"{settings.application_id}-dlq"  # commits nothing
+    return LetterLog(librdkafka_properties(settings), group, TopicNames(settings.topics_prefix))
+
+
+def _wanted(reasons: list[str] | None, key: str | None, place: str | None = None) -> "Wanted":
+    from streamapp.offline.letter_log import Wanted
+    from streamapp.offline.place import Place
+    from topics.errors import Reason
+
+    known = [reason.value for reason in Reason]
+    for reason in reasons or ():
+        if reason not in known:
+            message = f"--reason {reason}: there is none of that name; known: {', '.join(known)}"
+            raise UsageError(message)
+    at = None if place is None else Place.parse(place, "PARTITION:OFFSET", "dead-letters")
+    return Wanted(tuple(reasons or ()), key, at)
+
+
+def _when(timestamp: int | None) -> str:
+    return "" if timestamp is None else _time(timestamp).removeprefix("of ")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"list": list_, "show": show, "replay": replay, "skip": skip}
+for name, command in COMMANDS.items():
+    app.command(name, help=help_of(command))(command)

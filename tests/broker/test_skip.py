@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from pathlib import Path
 
@@ -74,12 +73,5 @@ def test_a_partition_that_is_stopped_by_a_record_goes_on_without_it(
     kinds = [json.loads(line)["kind"] for line in grove("journal", "show", "-p", "0", "--json").splitlines()]
     assert kinds.count("skip") == 1, "nothing lay ahead any more when the last snapshot was written"
     assert "was processed already" in grove(*skip, "--yes", code=1)
-    shutil.rmtree(tmp_path / "state")
-    with place.worker("w") as worker:
-        worker.wait_until_ready()
-        learn(place, 100, 1)
-        place.wait_for_lag_0(alive=[worker])
-        (model,) = json.loads(grove("models", "list", "--json"))
-        assert model["labels"] == 101
-        assert worker.terminate() == 0
-    assert len(list(place.raw(place.names.dead_letters))) == 1
+    (model,) = json.loads(grove("models", "list", "--json"))
+    assert model["labels"] == 100, "read from snapshot and journal"

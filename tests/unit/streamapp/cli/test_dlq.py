@@ -30,6 +30,14 @@ def test_a_place_that_cannot_be_is_told_in_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["list", "replay"])
+def test_a_reason_that_does_not_exist_is_told_with_those_that_do(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main(["dlq", command, "--reason", "not-json", "--reason", "bad-luck"]) == 64
+    assert "--reason bad-luck: there is none of that name; known: missing-key, " in capsys.readouterr().err
+
+
 def test_a_record_is_described_so_that_it_can_be_known_again() -> None:
     skip, time = Skip(1, 2, 1234, ""), 1_700_000_000_123
     found = Skippable("grove.labels", 3, skip, b"shop/1", 5_000, time, 1000, already=True)

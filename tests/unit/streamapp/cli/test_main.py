@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.cli import models
+from streamapp.cli import dlq, models
 from streamapp.cli.main import app, main
 
 COMMANDS = (
@@ -52,7 +52,11 @@ def subcommands() -> list[list[str]]:
         [["topics", c] for c in ("create", "check", "describe")]
         + [["config", c] for c in ("show", "check")]
         + [["worker", c] for c in ("drain", "scale")]
-        + [["journal", "show"], *(["models", c] for c in models.COMMANDS), ["dlq", "skip"]]
+        + [
+            ["journal", "show"],
+            *(["models", c] for c in models.COMMANDS),
+            *(["dlq", c] for c in dlq.COMMANDS),
+        ]
     )
     groups = {"topics", "config", "journal", "models", "dlq"}
     return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]
