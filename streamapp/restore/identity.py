@@ -22,17 +22,26 @@ REQUEST_S: Final = 10.0
 UNKNOWN: Final = ""
 """The id of a topic whose broker gives it none (before Kafka 2.8), or with which nothing was committed."""
 
+_ANEW: Final = " anew"
+"""Stands behind the id where somebody has changed what a partition goes on with while nobody had it."""
+
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def metadata_of(topic_id: str) -> str:
-    """Return the metadata of an offset of a topic."""
-    return "" if topic_id == UNKNOWN else PREFIX + topic_id
+def metadata_of(topic_id: str, *, anew: bool = False) -> str:
+    """Return the metadata of an offset of a topic; `anew`: a task that stands there is not to be kept."""
+    return ("" if topic_id == UNKNOWN else PREFIX + topic_id) + (_ANEW if anew else "")
 
 
 def id_in(metadata: str | None) -> str:
     """Return the id of the topic that an offset is of, as its metadata has it."""
-    return (metadata or "").removeprefix(PREFIX) if (metadata or "").startswith(PREFIX) else UNKNOWN
+    said = (metadata or "").removesuffix(_ANEW)
+    return said.removeprefix(PREFIX) if said.startswith(PREFIX) else UNKNOWN
+
+
+def is_anew(metadata: str | None) -> bool:
+    """Whether a task that stands at an offset is not to be kept, as the offset's metadata has it."""
+    return (metadata or "").endswith(_ANEW)
 
 
 class Identity:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError
-from streamapp.restore.identity import id_in, metadata_of
+from streamapp.restore.identity import id_in, is_anew, metadata_of
 from topics.access import Access, denied_kind
 from topics.cluster import NOT_YET, Cluster
 from topics.errors import BrokerError
@@ -37,6 +37,7 @@ class Offset(NamedTuple):
 
     position: int | None  # None: nothing
     topic_id: str  # of the topic that it is a position of; "": not known
+    anew: bool = False  # it was committed while nobody had the partition: no task of before may go on there
 
 
 class LogReader:
@@ -93,15 +94,20 @@ class LogReader:
             if each.error is not None:
                 raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
         offsets = {
-            each.topic: Offset(each.offset if each.offset >= 0 else None, id_in(each.metadata))
+            each.topic: Offset(
+                each.offset if each.offset >= 0 else None, id_in(each.metadata), is_anew(each.metadata)
+            )
             for each in found
         }
         return tuple(offsets[topic] for topic in topics)
 
     def commit(self, positions: Mapping[str, int], partition: int, topic_ids: Mapping[str, str]) -> None:
-        """Commit positions of a partition for the group, which must have no members."""
+        """Commit positions of a partition for the group, which must have no members.
+
+        A worker that slept meanwhile, and has a task that stands there, will not keep it.
+        """
         wanted = [
-            TopicPartition(topic, partition, at, metadata=metadata_of(topic_ids[topic]))
+            TopicPartition(topic, partition, at, metadata=metadata_of(topic_ids[topic], anew=True))
             for topic, at in positions.items()
         ]
         self._consumer.commit(offsets=wanted, asynchronous=False)

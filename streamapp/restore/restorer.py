@@ -81,8 +81,9 @@ class Restorer:
             committed = tuple(each.position for each in offsets)
             topic_ids = self._identity.topic_ids(self._topics)
             check_identity(number, topic_ids, offsets)
-            if wanted.standing is not None and agree(committed, wanted.standing):
-                return Restored(None, wanted.standing, 0, topic_ids=topic_ids)
+            standing = None if any(each.anew for each in offsets) else wanted.standing
+            if standing is not None and agree(committed, standing):
+                return Restored(None, standing, 0, topic_ids=topic_ids)
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
             try:
                 replay = Replay(number, open_log, self._memory())

@@ -7,7 +7,7 @@ reads the journal when it gets the partition, and knows of it before it comes to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamapp.errors import StreamappError
@@ -40,6 +40,8 @@ class Skippable:
     timestamp: int  # ms
     next: int  # the position that is committed
     already: bool  # it is to be skipped, somebody has said so
+    committed: Mapping[str, int] = field(default_factory=dict)  # what is committed of the partition, by topic
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def find(
@@ -67,8 +69,11 @@ def find(
 def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippable) -> None:
     """Have a record skipped when its partition is next processed; once more changes nothing."""
     check_nobody_is_there(kafka, group)
-    if not found.already:
-        write(kafka, names.journal, found.partition, [found.skip])
+    if found.already:
+        return
+    with LogReader(kafka, group, lambda: False) as reader:  # no worker keeps the task that it has
+        reader.commit(found.committed, found.partition, found.topic_ids)
+    write(kafka, names.journal, found.partition, [found.skip])
 
 
 def look_up(
@@ -92,6 +97,10 @@ def look_up(
         raw.timestamps[0],
         position,
         already=any((each.source, each.offset) == (source, offset) for each in said),
+        committed={
+            topic: at.position for topic, at in zip(topics, offsets, strict=True) if at.position is not None
+        },
+        topic_ids=ids,
     )
 
 

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from streamapp.restore import log_reader
 from streamapp.restore.errors import NotYetError, RestoreError
-from streamapp.restore.identity import UNKNOWN, id_in, metadata_of
+from streamapp.restore.identity import UNKNOWN, id_in, is_anew, metadata_of
 from streamapp.restore.log_reader import SILENCE_S, LogReader, Offset
 
 
@@ -125,8 +125,12 @@ def test_offsets_come_with_the_ids_of_their_topics(reader: LogReader) -> None:
     ]
     found = reader.offsets(("controls", "instances", "labels"), 2)
     assert found == (Offset(0, UNKNOWN), Offset(7, "abc"), Offset(None, UNKNOWN))
+    client.offsets[1] = TopicPartition("instances", 2, 7, metadata=metadata_of("abc", anew=True))
+    assert reader.offsets(("instances",), 2) == (Offset(7, "abc", anew=True),)
 
 
 @pytest.mark.parametrize("topic_id", ["xJ3m/ZmnQyWT2U8NR1BlDA", UNKNOWN])
 def test_an_id_is_read_as_it_was_written(topic_id: str) -> None:
-    assert id_in(metadata_of(topic_id)) == topic_id
+    for anew in (False, True):
+        written = metadata_of(topic_id, anew=anew)
+        assert (id_in(written), is_anew(written)) == (topic_id, anew)

@@ -1,9 +1,11 @@
 """How long a restore waits for a journal and offsets that differ."""
 
-from typing import Self
+from dataclasses import replace
+from typing import ClassVar, Self
 
 import pytest
 
+from streamapp.journal.entry import Reset, Skip
 from streamapp.restore import restorer
 from streamapp.restore.errors import NotYetError, RestoreError
 from streamapp.restore.log_reader import Offset
@@ -13,6 +15,7 @@ from streamapp.restore.restorer import AHEAD_PATIENCE_S, PATIENCE_S, Restorer, c
 from streamapp.snapshots.table import Chunks
 from streamapp.task.config import TaskConfig
 from streamapp.transport.thread import Membership
+from tests.unit.streamapp.test_tail import Journal
 from topics.definitions import TopicNames
 
 AHEAD = EndMismatchError((0, 9, 0), (0, 8, 0))
@@ -128,3 +131,42 @@ def test_an_offset_of_a_topic_that_was_made_anew_is_none_of_the_new_one() -> Non
     with pytest.raises(RestoreError, match="topic grove.instances was made anew: its id is new, offset 7 is"):
         check_identity(3, ids, (Offset(None, ""), Offset(7, "old"), Offset(7, "L")))
     check_identity(3, ids, (Offset(0, "C"), Offset(7, ""), Offset(7, "L")))
+
+
+class Stands:
+    """A group that stands at (5, 60, 7), to which its journal leads."""
+
+    ids: ClassVar = {"grove.controls": "C", "grove.instances": "I", "grove.labels": "L"}
+
+    def __init__(self, *, anew: bool) -> None:
+        self.anew, self.journal = anew, Journal()
+        self.journal.add(Reset(4, (5, 60, 7)))
+        self.journal.add(Skip(4, 1, 61, "I"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is open."""
+
+    def offsets(self, topics: tuple[str, ...], partition: int) -> tuple[Offset, ...]:
+        return Offset(5, "C"), Offset(60, "I", anew=self.anew), Offset(7, "L")
+
+    def topic_ids(self, topics: tuple[str, ...]) -> dict[str, str]:
+        return self.ids
+
+    def of(self, topic: str, partition: int) -> Journal:
+        return self.journal
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_task_is_kept_unless_somebody_changed_what_it_goes_on_with_while_it_slept(
+    anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, kafka = Restorer({}, "group", TopicNames("grove."), TaskConfig()), Stands(anew=anew)
+    here._identity = kafka  # type: ignore[misc, assignment]
+    monkeypatch.setattr(restorer, "LogReader", lambda *given: kafka)
+    restored = here.restore(replace(wanted(1), standing=(5, 60, 7)))
+    assert restored.positions == (5, 60, 7)
+    assert (restored.task is not None) is anew
+    assert [(each.source, each.offset) for each in restored.skips] == ([(1, 61)] if anew else [])

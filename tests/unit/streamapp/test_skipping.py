@@ -65,7 +65,16 @@ class Kafka:
 @pytest.mark.parametrize("offset", [60, 61, 99])
 def test_one_that_is_next_or_later(offset: int) -> None:
     assert Kafka().look_up(offset) == Skippable(
-        NAMES.instances, 3, Skip(4, 1, offset, "I"), b"m", 4, 1_000 + offset, 60, already=False
+        NAMES.instances,
+        3,
+        Skip(4, 1, offset, "I"),
+        b"m",
+        4,
+        1_000 + offset,
+        60,
+        already=False,
+        committed=dict(zip(IDS, (5, 60, 7), strict=True)),
+        topic_ids=IDS,
     )
 
 
@@ -101,7 +110,7 @@ def test_of_a_partition_that_never_processed_anything() -> None:
     kafka = Kafka()
     kafka.at, kafka.journal = [Offset(None, "")] * 3, Journal()
     found = kafka.look_up(10)
-    assert (found.skip, found.next) == (Skip(0, 1, 10, "I"), 10)
+    assert (found.skip, found.next, found.committed) == (Skip(0, 1, 10, "I"), 10, {})
     kafka.journal.add(found.skip)
     assert kafka.look_up(10).already
 
