@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.chaos import evidence
 from benchmarks.chaos.checker import check
 from benchmarks.chaos.coordinator import transactions
+from benchmarks.chaos.counts import Counts
 from benchmarks.chaos.faults import Faults
 from benchmarks.chaos.fleet import ChaosError, Fleet
 from benchmarks.chaos.installation import (
@@ -67,6 +68,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=3000.0, help="rows a second")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--guarantee", choices=["exactly_once", "at_least_once"], default="exactly_once")
+    parser.add_argument(
+        "--models-max-bytes", type=int, default=0, help="of a worker; 1: none stays, 0: all do"
+    )
+    parser.add_argument("--standbys", type=int, default=0, help="other workers that keep snapshots warm")
     parser.add_argument("--keep", type=Path, help="an empty directory for the workers' logs, which stay")
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     return parser.parse_args(arguments)
@@ -75,7 +80,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:
     """Feed, harm, drain, check."""
     servers = broker.bootstrap_servers
-    place = Installation(servers, PREFIX, GROUP)
+    place = Installation(servers, PREFIX, GROUP, options.models_max_bytes, options.standbys)
     place.create_topics()
     names = place.names
     load = Load(servers, names.instances, PARTITIONS, MODELS, options.rate, options.seed)
@@ -86,6 +91,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         Tape(servers, names.journal, PARTITIONS) as journal,
         Tape(servers, names.snapshots, PARTITIONS, with_values=False) as chunks,
         Fleet(place.environment(options.guarantee), directory, options.workers, oracle) as fleet,
+        Counts(fleet.workers) as counts,
     ):
         fleet.wait_until_ready()
         load.start()
@@ -103,6 +109,10 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
     return {
         "seed": options.seed,
         "guarantee": options.guarantee,
+        "rate": options.rate,
+        "models_max_bytes": options.models_max_bytes,
+        "standbys": options.standbys,
+        **counts.report(),
         "faults": sum(faults.done.values()),
         "faults_by_kind": dict(faults.done),
         **evidence.report(

@@ -123,13 +123,6 @@ class Worker:
         """Whether all its partitions live."""
         return self.page("/readyz") is not None
 
-    def metric(self, name: str) -> float:
-        """Return the sum of a counter over its labels."""
-        lines = (self.page("/metrics") or b"").decode().splitlines()
-        return sum(
-            float(line.rpartition(" ")[2]) for line in lines if line.startswith((name + " ", name + "{"))
-        )
-
     @property
     def log(self) -> str:
         """What it said."""
@@ -200,6 +193,20 @@ class Fleet:
             return all(worker.is_ready() for worker in self.workers)
 
         wait_until(ready, READY_S, lambda: "".join(worker.log[-2000:] for worker in self.workers))
+
+
+def wait_while_it_falls(value: Callable[[], int], seconds: float, said: Callable[[], str]) -> float:
+    """Ask until something is 0, for so long after it was lower than ever; how many seconds it took."""
+    began = lowered = time.monotonic()
+    least = value()
+    while least > 0:
+        time.sleep(LOOK_S)
+        now = value()
+        if now < least:
+            least, lowered = now, time.monotonic()
+        elif time.monotonic() - lowered > seconds:
+            raise ChaosError(f"{now} for {seconds:.0f} s: {said()}")
+    return time.monotonic() - began
 
 
 def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str]) -> float:

@@ -1,7 +1,8 @@
 """The undisturbed worker: what the journal makes of the logs, in one go and in one process.
 
 Workers cut the journal off behind their snapshots. So it is read along from the beginning while they work
-(`tape.py`), and the models of the end are those of a replay that knows no snapshot.
+(`tape.py`), and the models of the end are those of a replay that knows no snapshot and keeps every model in
+memory, whatever `models.max.bytes` the workers had.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import ExitStack
 from streamapp.journal.entry import SOURCES, Entry, decode
 from streamapp.restore.log_reader import LogReader
 from streamapp.restore.replay import Replay
+from streamapp.task.model_memory import ModelMemory
 from streamapp.task.task import Source
 from topics.definitions import TopicNames
 
@@ -30,7 +32,11 @@ class Reference:
         found: dict[str, bytes] = {}
         for number, values in self._journal.items():
             with ExitStack() as open_readers:
-                replay = Replay(number, lambda source, at: self._log(open_readers, source, number, at))  # noqa: B023
+                replay = Replay(
+                    number,
+                    lambda source, at: self._log(open_readers, source, number, at),  # noqa: B023
+                    ModelMemory(limit=0),
+                )
                 for record in map(decode, values):
                     if isinstance(record, Entry):
                         replay.apply(record)

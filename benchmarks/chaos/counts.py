@@ -1,0 +1,78 @@
+"""What the workers counted, over all their processes, those that are dead by now included.
+
+A process takes its counters along. So all are asked again and again, and of each process the last answer
+counts: what it counted between that and its end is missing, never anything too much.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from benchmarks.chaos.fleet import Worker
+
+ASK_S: Final = 1.0
+
+METRICS: Final = {
+    "model_hits": "grove_model_hits_total",
+    "model_reloads": "grove_model_misses_total",
+    "model_evictions": "grove_model_evictions_total",
+    "standby_parts_read": 'grove_changelog_records_total{role="standby"}',
+    "active_parts_read": 'grove_changelog_records_total{role="active"}',
+}
+"""Counters of the workers by what they are called in a report."""
+
+
+class Counts:
+    """Asks workers for their counters, in a thread while the block lasts."""
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self._workers = workers
+        self._last: dict[int, Mapping[str, float]] = {}  # by process
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="counts", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to ask."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ask those that run a last time."""
+        self._ended.set()
+        self._thread.join()
+        if kind is None:
+            self._ask()
+
+    def report(self) -> dict[str, int]:
+        """Return the sums by name."""
+        return {name: int(sum(each[name] for each in self._last.values())) for name in METRICS}
+
+    def _run(self) -> None:
+        while not self._ended.wait(ASK_S):
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask all that run and are awake."""
+        for worker in self._workers:
+            pid = worker.pid
+            if pid is None or worker.frozen or not worker.runs:
+                continue
+            page = worker.page("/metrics")
+            if page is not None and worker.pid == pid:
+                self._last[pid] = parse(page.decode())
+
+
+def parse(page: str) -> dict[str, float]:
+    """Return the counters of a page of metrics, each summed up over its labels; 0 if it is not there."""
+    lines = [line.rpartition(" ") for line in page.splitlines() if not line.startswith("#")]
+    return {
+        name: sum(
+            float(value) for metric, _, value in lines if metric == wanted or metric.startswith(wanted + "{")
+        )
+        for name, wanted in METRICS.items()
+    }
