@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from streamapp.embedded.broker import free_port
+from streamapp.embedded.broker import free_ports
 
 READY_S = 240.0
 LOOK_S = 0.1
@@ -30,7 +30,7 @@ class Worker:
 
     def __init__(self, name: str, environment: Mapping[str, str], directory: Path) -> None:
         self.name = name
-        self.port = free_port()
+        self.port = free_ports(1)
         self.state = directory / name
         self.frozen = False
         self._log = directory / f"{name}.log"

@@ -101,7 +101,8 @@ class EmbeddedBroker:
     def _start(self) -> None:
         command = self._java(fetch_jars())
         if self._ports is None:
-            self._ports = (self._port or free_port(), free_port())
+            first = free_ports(2)  # nobody's, while Java starts and whenever the broker is away
+            self._ports = (self._port or first, first + 1)
         (self.directory / "log4j2.properties").write_text(logging_properties(self.log_file), encoding="utf-8")
         properties = self.directory / "server.properties"
         properties.write_text(server_properties(self.directory / "data", *self._ports), encoding="utf-8")

@@ -16,7 +16,8 @@ from confluent_kafka.admin import (
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
-from streamapp.embedded.broker import free_port
+from streamapp.embedded.broker import free_ports
+from tests.broker.workers import PATIENCE
 
 USER, PASSWORD = "grove", "secret"  # noqa: S105 - of a broker that lives for one test
 
@@ -50,13 +51,13 @@ class SecuredBroker:
             for operation in operations
         ]
         for done in self._admin.create_acls(rules).values():
-            done.result(10)
+            done.result(PATIENCE)
 
 
 @contextmanager
 def secured_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecuredBroker]:
     """A broker that knows USER."""
-    plain, port = embedded.server_properties, free_port()
+    plain, port = embedded.server_properties, free_ports(1)
 
     def secured(data: Path, own: int, controller: int) -> str:
         more = {

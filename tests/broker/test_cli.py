@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from streamapp.cli.main import main
+from tests.broker.workers import PATIENCE
 from topics.definitions import CATALOGUE, TopicNames, retention
 
 pytestmark = pytest.mark.broker
@@ -61,8 +62,8 @@ def test_check_names_a_missing_topic_and_a_differing_count(
     run(capsys, "topics", "create", "--partitions", "2", *options)
     labels = f"{options[3]}labels"
     client = AdminClient({"bootstrap.servers": options[1]})
-    client.create_partitions([NewPartitions(labels, 4)])[labels].result(120)
-    while len(client.list_topics(labels, timeout=120).topics[labels].partitions) < 4:
+    client.create_partitions([NewPartitions(labels, 4)])[labels].result(PATIENCE)
+    while len(client.list_topics(labels, timeout=PATIENCE).topics[labels].partitions) < 4:
         pass  # the controller has said yes; the broker's own picture follows
     status, _, err = run(capsys, "topics", "check", *options)
     assert status == 1

@@ -50,7 +50,7 @@ def test_a_drained_worker_commits_leaves_and_another_takes_its_partitions(
             wait_until(lambda w=worker: lives(w, 2), PATIENCE, lambda w=worker: w.log)  # type: ignore[misc]
         for i in range(400):
             producer.produce(place.names.instances, b'{"features":{"a":1}}', b"key-%d" % (i % 4), i % 4)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         assert grove(first, "worker", "drain") == (0, "worker w-1 has left the group\n")
         assert first.wait() == 0
         assert place.members() == {"w-2"}

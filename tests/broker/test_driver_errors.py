@@ -19,14 +19,14 @@ def test_a_poisoned_record_stops_its_partition_and_no_other(broker: Broker, tmp_
         worker.wait_until_ready()
         for i in range(5):
             producer.produce(place.names.instances, f"before-{i}".encode(), b"model-a", 0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         place.wait_for_lag_0(alive=[worker])
         producer.produce(place.names.instances, b"poison", b"model-b", 0)
         producer.produce(place.names.instances, b"behind", b"model-a", 0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         wait_until(lambda: worker.page("/readyz")[0] == 503, PATIENCE, lambda: worker.log)
         producer.produce(place.names.instances, b"elsewhere", b"model-c", 1)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         wait_until(lambda: len(place.read(place.names.predictions)) == 6, PATIENCE, lambda: worker.log)
         assert "[-]partition-0 failed: stopped" in worker.page("/readyz?verbose")[1]
         assert "[+]partition-1 ok: live" in worker.page("/readyz?verbose")[1]
@@ -66,7 +66,7 @@ def test_a_second_signal_ends_the_worker_at_once(broker: Broker, tmp_path: Path)
     with place.worker("w") as worker:
         worker.wait_until_ready()
         producer.produce(place.names.instances, b"sleep 600", b"key", 0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         wait_until(lambda: "asleep" in worker.log, PATIENCE, lambda: worker.log)
         worker.signal()
         wait_until(lambda: "SIGTERM: finishing the run" in worker.log, PATIENCE, lambda: worker.log)
@@ -85,7 +85,7 @@ def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_commi
         place.configure(place.names.predictions, {"max.message.bytes": "100"})  # it does not know of that
         for i in range(50):
             producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key-%d" % i, i % 2)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         assert worker.wait() == 1
     assert "nothing can be committed any more" in worker.log
     assert place.names.predictions in worker.log, "which topic refused it"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.workers import Installation
+from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -18,7 +18,7 @@ def test_every_record_of_every_topic_comes_out_once_in_order(broker: Broker, tmp
     for i in range(n):
         topic = place.names.labels if i % 4 == 3 else place.names.instances
         producer.produce(topic, str(i).encode(), b"key", i % 3, timestamp=1_000_000 + i)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
@@ -40,7 +40,7 @@ def test_a_second_start_goes_on_where_the_first_ended(broker: Broker, tmp_path: 
     for round_ in range(2):
         for i in range(100):
             producer.produce(place.names.instances, f"{round_}-{i}".encode(), b"key", i % 2)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         with place.worker("w") as worker:
             worker.wait_until_ready()
             place.wait_for_lag_0(alive=[worker])

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.broker
 
 
 def transactional(place: Installation, name: str) -> Producer:
-    producer = place.producer(**{"transactional.id": name, "transaction.timeout.ms": 20_000})
-    producer.init_transactions(30)
+    producer = place.producer(**{"transactional.id": name, "transaction.timeout.ms": 900_000})
+    producer.init_transactions(PATIENCE)
     return producer
 
 
@@ -36,8 +36,8 @@ def test_aborted_records_are_skipped_and_markers_do_not_hold_the_lag(broker: Bro
                 topic = place.names.labels if i % 5 == 4 else place.names.instances
                 producer.produce(topic, value.encode(), b"key", i % 2)
                 expected += [value] * commits
-            producer.flush(60)
-            producer.commit_transaction(30) if commits else producer.abort_transaction(30)
+            producer.flush(PATIENCE)
+            producer.commit_transaction(PATIENCE) if commits else producer.abort_transaction(PATIENCE)
         place.wait_for_lag_0(alive=[worker])  # also behind the last marker
         assert worker.metric("grove_sought_back_total") == 0
         assert worker.terminate() == 0
@@ -51,15 +51,15 @@ def test_an_open_transaction_on_one_topic_does_not_hold_back_the_others(
     pending = transactional(place, "open-1")
     pending.begin_transaction()
     pending.produce(place.names.labels, b"pending", b"key", 0, timestamp=1)
-    assert pending.flush(60) == 0
+    assert pending.flush(PATIENCE) == 0
     plain = place.producer()
     with place.worker("w") as worker:
         worker.wait_until_ready()
         for i in range(10):
             plain.produce(place.names.instances, str(i).encode(), b"key", 0, timestamp=100 + i)
-        assert plain.flush(60) == 0
+        assert plain.flush(PATIENCE) == 0
         wait_until(lambda: len(place.read(place.names.predictions)) == 10, PATIENCE, lambda: worker.log)
-        pending.commit_transaction(30)
+        pending.commit_transaction(PATIENCE)
         place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0
     assert place.read(place.names.predictions)[-1]["value"] == "pending"
@@ -73,7 +73,7 @@ def test_holes_of_compaction_are_not_taken_for_losses(broker: Broker, tmp_path: 
     for i in range(n):
         producer.produce(place.names.instances, str(i).encode() + b"." * 1000, f"key-{i % 10}".encode(), 0)
         if i % 1000 == 999:
-            assert producer.flush(60) == 0
+            assert producer.flush(PATIENCE) == 0
     wait_until(
         lambda: surviving(place) < n,
         PATIENCE,
@@ -118,14 +118,14 @@ def test_records_deleted_by_retention_before_they_were_read_are_reported(
     producer = place.producer()
     for i in range(100):
         producer.produce(place.names.instances, str(i).encode(), b"key", 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0
     for i in range(100, 200):
         producer.produce(place.names.instances, str(i).encode(), b"key", 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     place.delete_before(place.names.instances, 0, 150)
     with place.worker("w") as worker:
         worker.wait_until_ready()

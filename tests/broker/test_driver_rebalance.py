@@ -20,7 +20,7 @@ def test_a_worker_can_be_stopped_while_the_broker_is_gone(
     with place.worker("w", GROVE_COMMIT_INTERVAL_MS="60000") as worker:
         worker.wait_until_ready()
         producer.produce(place.names.instances, b"1", b"key", 0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         wait_until(lambda: len(place.read(place.names.predictions)) == 1, PATIENCE, lambda: worker.log)
         private_broker.stop()
         assert worker.terminate() == 0
@@ -37,7 +37,7 @@ def test_after_an_outage_of_the_worker_both_topics_come_in_time_order(broker: Br
             place.names.instances, f"i{ms}".encode(), b"key", partition, timestamp=1_000_000 + ms
         )
         producer.produce(place.names.labels, f"l{ms}".encode(), b"key", partition, timestamp=1_000_200 + ms)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.errors import BrokerError
+from tests.broker.workers import PATIENCE
 
 pytestmark = pytest.mark.broker
 
@@ -22,7 +23,7 @@ def produce(servers: str, topic: str, value: bytes) -> None:
     failed = []
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error))
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     assert failed == [None]
 
 
@@ -32,7 +33,7 @@ def consume(servers: str, topic: str, n: int) -> list[bytes]:
     )
     consumer.subscribe([topic])
     try:
-        messages = consumer.consume(n, timeout=120)
+        messages = consumer.consume(n, timeout=PATIENCE)
     finally:
         consumer.close()
     assert all(message.error() is None for message in messages)
@@ -41,7 +42,7 @@ def consume(servers: str, topic: str, n: int) -> list[bytes]:
 
 def create(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1)])[topic].result(120)
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE)
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stop", "crash"])

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.broker.workers import Installation, wait_until
+from tests.broker.workers import PATIENCE, Installation, wait_until
 from topics.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
@@ -69,14 +69,14 @@ def test_killed_again_and_again_every_record_is_answered_once_and_learned_once(
         for share in (0.1, 0.2):
             wait_until(
                 lambda share=share: installation.lag() < (0.5 - share) * RECORDS,  # type: ignore[misc]
-                120,
+                PATIENCE,
                 lambda: worker.log,
             )
             worker.kill()
             worker.start()
             worker.wait_until_ready()
         load(installation, RECORDS // 2, RECORDS - RECORDS // 2)
-        installation.wait_for_lag_0(120, [worker])
+        installation.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0, worker.log
     for key, given in answers(installation).items():
         assert [name for name, _ in given] == expected_ids(key)
@@ -88,10 +88,10 @@ def test_at_least_once_repeats_answers_but_not_what_was_learned(installation: In
     load(installation, 0, RECORDS)
     with installation.worker("w0") as worker:
         worker.wait_until_ready()
-        wait_until(lambda: worker.metric("grove_records_total") > RECORDS / 4, 60, lambda: worker.log)
+        wait_until(lambda: worker.metric("grove_records_total") > RECORDS / 4, PATIENCE, lambda: worker.log)
         worker.kill()
         worker.start()
-        installation.wait_for_lag_0(120, [worker])
+        installation.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0, worker.log
     for key, given in answers(installation).items():
         first = dict(reversed(given))
@@ -109,10 +109,10 @@ def test_a_worker_that_was_frozen_cannot_commit_what_another_one_did_meanwhile(
         heir.wait_until_ready()
         zombie.signal(signal.SIGSTOP)
         load(installation, RECORDS // 2, RECORDS - RECORDS // 2)
-        installation.wait_for_lag_0(120, [heir])
+        installation.wait_for_lag_0(alive=[heir])
         zombie.signal(signal.SIGCONT)
         zombie.wait_until_ready()
-        installation.wait_for_lag_0(60, [heir, zombie])
+        installation.wait_for_lag_0(alive=[heir, zombie])
         assert (zombie.terminate(), heir.terminate()) == (0, 0), zombie.log + heir.log
     for key, given in answers(installation).items():
         assert Counter(name for name, _ in given) == Counter(expected_ids(key))

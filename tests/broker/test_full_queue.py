@@ -21,7 +21,7 @@ def load(place: Installation) -> None:
     for i in range(N):
         value = orjson.dumps({"id": f"i{i}", "features": {"x": i % 10}})
         producer.produce(place.names.instances, value, b"key", 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def wait_until_full(worker: WorkerProcess, broker: EmbeddedBroker, place: Installation) -> None:

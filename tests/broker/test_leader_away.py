@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
-from tests.broker.workers import Installation, wait_until
+from tests.broker.workers import PATIENCE, Installation, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -53,7 +53,9 @@ def join_a_group(broker: EmbeddedBroker) -> None:
     client = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     consumer.subscribe(["none"])
     wait_until(
-        lambda: consumer.poll(0.1) is None and "__consumer_offsets" in client.list_topics().topics, 60, str
+        lambda: consumer.poll(0.1) is None and "__consumer_offsets" in client.list_topics().topics,
+        PATIENCE,
+        str,
     )
     consumer.close()
 
@@ -65,7 +67,7 @@ def begin_transactions(broker: EmbeddedBroker) -> None:
     be committed until it is back.
     """
     named = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "first", "log_level": 0}
-    Producer(named).init_transactions(60)
+    Producer(named).init_transactions(PATIENCE)
 
 
 def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
@@ -73,43 +75,45 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
 ) -> None:
     with two_brokers(tmp_path, monkeypatch) as (place, second):
         client = AdminClient({"bootstrap.servers": place.servers, "log_level": 0})
-        wait_until(lambda: len(client.list_topics(timeout=5).brokers) == 2, 60, str)
+        wait_until(lambda: len(client.list_topics(timeout=PATIENCE).brokers) == 2, PATIENCE, str)
         place.delete(place.names.labels)
-        wait_until(lambda: place.names.labels not in client.list_topics().topics, 30, str)
+        wait_until(lambda: place.names.labels not in client.list_topics().topics, PATIENCE, str)
         labels = NewTopic(place.names.labels, 2, replica_assignment=[[2], [1]])
         (made,) = client.create_topics([labels]).values()
-        made.result(30)
+        made.result(PATIENCE)
         producer = place.producer()
         with place.worker("w") as worker:
             worker.wait_until_ready()
             producer.produce(place.names.labels, b"before", b"key", 0)
-            assert producer.flush(20) == 0
-            wait_until(lambda: len(place.read(place.names.predictions)) == 1, 60, lambda: worker.log)
+            assert producer.flush(PATIENCE) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 1, PATIENCE, lambda: worker.log)
             second.stop(kill=True)
-            wait_until(lambda: "does not serve" in worker.page("/livez?verbose")[1], 60, lambda: worker.log)
+            wait_until(
+                lambda: "does not serve" in worker.page("/livez?verbose")[1], PATIENCE, lambda: worker.log
+            )
             status, text = worker.page("/livez?verbose")
             assert status == 200
             assert f"the broker does not serve {place.names.labels}-0" in text
             producer.produce(place.names.instances, b"served", b"key", 0)
-            assert producer.flush(20) == 0
-            wait_until(lambda: len(place.read(place.names.predictions)) == 2, 60, lambda: worker.log)
+            assert producer.flush(PATIENCE) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 2, PATIENCE, lambda: worker.log)
             second.start()
             producer.produce(place.names.labels, b"back", b"key", 0)
-            assert producer.flush(60) == 0
-            wait_until(lambda: len(place.read(place.names.predictions)) == 3, 60, lambda: worker.log)
-            wait_until(lambda: "does not serve" not in worker.page("/livez?verbose")[1], 20, str)
+            assert producer.flush(PATIENCE) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 3, PATIENCE, lambda: worker.log)
+            wait_until(lambda: "does not serve" not in worker.page("/livez?verbose")[1], PATIENCE, str)
             assert "their records wait, the others go on" in worker.log
             assert "the broker serves all partitions again" in worker.log
             assert worker.terminate() == 0
             second.stop(kill=True)
             # Before, a worker's first requests may go to a broker that is not there any more: it then ends.
-            wait_until(lambda: len(client.list_topics(timeout=5).brokers) == 1, 60, str)
+            wait_until(lambda: len(client.list_topics(timeout=PATIENCE).brokers) == 1, PATIENCE, str)
             worker.start()
             waits = f"partition-0 failed: waits: {place.names.labels}-0: no leader is known"
-            wait_until(lambda: waits in worker.page("/readyz?verbose")[1], 60, lambda: worker.log)
+            wait_until(lambda: waits in worker.page("/readyz?verbose")[1], PATIENCE, lambda: worker.log)
             producer.produce(place.names.instances, b"elsewhere", b"key", 1)
-            assert producer.flush(20) == 0
-            wait_until(lambda: len(place.read(place.names.predictions)) == 4, 60, lambda: worker.log)
+            assert producer.flush(PATIENCE) == 0
+            wait_until(lambda: len(place.read(place.names.predictions)) == 4, PATIENCE, lambda: worker.log)
             assert "partition-1 ok: live" in worker.page("/readyz?verbose")[1]
             second.start()
             worker.wait_until_ready()

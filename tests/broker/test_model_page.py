@@ -9,7 +9,7 @@ from core.model import Model
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError
 from streamapp.pages.models import fetch_model
-from tests.broker.workers import Installation
+from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from topics.partitioner import partition_of
 
@@ -29,7 +29,7 @@ def test_the_model_of_a_key_can_be_looked_at_while_the_worker_runs(
         producer.produce(
             place.names.instances, orjson.dumps(body), KEY.encode(), partition_of(KEY.encode(), 2)
         )
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     with place.worker("w", GROVE_MODEL_SPEC=orjson.dumps(SPEC).decode()) as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])

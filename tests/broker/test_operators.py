@@ -27,7 +27,7 @@ def test_of_two_workers_of_one_name_on_two_machines_the_first_ends(broker: Broke
         first.wait_until_ready()
         place.directory = elsewhere
         with place.worker("w") as second:
-            assert first.wait(60) != 0, first.log
+            assert first.wait() != 0, first.log
             second.wait_until_ready()
             assert second.terminate() == 0
     assert "NameTakenError: group.instance.id=w must be one worker's own: another one at" in first.log
@@ -91,5 +91,5 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
 def refused_by_worker(place: Installation, broker: SecuredBroker, expected: str) -> None:
     """Start a worker and see it end with these words."""
     with place.worker("w", **broker.settings) as worker:
-        assert worker.wait(60) == 1, worker.log
+        assert worker.wait() == 1, worker.log
         assert expected in worker.log, worker.log

@@ -41,7 +41,7 @@ class Stream:
         for document in documents:
             partition = partition_of(name, PARTITIONS)
             producer.produce(self.place.names.instances, orjson.dumps(document), name, partition)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
 
     def learn(self, key: str, first: int, n: int) -> None:
         self.send(

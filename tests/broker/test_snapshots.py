@@ -20,7 +20,7 @@ from streamapp.cli.main import main
 from streamapp.pages.models import fetch_model
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Run, Task
-from tests.broker.workers import Installation, WorkerProcess, wait_until
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from topics.partitioner import partition_of
 from topics.records import RawRecords
 
@@ -53,7 +53,7 @@ class Stream:
             key = self.key(number).encode()
             partition = partition_of(key, PARTITIONS)
             producer.produce(self.place.names.instances, self.value(number), key, partition)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         self.n += n
 
     @staticmethod
@@ -102,7 +102,7 @@ def place(broker: Any, tmp_path: Path) -> Installation:
 def journal_starts(place: Installation) -> list[int]:
     consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
     topics = [TopicPartition(place.names.journal, number) for number in range(PARTITIONS)]
-    starts = [int(consumer.get_watermark_offsets(topic, timeout=10)[0]) for topic in topics]
+    starts = [int(consumer.get_watermark_offsets(topic, timeout=PATIENCE)[0]) for topic in topics]
     consumer.close()
     return starts
 
@@ -145,7 +145,8 @@ def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_le
 
 def changelog_end(place: Installation, partition: int) -> int:
     consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
-    end = consumer.get_watermark_offsets(TopicPartition(place.names.snapshots, partition), timeout=10)[1]
+    log = TopicPartition(place.names.snapshots, partition)
+    end = consumer.get_watermark_offsets(log, timeout=PATIENCE)[1]
     consumer.close()
     return int(end)
 
@@ -234,7 +235,7 @@ def test_a_partition_whose_snapshots_are_gone_is_stopped_until_it_is_reset(
         assert worker.terminate() == 0, worker.log
         lost = partition_of(KEYS[0].encode(), PARTITIONS)
         consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "look"})
-        end = consumer.get_watermark_offsets(TopicPartition(place.names.instances, lost), timeout=10)[1]
+        end = consumer.get_watermark_offsets(TopicPartition(place.names.instances, lost), timeout=PATIENCE)[1]
         consumer.close()
         place.delete_before(place.names.instances, lost, int(end))
         stream.grow(50)
@@ -261,4 +262,4 @@ def tombstones(place: Installation, partition: int) -> None:
     for message in place.raw(place.names.snapshots):
         if message.partition() == partition and message.value() is not None:
             producer.produce(place.names.snapshots, None, message.key(), partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0

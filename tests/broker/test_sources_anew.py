@@ -22,7 +22,7 @@ def load(place: Installation, first: int, n: int) -> None:
     for number in range(first, first + n):
         document = {"id": str(number), "features": {"a": number % 7}, "label": "xy"[number % 2]}
         producer.produce(place.names.instances, orjson.dumps(document), b"model", 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def wait_until_stopped(worker: WorkerProcess, *says: str) -> None:

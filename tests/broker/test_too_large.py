@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.outputs.limits import record_bytes
 from tests.broker.kafka_log import read_topic
-from tests.broker.workers import Installation
+from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from topics.sender import Sender
 
@@ -26,7 +26,7 @@ def test_a_record_as_large_as_the_limit_is_taken(broker: Broker, compression: st
     topic = f"sizes-{uuid.uuid4().hex[:8]}"
     made = NewTopic(topic, 1, 1, config={"max.message.bytes": str(LIMIT), "compression.type": "producer"})
     client = AdminClient(kafka)
-    client.create_topics([made])[topic].result(10)
+    client.create_topics([made])[topic].result(PATIENCE)
     given = [(f"näme-{i}", os.urandom(20)) for i in range(headers)]
     room = LIMIT - record_bytes(b"key", b"", given)
     sender = Sender(kafka | {"compression.type": compression, "message.max.bytes": LIMIT})
@@ -50,7 +50,7 @@ def test_outputs_and_records_that_are_too_large_end_no_worker(broker: Broker, tm
     produce("large" * 1000)
     producer.produce(place.names.instances, bytes(30_000_000), b"key", 0)  # next to nothing when compressed
     produce("behind")
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
@@ -76,7 +76,7 @@ def test_batches_are_no_larger_than_the_smallest_topic_takes(broker: Broker, tmp
     for i in range(n):
         value = orjson.dumps({"id": os.urandom(60).hex(), "features": {"x": i}})  # hardly to be compressed
         producer.produce(place.names.instances, value, b"key", 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.broker.workers import PATIENCE
 from topics import admin
 from topics.definitions import CATALOGUE, TopicNames, retention
 from topics.errors import BrokerError
@@ -36,7 +37,7 @@ def make(kafka, **partitions):
     """Create topics beside the catalogue's way."""
     client = AdminClient(kafka)
     for future in client.create_topics([NewTopic(n, c, 1) for n, c in partitions.items()]).values():
-        future.result(120)
+        future.result(PATIENCE)
 
 
 def test_creating_twice_changes_nothing(kafka, names):
@@ -96,7 +97,7 @@ def test_check_names_every_setting_that_differs(kafka, names):
     )
     client = AdminClient(kafka)  # its futures live as long as it does
     for future in client.incremental_alter_configs([resource]).values():
-        future.result(120)
+        future.result(PATIENCE)
     deadline = time.monotonic() + 120
     while len(differences := admin.check(kafka, names)) < 2:  # the broker applies it a moment later
         assert time.monotonic() < deadline
@@ -112,7 +113,7 @@ def test_describe_shows_offsets_leaders_settings_and_lag(kafka, names):
     producer = Producer(kafka)
     for _ in range(5):
         producer.produce(names.instances, b"{}", b"k", partition=1)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     group = names.prefix + "group"
     consumer = Consumer(kafka | {"group.id": group})
     consumer.commit(offsets=[TopicPartition(names.instances, 1, 3)], asynchronous=False)

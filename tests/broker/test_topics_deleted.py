@@ -100,7 +100,7 @@ def test_a_deleted_output_topic_ends_the_worker_with_its_name(broker: Broker, tm
         place.delete(place.names.predictions)
         for i in range(10):
             producer.produce(place.names.instances, b'{"features":{"a":1}}', b"key-%d" % i, i % 2)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         assert worker.wait() == 1, worker.log
     assert place.names.predictions in worker.log
     assert place.lag() == 10, "nothing is committed past what could not be answered"

@@ -65,7 +65,7 @@ def ask(kafka, names, ids, timestamp=0, keys=KEYS):
             partition_of(key, PARTITIONS),
             timestamp=timestamp + number * bool(timestamp),
         )
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def labels(kafka, names):
@@ -186,7 +186,7 @@ def test_what_cannot_be_answered_is_counted(kafka, names):
     producer = Producer(kafka)
     producer.produce(names.label_requests, b"not json", b"k", 0)
     producer.produce(names.label_requests, None, b"k", 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     report = answer(kafka, names)
     assert (report.requests, report.answered, report.unknown, report.malformed) == (6, 2, 2, 2)
     assert report.first_unknown in ("1000", "x")
@@ -246,10 +246,10 @@ def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
         target=lambda: done.update(report=oracle.run(lambda p: p.answered > 20 and some.set()))
     )
     thread.start()
-    assert some.wait(120)
+    assert some.wait(PATIENCE)
     private_broker.stop()
     private_broker.start()
-    thread.join(120)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     given = Counter(i for i, *_ in labels(kafka, names))
     assert set(given) == {str(n) for n in range(300)}

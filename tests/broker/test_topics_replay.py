@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker.kafka_log import read_topic
+from tests.broker.workers import PATIENCE
 from tests.unit.topics.memory_dataset import MemoryDataset, counting
 from topics import admin
 from topics.cluster import Cluster
@@ -182,7 +183,7 @@ def test_an_endless_loop_stops_when_told(kafka, names):
         target=lambda: done.update(report=replay.run(lambda p: p.rows > 500 and replay.stop()))
     )
     thread.start()
-    thread.join(120)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     report = done["report"]
     assert report.stopped and report.total_rows is None
@@ -219,7 +220,7 @@ def test_a_record_that_the_topic_refuses_is_an_error(kafka, names):
     client = AdminClient(kafka)
     prefix = names.prefix + "small."
     topic = NewTopic(prefix + "instances", PARTITIONS, 1, config={"max.message.bytes": "2000"})
-    client.create_topics([topic])[topic.topic].result(120)
+    client.create_topics([topic])[topic.topic].result(PATIENCE)
     Cluster(kafka).wait_for([topic.topic])
     dataset = MemoryDataset(np.random.default_rng(1).normal(size=(10, 500)), np.zeros(10))
     with pytest.raises(DeliveryError, match=r"10 records were not delivered; .*max.message.bytes"):
@@ -235,7 +236,7 @@ def test_missing_topics_and_different_counts_are_said_first(kafka, names):
     client = AdminClient(kafka)
     topics = [NewTopic(prefix + "instances", 4, 1), NewTopic(prefix + "labels", 3, 1)]
     for future in client.create_topics(topics).values():
-        future.result(120)
+        future.result(PATIENCE)
     Cluster(kafka).wait_for([topic.topic for topic in topics])
     with pytest.raises(
         CatalogueError, match=r"labels' has 3 partitions, .*instances' has 4; they must be equal"
@@ -259,10 +260,10 @@ def test_a_broker_that_goes_and_comes_back_gets_every_row_once(private_broker):
     midway = threading.Event()
     thread = threading.Thread(target=replay.run, args=(lambda p: p.rows > 1000 and midway.set(),))
     thread.start()
-    assert midway.wait(120)
+    assert midway.wait(PATIENCE)
     private_broker.stop()
     private_broker.start()
-    thread.join(120)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert rows_of(read_topic(kafka, names.instances)) == list(range(6000))
 
@@ -283,9 +284,9 @@ def test_stopped_while_the_broker_is_away_ends_with_the_reason(private_broker):
 
     thread = threading.Thread(target=run_replay)
     thread.start()
-    assert midway.wait(120)
+    assert midway.wait(PATIENCE)
     private_broker.stop()
     replay.stop()
-    thread.join(120)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert "not delivered within 10 s of the stop: the broker is away" in raised[0]

@@ -14,7 +14,7 @@ from core.model import Model
 from streamapp.pages.models import fetch_model
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Run, Task
-from tests.broker.workers import Installation, WorkerProcess
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances
 from topics.records import Features, RawRecords
@@ -40,7 +40,7 @@ class Writers:
     def _producer(place: Installation, number: int) -> Producer:
         name = f"{place.prefix}{number}"
         producer = place.producer(**{"transactional.id": name, "transaction.timeout.ms": 120_000})
-        producer.init_transactions(60)
+        producer.init_transactions(PATIENCE)
         return producer
 
     def write(self, rounds: int) -> None:
@@ -54,9 +54,9 @@ class Writers:
                     self.visible += ids if self._commits(round_, number) else []
             for number, producer in enumerate(self._producers):
                 producer.produce(self._place.names.labels, b'{"id":"none","label":"yes"}', KEY, 0)
-                assert producer.flush(60) == 0
-                producer.commit_transaction(60) if self._commits(round_, number) else (
-                    producer.abort_transaction(60)
+                assert producer.flush(PATIENCE) == 0
+                producer.commit_transaction(PATIENCE) if self._commits(round_, number) else (
+                    producer.abort_transaction(PATIENCE)
                 )
 
     @staticmethod

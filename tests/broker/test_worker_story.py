@@ -32,7 +32,7 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
         label = orjson.dumps({"id": f"i{i}", "label": "high" if i % 10 > 5 else "low"})
         producer.produce(place.names.instances, instance, key, partition, timestamp=at)
         producer.produce(place.names.labels, label, key, partition, timestamp=at + DELAY_MS)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     assert place.lag() == 2 * n
     with place.worker("w", **settings) as worker:
         worker.wait_until_ready()
@@ -65,7 +65,7 @@ def test_a_worker_on_warm_kernels_is_at_work_soon_after_its_start(broker: Broker
     producer = place.producer()
     for start in (1, 2):  # the first may have to compile the kernels
         producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key", 0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         with place.worker("w") as worker:
             wait_until(
                 lambda n=start: len(place.read(place.names.predictions)) == n,  # type: ignore[misc]

@@ -222,7 +222,7 @@ class WorkerProcess:
     def page(self, path: str) -> tuple[int, str]:
         """Status and text; status 0 while nobody listens."""
         try:
-            with urllib.request.urlopen(self.web + path, timeout=20) as response:
+            with urllib.request.urlopen(self.web + path, timeout=PATIENCE) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from tests.broker.workers import Installation
+from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from topics.codecs import decode_predictions
 from topics.partitioner import partition_of
@@ -222,7 +222,7 @@ def send(place: Installation, kinds: list[Bad]) -> None:
                 {"id": f"first-{n}-{label}", "features": {"a": 1, "b": 1, "c": 1}, "label": label}
             )
             producer.produce(names.instances, value, key, homes[key])
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
     order = [True] * GOOD + [False] * BAD
     chance.shuffle(order)
     good = bad = 0
@@ -237,7 +237,7 @@ def send(place: Installation, kinds: list[Bad]) -> None:
             headers = [*each.headers, ("storm", b"%d" % bad)]
             producer.produce(getattr(names, each.source), each.value, each.key, partition, headers=headers)
             bad += 1
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def sent(place: Installation) -> dict[Place, Any]:

@@ -62,7 +62,7 @@ class Load:
         finally:
             self._stop.set()
             self._thread.join()
-            assert self._producer.flush(60) == 0
+            assert self._producer.flush(PATIENCE) == 0
 
     def wait_for(self, more: int) -> None:
         """Return when `more` records were sent from now on."""
