@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.peers.job import Job
 from benchmarks.rig.backlog import Backlog
+from streamapp.embedded.broker import free_ports
 from topics.definitions import TopicNames
 
 OURS = "streamgrove"
@@ -72,7 +72,7 @@ def worker_environment(
         "GROVE_TOPICS_PREFIX": names.prefix,
         "GROVE_TOPICS_PARTITIONS": str(partitions),
         "GROVE_STATE_DIR": str(state),
-        "GROVE_WEB_PORT": str(free_port()),
+        "GROVE_WEB_PORT": str(free_ports(1)),
         "GROVE_MODEL_SPEC": spec(options.leaf),
         "GROVE_OUTPUT_HEADERS": options.headers,
         "GROVE_PROCESSING_GUARANTEE": options.guarantee,
@@ -82,11 +82,3 @@ def worker_environment(
 
 def peer_job(options: Options, backlog: Backlog, sink: str, group: str) -> Job:
     return Job(options.bootstrap, backlog.topic, sink, group, backlog.format, options.leaf, low_latency=False)
-
-
-def free_port() -> int:
-    """Return a loopback port that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
