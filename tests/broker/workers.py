@@ -17,13 +17,14 @@ from types import TracebackType
 from typing import Any, Self
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
+    OffsetSpec,
     ResourceType,
 )
 from prometheus_client.parser import text_string_to_metric_families
@@ -101,12 +102,30 @@ class Installation:
         return lag
 
     def wait_for_lag_0(self, seconds: float = PATIENCE, alive: Sequence["WorkerProcess"] = ()) -> None:
+        """Return when all is processed and can be read: offsets are committed a moment before outputs are."""
+
         def done() -> bool:
             for worker in alive:
                 assert worker.code is None, worker.log
-            return self.lag() == 0
+            return self.lag() == 0 and not self.open_transactions()
 
         wait_until(done, seconds, lambda: f"lag {self.lag()}\n" + "".join(worker.log for worker in alive))
+
+    def open_transactions(self) -> set[str]:
+        """The topics that have records of transactions which are not over."""
+        client = AdminClient({"bootstrap.servers": self.servers})
+        topics = client.list_topics(timeout=PATIENCE).topics
+        wanted = {
+            TopicPartition(name, number): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            for name in self.names.all()
+            if name in topics
+            for number in topics[name].partitions
+        }
+        ends: list[dict[TopicPartition, int]] = []
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
+            futures = client.list_offsets(wanted, isolation_level=level, request_timeout=PATIENCE)
+            ends.append({place: future.result().offset for place, future in futures.items()})
+        return {place.topic for place in wanted if ends[0][place] < ends[1][place]}
 
     def configure(self, topic: str, settings: dict[str, str]) -> None:
         entries = [
