@@ -17,8 +17,7 @@ from tests.conftest import Broker
 pytestmark = pytest.mark.broker
 
 # A member that stays is waited for longer than a test waits.
-LONG = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "90000"}
-SHORTER = 80
+LONG = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": str((PATIENCE + 60) * 1000)}
 
 
 def grove(worker: WorkerProcess, *arguments: str) -> tuple[int, str]:
@@ -54,7 +53,7 @@ def test_a_drained_worker_commits_leaves_and_another_takes_its_partitions(
         assert grove(first, "worker", "drain") == (0, "worker w-1 has left the group\n")
         assert first.wait() == 0
         assert place.members() == {"w-2"}
-        wait_until(lambda: lives(second, 4), SHORTER, lambda: second.log)
+        wait_until(lambda: lives(second, 4), PATIENCE, lambda: second.log)
         place.wait_for_lag_0(alive=[second])
 
         assert second.terminate() == 0
@@ -82,7 +81,7 @@ def test_a_parent_grows_and_shrinks_and_is_drained(broker: Broker, tmp_path: Pat
 
         assert grove(parent, "worker", "scale", "1") == (0, "parent team-parent has 1 workers\n")
         assert place.members() == {"team-1"}
-        wait_until(lambda: lives(parent.at(port + 1), 4), SHORTER, lambda: parent.log)
+        wait_until(lambda: lives(parent.at(port + 1), 4), PATIENCE, lambda: parent.log)
         assert pids(parent)["team-1"] == before["team-1"], "the others go on"
 
         with socket.socket() as taken:

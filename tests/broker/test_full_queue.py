@@ -65,5 +65,5 @@ def test_a_worker_whose_queue_is_full_can_be_stopped_while_the_broker_is_away(
     load(place)
     with place.worker("w") as worker:
         wait_until_full(worker, private_broker, place)
-        assert worker.terminate(90) == 0, "it does not wait for delivery.timeout.ms, which is minutes"
+        assert worker.terminate() == 0, "it does not wait for delivery.timeout.ms, which is minutes"
     assert "hat is uncommitted will be processed again" in worker.log

@@ -14,7 +14,7 @@ from core.model import Model
 from streamapp.pages.models import fetch_model
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import Run, Task
-from tests.broker.workers import PATIENCE, Installation, WorkerProcess
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances
 from topics.records import Features, RawRecords
@@ -100,7 +100,7 @@ def check(place: Installation, worker: WorkerProcess, writers: Writers) -> None:
 def test_what_is_visible_has_one_outcome_and_a_replay_makes_the_same_models(
     broker: Broker, tmp_path: Path, guarantee: str
 ) -> None:
-    settings = {
+    settings = UNHURRIED | {
         "GROVE_MODEL_SPEC": SPEC,
         "GROVE_PROCESSING_GUARANTEE": guarantee,
         "GROVE_SNAPSHOT_MAX_REPLAY_MS": "600000",  # no snapshot: all is replayed

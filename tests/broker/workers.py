@@ -34,6 +34,10 @@ from topics import admin
 from topics.definitions import TopicNames
 
 PATIENCE = 150  # seconds; no test is about speed, and the machine may be busy with other things
+ECHO = "tests.broker.echo_worker"
+
+UNHURRIED = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "150000", "GROVE_TRANSACTION_TIMEOUT_MS": "150000"}
+"""For a worker that answers at least once and shall do so once: it is not given up because it gets no CPU."""
 
 
 @dataclass
@@ -45,7 +49,7 @@ class Installation:
     partitions: int
     directory: Path
     settings: dict[str, str] = field(default_factory=dict)  # environment of every worker
-    module: str = "tests.broker.echo_worker"
+    module: str = ECHO
     names: TopicNames = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +78,7 @@ class Installation:
             "GROVE_STATE_DIR": str(self.directory / "state"),
             "GROVE_LOG_FORMAT": "text",
             "GROVE_WEB_PORT": str(free_ports(1)),
+            **(UNHURRIED if self.module == ECHO else {}),
             **self.settings,
             **settings,
         }
