@@ -60,39 +60,32 @@ def test_data_and_address_survive(private_broker: EmbeddedBroker, kill: bool) ->
     assert consume(address, "kept", 2) == [b"before", b"after"]
 
 
-def test_only_loopback_is_listened_on(private_broker: EmbeddedBroker) -> None:
-    properties = (private_broker.directory / "server.properties").read_text()
+def test_a_temporary_one_listens_on_loopback_alone_and_its_directory_goes_with_it() -> None:
+    with EmbeddedBroker() as temporary:
+        assert temporary.running
+        properties = (temporary.directory / "server.properties").read_text()
     listeners = [line for line in properties.splitlines() if "listeners=" in line]
     assert len(listeners) == 2
     assert all("://127.0.0.1:" in line for line in listeners)
-
-
-def test_temporary_directory_goes_with_the_broker(tmp_path: Path) -> None:
-    with EmbeddedBroker() as temporary:
-        assert temporary.running
     assert not temporary.directory.exists()
 
 
-def test_a_given_directory_stays_and_serves_again(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path / "kafka") as first:
-        create(first.bootstrap_servers, "kept")
-        produce(first.bootstrap_servers, "kept", b"one")
-    with EmbeddedBroker(tmp_path / "kafka") as second:
-        assert consume(second.bootstrap_servers, "kept", 1) == [b"one"]
-
-
-def test_a_second_broker_on_the_same_data_is_refused(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path / "kafka") as first:
+def test_a_given_directory_is_one_broker_s_alone_stays_and_serves_again(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "kafka", brief=True) as first:
         with pytest.raises(BrokerError, match="lock"):
             EmbeddedBroker(tmp_path / "kafka").start()
         assert first.running
+        create(first.bootstrap_servers, "kept")
+        produce(first.bootstrap_servers, "kept", b"one")
+    with EmbeddedBroker(tmp_path / "kafka", brief=True) as second:
+        assert consume(second.bootstrap_servers, "kept", 1) == [b"one"]
 
 
 def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     program = (
         "import sys, time\n"
         "from streamapp.embedded import EmbeddedBroker\n"
-        "with EmbeddedBroker() as broker:\n"
+        "with EmbeddedBroker(brief=True) as broker:\n"
         "    print(broker.directory, broker._process._guard.pid, flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -115,5 +108,5 @@ def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
 def test_a_cluster_whose_id_begins_with_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
     """One id in 64 does; the tool that formats the storage must not take it for an option."""
     monkeypatch.setattr("streamapp.embedded.broker.uuid.uuid4", lambda: uuid.UUID(bytes=b"\xf8" + bytes(15)))
-    with EmbeddedBroker() as broker:
+    with EmbeddedBroker(brief=True) as broker:
         assert broker.running
