@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from streamapp.settings.model import Settings
 
 HEARTBEATS_PER_SESSION = 3
+REQUEST_S = 90.0  # Faust's own; it takes no session that is longer
 
 # What Faust reads from `ssl.*` and `sasl.*` is turned into credentials; these have a keyword of their own.
 _FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
@@ -47,6 +48,7 @@ def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
         "broker": [f"kafkabatch://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
         "broker_client_id": settings.client_id or instance,
         "broker_session_timeout": session,
+        "broker_request_timeout": max(REQUEST_S, session),
         "broker_heartbeat_interval": min(3.0, session / HEARTBEATS_PER_SESSION),
         "broker_max_poll_interval": settings.max_poll_interval_ms / 1000,
         "consumer_group_instance_id": instance,

@@ -278,6 +278,11 @@ class TestClients:
         assert arguments["consumer_group_instance_id"] == "host-0"
         assert "broker_credentials" not in arguments
 
+    def test_a_session_may_be_longer_than_faust_waits_for_an_answer_by_default(self) -> None:
+        for session, wait in ((15_000, 90.0), (300_000, 300.0)):
+            arguments = faust_arguments(load_settings(session_timeout_ms=session), "w")
+            assert arguments["broker_request_timeout"] == wait >= arguments["broker_session_timeout"]
+
     @pytest.mark.parametrize(
         ("given", "begin"),
         [
