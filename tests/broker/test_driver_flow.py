@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.workers import PATIENCE, Installation
+from tests.broker.workers import PATIENCE, Installation, ms_ago
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -15,9 +15,10 @@ def test_every_record_of_every_topic_comes_out_once_in_order(broker: Broker, tmp
     # so well compressed that one fetch brings more records than are taken at once
     producer = place.producer(**{"compression.type": "lz4"})
     n = 60_000
+    start = ms_ago(n / 1000)
     for i in range(n):
         topic = place.names.labels if i % 4 == 3 else place.names.instances
-        producer.produce(topic, str(i).encode(), b"key", i % 3, timestamp=1_000_000 + i)
+        producer.produce(topic, str(i).encode(), b"key", i % 3, timestamp=start + i)
     assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()

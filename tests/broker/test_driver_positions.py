@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.broker.workers import PATIENCE, Installation, wait_until
+from tests.broker.workers import PATIENCE, Installation, ms_ago, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -50,13 +50,14 @@ def test_an_open_transaction_on_one_topic_does_not_hold_back_the_others(
     place = Installation(broker.bootstrap_servers, "open.", 1, tmp_path)
     pending = transactional(place, "open-1")
     pending.begin_transaction()
-    pending.produce(place.names.labels, b"pending", b"key", 0, timestamp=1)
+    start = ms_ago(60)
+    pending.produce(place.names.labels, b"pending", b"key", 0, timestamp=start)
     assert pending.flush(PATIENCE) == 0
     plain = place.producer()
     with place.worker("w") as worker:
         worker.wait_until_ready()
         for i in range(10):
-            plain.produce(place.names.instances, str(i).encode(), b"key", 0, timestamp=100 + i)
+            plain.produce(place.names.instances, str(i).encode(), b"key", 0, timestamp=start + 100 + i)
         assert plain.flush(PATIENCE) == 0
         wait_until(lambda: len(place.read(place.names.predictions)) == 10, PATIENCE, lambda: worker.log)
         pending.commit_transaction(PATIENCE)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.workers import PATIENCE, Installation, wait_until
+from tests.broker.workers import PATIENCE, Installation, ms_ago, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -31,12 +31,11 @@ def test_after_an_outage_of_the_worker_both_topics_come_in_time_order(broker: Br
     place = Installation(broker.bootstrap_servers, "behind.", 2, tmp_path)
     producer = place.producer()
     minutes = 10
+    start = ms_ago(minutes * 60 + 1)
     for ms in range(0, minutes * 60_000, 20):  # an instance every 20 ms, its label 200 ms later
         partition = ms // 20 % 2
-        producer.produce(
-            place.names.instances, f"i{ms}".encode(), b"key", partition, timestamp=1_000_000 + ms
-        )
-        producer.produce(place.names.labels, f"l{ms}".encode(), b"key", partition, timestamp=1_000_200 + ms)
+        producer.produce(place.names.instances, f"i{ms}".encode(), b"key", partition, timestamp=start + ms)
+        producer.produce(place.names.labels, f"l{ms}".encode(), b"key", partition, timestamp=start + 200 + ms)
     assert producer.flush(PATIENCE) == 0
     with place.worker("w") as worker:
         worker.wait_until_ready()

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.outputs.limits import record_bytes
 from tests.broker.kafka_log import read_topic
-from tests.broker.workers import PATIENCE, Installation
+from tests.broker.workers import PATIENCE, Installation, ms_ago
 from tests.conftest import Broker
 from topics.sender import Sender
 
@@ -31,7 +31,7 @@ def test_a_record_as_large_as_the_limit_is_taken(broker: Broker, compression: st
     room = LIMIT - record_bytes(b"key", b"", given)
     sender = Sender(kafka | {"compression.type": compression, "message.max.bytes": LIMIT})
     values = [b"before", os.urandom(room), os.urandom(room), b"behind"]
-    sender.send_run(topic, 0, values, [b"key"] * 4, [10**12, 0, 10**12, 0], [given] * 4)
+    sender.send_run(topic, 0, values, [b"key"] * 4, [ms_ago(60), 0, ms_ago(60), 0], [given] * 4)
     sender.flush()
     sender.close()
     assert [message.value() for message in read_topic(kafka, topic)] == values

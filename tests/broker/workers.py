@@ -307,6 +307,11 @@ class WorkerProcess:
         self._process.wait()
 
 
+def ms_ago(seconds: float) -> int:
+    """A timestamp; one that is older than the topic's retention lets the broker delete it at any time."""
+    return int((time.time() - seconds) * 1000)
+
+
 def delivered(error: KafkaError | None, message: Message) -> None:
     """Refuse what was not: a test without its records shows nothing."""
     assert error is None, f"{message.topic()}: {error}"
