@@ -15,7 +15,8 @@ pytestmark = pytest.mark.broker
 
 
 def transactional(place: Installation, name: str) -> Producer:
-    producer = place.producer(**{"transactional.id": name, "transaction.timeout.ms": 900_000})
+    properties = {"transactional.id": place.prefix + name, "transaction.timeout.ms": 900_000}
+    producer = place.producer(**properties)
     producer.init_transactions(PATIENCE)
     return producer
 
