@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 BEAT_SECONDS = 0.25
 LIVE = "live"
+STOPPED = "stopped: "  # and why
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -28,7 +28,7 @@ from faust.types import TP
 
 from streamapp import faults
 from streamapp.commits import Commits, in_daemon
-from streamapp.health import LIVE, Health
+from streamapp.health import LIVE, STOPPED, Health
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
 from streamapp.journal.skips import offsets_to_skip, outstanding
@@ -219,7 +219,7 @@ class TaskManager:
         self._note_stop(number, error)
 
     def _note_stop(self, number: int, error: Exception) -> None:
-        self._health.partitions[number] = f"stopped: {error}"
+        self._health.partitions[number] = f"{STOPPED}{error}"
         self._metrics.partitions_stopped.inc()
         logger.error(
             "partition %d is stopped, the others go on: %s", number, error, exc_info=error.__cause__ or error
@@ -424,8 +424,11 @@ class TaskManager:
 
     # -- assignments ----------------------------------------------------------------------------------------
 
-    def assigned(self, partitions: Iterable[int]) -> None:
-        """Forget the tasks of partitions that are not ours any more; the others are not live yet."""
+    def assigned(self, partitions: Iterable[int]) -> Collection[int]:
+        """Forget the tasks of partitions that are not ours any more; the others are not live yet.
+
+        Return those whose task is here.
+        """
         keep = set(partitions)
         for number in self.partitions.keys() - keep:
             self._drop(number)
@@ -435,6 +438,7 @@ class TaskManager:
         self._health.assigned = True
         self._health.reading = ""
         logger.info("assigned partitions %s", sorted(keep))
+        return [number for number, state in self.partitions.items() if state.stopped is None]
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
         """Make the task of a partition stand where its committed offsets are; return where that is.
@@ -518,10 +522,15 @@ class TaskManager:
         self._snapshots.live(partition)
         self._health.partitions[partition] = LIVE
         self._waits_said.pop(partition, None)
-        if self._revoked_at is not None and all(state.live for state in self.partitions.values()):
+        if self._revoked_at is not None and not any(map(self._is_to_come, self._health.partitions)):
             self._metrics.rebalance_seconds.observe(self._clock() - self._revoked_at)
             self._revoked_at = None
         logger.info("partition %d is live", partition)
+
+    def _is_to_come(self, partition: int) -> bool:
+        """Whether an assigned partition is neither live nor stopped."""
+        said = self._health.partitions[partition]
+        return said != LIVE and not said.startswith(STOPPED)
 
     def waits(self, partition: int, reason: str) -> None:
         """Note why a partition cannot be restored yet; said at once, and again only now and then."""

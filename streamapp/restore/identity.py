@@ -61,6 +61,15 @@ class Identity:
             found[topic] = UNKNOWN if described == _NO_ID else described
         return found
 
+    def check_led(self, topic: str, partition: int) -> None:
+        """Raise NotYetError if a partition has no leader: who reads it would wait for one."""
+        wanted = TopicCollection([topic])
+        futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
+        found = {each.id: each.leader for each in self._answer(futures[topic], topic).partitions}
+        if found.get(partition) is None:
+            message = f"{topic}-{partition}: no leader is known"
+            raise NotYetError(message)
+
     def has_open_transaction(self, topic: str, partition: int) -> bool:
         """Whether a log has records of a transaction that has not ended yet."""
         here, ends = TopicPartition(topic, partition), []

@@ -17,7 +17,7 @@ from topics.errors import BrokerError
 from topics.records import Headers, RawRecords
 
 BATCH: Final = 2000  # records
-POLL_S: Final = 0.05  # `consume` waits it out unless a whole batch is there
+POLL_S: Final = 0.05  # for the next record, or for word that there is none
 END_WAIT_MS: Final = 10  # that a log is at its end is told when the broker has waited so long for more
 REQUEST_S: Final = 10.0
 SILENCE_S: Final = 15.0  # without records and without the log's end: its broker does not serve it
@@ -73,7 +73,22 @@ class LogReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the client."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the client."""
         self._consumer.close()
+
+    def rest(self) -> None:
+        """Read nothing, until it is lent once more."""
+        self._consumer.unassign()
+        self._ahead = []
+
+    def lend(self, abandoned: Callable[[], bool]) -> None:
+        """Begin anew, for somebody else; what the client said of its connections meanwhile does not count."""
+        self._abandoned = abandoned
+        while self._consumer.consume(BATCH, 0):
+            pass
 
     def committed(self, topics: tuple[str, ...], partition: int) -> tuple[int | None, ...]:
         """Return the group's stable committed position of a partition in each topic (None: never committed).
@@ -83,11 +98,16 @@ class LogReader:
         """
         return tuple(each.position for each in self.offsets(topics, partition))
 
-    def offsets(self, topics: tuple[str, ...], partition: int) -> tuple[Offset, ...]:
-        """Return the same with the ids of the topics that the positions are of."""
+    def offsets(
+        self, topics: tuple[str, ...], partition: int, patience: float = REQUEST_S
+    ) -> tuple[Offset, ...]:
+        """Return the same with the ids of the topics that the positions are of.
+
+        `patience`: seconds; while a transaction is pending the client waits so long for its end.
+        """
         wanted = [TopicPartition(topic, partition) for topic in topics]
         try:
-            found = self._consumer.committed(wanted, timeout=REQUEST_S)
+            found = self._consumer.committed(wanted, timeout=patience)
         except KafkaException as failure:
             raise self._not_now(failure.args[0], "the group's offsets") from None
         for each in found:
@@ -208,7 +228,7 @@ class LogReader:
             raise AbandonedError
         self.end = None
         good: list[Message] = []
-        for message in self._consumer.consume(BATCH, POLL_S):
+        for message in self._arrived():
             error = message.error()
             if error is None:
                 good.append(message)
@@ -220,6 +240,14 @@ class LogReader:
                 raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
         self._listen(bool(good) or self.end is not None)
         return good
+
+    def _arrived(self) -> list[Message]:
+        """Return what has come. Asked for a batch, the client would wait for the whole of it."""
+        here = self._consumer.consume(BATCH, 0)
+        if here:
+            return here
+        first = self._consumer.consume(1, POLL_S)
+        return [*first, *self._consumer.consume(BATCH - 1, 0)] if first else []
 
     def _listen(self, heard: bool) -> None:
         """Raise NotYetError when the log was silent for too long."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -22,7 +21,8 @@ from streamapp.journal.entry import SOURCES, source_topics
 from streamapp.journal.skips import outstanding
 from streamapp.restore.errors import NotYetError, RestoreError, ways_out
 from streamapp.restore.identity import UNKNOWN, Identity
-from streamapp.restore.log_reader import LogReader, Offset
+from streamapp.restore.log_reader import REQUEST_S, LogReader, Offset
+from streamapp.restore.readers import Readers
 from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted, agree, in_words
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import TailReader
@@ -38,8 +38,12 @@ AHEAD_PATIENCE_S: Final = 5.0
 """How long it may be ahead: offsets are read before it, and a commit may lie between."""
 
 
+OFFSETS_S: Final = 1.0
+"""How long offsets are first asked for; a request takes some milliseconds."""
+
+
 class Restorer:
-    """Restores partitions, one after the other."""
+    """Restores partitions, several at a time if it is asked to."""
 
     def __init__(
         self,
@@ -57,6 +61,8 @@ class Restorer:
         self._memory = memory
         self._topics = source_topics(names)
         self._journal = names.journal
+        self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
+        self._patience: dict[int, float] = {}  # seconds, for the offsets that were not told the last time
         self._differs_since: dict[int, tuple[Hashable, float]] = {}  # as which member it is seen, since when
 
     def restore(self, wanted: Wanted) -> Restored:
@@ -66,24 +72,22 @@ class Restorer:
         cannot be had, AbandonedError.
         """
         number = wanted.partition
-        with ExitStack() as open_readers:
-
-            def reader() -> LogReader:
-                return open_readers.enter_context(LogReader(self._kafka, self._group, wanted.abandoned))
-
-            def open_log(source: Source, position: int) -> LogReader:
-                log = reader()
-                log.open(self._topics[SOURCES.index(source)], number, position)
-                return log
-
+        with self._readers.lent(wanted.abandoned) as reader:
             journal = reader()
-            offsets = journal.offsets(self._topics, number)
+            offsets = self._offsets(journal, number)
             committed = tuple(each.position for each in offsets)
             topic_ids = self._identity.topic_ids(self._topics)
             check_identity(number, topic_ids, offsets)
             standing = None if any(each.anew for each in offsets) else wanted.standing
             if standing is not None and agree(committed, standing):
                 return Restored(None, standing, 0, topic_ids=topic_ids)
+            self._identity.check_led(self._journal, number)
+
+            def open_log(source: Source, position: int) -> LogReader:
+                log = reader()
+                log.open(self._topics[SOURCES.index(source)], number, position)
+                return log
+
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
             try:
                 replay = Replay(number, open_log, self._memory())
@@ -94,6 +98,18 @@ class Restorer:
         ids = [topic_ids[topic] for topic in self._topics]
         skips = outstanding(restored.skips, restored.positions, ids)
         return replace(restored, topic_ids=topic_ids, skips=skips)
+
+    def _offsets(self, reader: LogReader, partition: int) -> tuple[Offset, ...]:
+        """Return the committed offsets; NotYetError after a moment if a transaction with them is pending.
+
+        The client does not say so, it waits: others want to be restored meanwhile. A broker that is merely
+        slow is given more time with each attempt.
+        """
+        patience = self._patience.get(partition, OFFSETS_S)
+        self._patience[partition] = min(2 * patience, REQUEST_S)
+        offsets = reader.offsets(self._topics, partition, patience)
+        del self._patience[partition]
+        return offsets
 
     @cached_property
     def _identity(self) -> Identity:

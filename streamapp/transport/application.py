@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
@@ -21,8 +21,8 @@ class Manager(Protocol):
     def attach(self, consumer: Any) -> None:
         """Get to know the driver's consumer, before anything else is called."""
 
-    def assigned(self, partitions: Iterable[int]) -> None:
-        """Forget every other partition; none is live."""
+    def assigned(self, partitions: Iterable[int]) -> Collection[int]:
+        """Forget every other partition; none is live. Return those whose state is here."""
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
         """Make the state of a partition stand at its committed positions and return them.

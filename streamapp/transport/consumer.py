@@ -12,7 +12,6 @@ Group membership, assignor, recovery and agents stay Faust's. What differs:
 from __future__ import annotations
 
 import asyncio
-import collections
 import logging
 import time
 from collections.abc import Mapping
@@ -31,6 +30,7 @@ from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
 PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
+LANES = 2  # partitions that are restored at the same time: one that waits for a broker holds up one of them
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 
 
@@ -184,7 +184,7 @@ class Consumer(driver.Consumer):
         """Do nothing: Faust calls this before it empties its queues. Sources are sought when they go live."""
 
     def go_live(self) -> None:
-        """Start to bring the assigned partitions to life, one by one; called when the rebalance is over.
+        """Start to bring the assigned partitions to life, each by itself; called when the rebalance is over.
 
         Faust calls it late, when the next rebalance has begun already, and then again when that is over: what
         went live in between is put aside first, else its runs would be handed out while nothing is live.
@@ -214,7 +214,7 @@ class Consumer(driver.Consumer):
     async def _bring_to_life(self, epoch: int) -> None:
         topics = self.wiring.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
-        self.manager.assigned(partitions)
+        here = self.manager.assigned(partitions)
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()
         if missing and self._thread.sources.suspects:
@@ -224,19 +224,28 @@ class Consumer(driver.Consumer):
             raise RuntimeError(message)
         if not sources:
             return
-        waiting, retries = collections.deque(partitions), 0
-        while waiting and epoch == self.epoch and not self.app.should_stop:  # tables stop before we do
-            partition = waiting.popleft()
+        lanes = asyncio.Semaphore(LANES)  # whose turn it is, it says in the order of coming
+        # Those whose task is here take a moment; what has to be restored may take long.
+        order = sorted(partitions, key=lambda partition: partition not in here)
+        coming = [asyncio.ensure_future(self._bring(epoch, partition, lanes)) for partition in order]
+        try:
+            await asyncio.gather(*coming)
+        finally:
+            for each in coming:
+                each.cancel()
+
+    async def _bring(self, epoch: int, partition: int, lanes: asyncio.Semaphore) -> None:
+        """Bring one partition to life, however long it has to wait for others; these need not wait for it."""
+        while epoch == self.epoch and not self.app.should_stop:  # tables stop before we do
             try:
-                await self._bring_one_to_life(epoch, partition)
-            except NotYetError as reason:  # the others need not wait for it
+                async with lanes:
+                    if epoch == self.epoch and not self.app.should_stop:
+                        await self._bring_one_to_life(epoch, partition)
+                return
+            except NotYetError as reason:
                 if epoch == self.epoch:
                     self.manager.waits(partition, str(reason))
-                waiting.append(partition)
-                retries += 1
-                if retries >= len(waiting):
-                    await asyncio.sleep(PENDING_PAUSE)
-                    retries = 0
+            await asyncio.sleep(PENDING_PAUSE)
 
     async def _bring_one_to_life(self, epoch: int, partition: int) -> None:
         sources = [TP(topic, partition) for topic in self.wiring.topics]

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
 from streamapp.restore import log_reader
-from streamapp.restore.errors import NotYetError, RestoreError
+from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError
 from streamapp.restore.identity import UNKNOWN, id_in, is_anew, metadata_of
 from streamapp.restore.log_reader import SILENCE_S, LogReader, Offset
 
@@ -32,6 +32,9 @@ class Client:
 
     def committed(self, wanted: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         return self.offsets
+
+    def unassign(self) -> None:
+        """Nothing is fetched."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -134,3 +137,19 @@ def test_an_id_is_read_as_it_was_written(topic_id: str) -> None:
     for anew in (False, True):
         written = metadata_of(topic_id, anew=anew)
         assert (id_in(written), is_anew(written)) == (topic_id, anew)
+
+
+def test_a_reader_that_is_lent_anew_knows_nothing_of_before(reader: LogReader) -> None:
+    polls(reader).append([Failure(KafkaError._PARTITION_EOF)])
+    reader.open("labels", 2, 3)
+    assert list(reader.to_end()) == []
+    reader.rest()
+    polls(reader).append([Failure(KafkaError._RESOLVE), Failure(KafkaError._ALL_BROKERS_DOWN)])
+    gone = [False]
+    reader.lend(lambda: gone[0])
+    polls(reader).append([Failure(KafkaError._PARTITION_EOF)])
+    reader.open("labels", 2, 3)
+    assert list(reader.to_end()) == []
+    gone[0] = True
+    with pytest.raises(AbandonedError):
+        list(reader.to_end())

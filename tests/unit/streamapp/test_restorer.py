@@ -77,6 +77,32 @@ def test_a_journal_whose_first_transaction_is_open_or_was_just_now_is_waited_for
     assert isinstance(here._wait(wanted(1), EndMismatchError(None, (0, 8, 0))), NotYetError)
 
 
+class Pending:
+    """A reader of offsets that a transaction holds back."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+        self.ends = False
+
+    def offsets(self, topics: tuple[str, ...], partition: int, patience: float) -> tuple[Offset, ...]:
+        self.waited.append(patience)
+        if not self.ends:
+            message = "pending"
+            raise NotYetError(message)
+        return (Offset(7, "I"),)
+
+
+def test_offsets_that_are_not_told_are_waited_for_longer_each_time() -> None:
+    here, reader = Restorer({}, "group", TopicNames("grove."), TaskConfig()), Pending()
+    for _ in range(6):
+        with pytest.raises(NotYetError):
+            here._offsets(reader, 3)  # type: ignore[arg-type]
+    reader.ends = True
+    for partition in (3, 3, 4):
+        assert here._offsets(reader, partition) == (Offset(7, "I"),)  # type: ignore[arg-type]
+    assert reader.waited == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 1.0, 1.0]
+
+
 class Log:
     """The journal as a client sees it."""
 

@@ -132,6 +132,7 @@ class Assigned:
         self.logs: dict[int, tuple[int, int]] = {}
         self.positions = 5
         self.seen: list[str] = []
+        self.here: list[int] = []  # partitions whose state is here
         self.consumer: Any = Consumer.__new__(Consumer)
         self.consumer.app = SimpleNamespace(
             should_stop=False, conf=SimpleNamespace(consumer_auto_offset_reset="earliest")
@@ -143,7 +144,7 @@ class Assigned:
             log_ranges=self.log_ranges, seek_all=self.seek_all, interrupt=lambda: None
         )
         self.consumer.manager = SimpleNamespace(
-            assigned=lambda numbers: None,
+            assigned=lambda numbers: self.here,
             restore=self.restore,
             live=lambda number: self.seen.append(f"{number} live"),
             waits=self.waits,
@@ -176,15 +177,58 @@ def test_a_partition_without_a_leader_waits_and_the_others_go_live() -> None:
     story = Assigned(3)
     story.away.add(1)
     asyncio.run(story.consumer._bring_to_life(1))
-    assert story.seen == [
-        "0 at 5",
-        "0 live",
-        "1 waits: topic-1: no leader is known",
-        "2 at 5",
-        "2 live",
-        "1 at 5",
-        "1 live",
-    ]
+    said = story.seen.index
+    assert said("1 waits: topic-1: no leader is known") < said("1 live")
+    assert [said(f"{number} at 5") < said(f"{number} live") for number in range(3)] == [True] * 3
+    assert max(said("0 live"), said("2 live")) < said("1 live")
+    assert len(story.seen) == 7
+
+
+def test_a_restore_that_hangs_holds_up_no_other_partition() -> None:
+    story, others = Assigned(4), asyncio.Event()
+
+    async def restore(partition: int, first: dict[str, int]) -> dict[str, int]:
+        if partition == 0:
+            await others.wait()
+        return {"topic": 5}
+
+    def live(partition: int) -> None:
+        story.seen.append(f"{partition} live")
+        if sum("live" in said for said in story.seen) == 3:
+            others.set()
+
+    story.consumer.manager.restore, story.consumer.manager.live = restore, live
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.seen[-1] == "0 live"
+
+
+def test_partitions_whose_state_is_here_come_first() -> None:
+    story = Assigned(4)
+    story.here = [1, 3]
+    asyncio.run(story.consumer._bring_to_life(1))
+    live = [said for said in story.seen if said.endswith("live")]
+    assert sorted(live[:2]) == ["1 live", "3 live"]
+
+
+def test_what_fails_for_good_ends_the_others_too() -> None:
+    story = Assigned(3)
+    ended: list[int] = []
+
+    async def restore(partition: int, first: dict[str, int]) -> dict[str, int]:
+        if partition == 1:
+            message = "denied"
+            raise PermissionError(message)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(partition)
+        return {}
+
+    story.consumer.manager.restore = restore
+    with pytest.raises(PermissionError):
+        asyncio.run(story.consumer._bring_to_life(1))
+    assert 0 in ended
+    assert not story.seen
 
 
 def test_only_a_log_that_reaches_our_position_is_read() -> None:
