@@ -6,6 +6,7 @@ from typing import Any
 
 from streamapp import transport
 from streamapp.agents import add_agent
+from streamapp.departed import Departed
 from streamapp.gauges import manager_gauges
 from streamapp.health import Health
 from streamapp.metrics import Metrics
@@ -64,6 +65,7 @@ def create_app(
         max_records=settings.max_poll_records,
         fetch=_fetch(settings),
         access=Access.of(librdkafka_properties(settings)),
+        departed=Departed.of(settings, librdkafka_properties(settings), lambda: health.stopping),
     )
     # acks=False: what is processed and what may be committed is the task manager's knowledge, not Faust's.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)

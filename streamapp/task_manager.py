@@ -20,7 +20,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -424,7 +424,7 @@ class TaskManager:
 
     # -- assignments ----------------------------------------------------------------------------------------
 
-    def assigned(self, partitions: Iterable[int]) -> Collection[int]:
+    def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget the tasks of partitions that are not ours any more; the others are not live yet.
 
         Return those whose task is here.
@@ -438,7 +438,7 @@ class TaskManager:
         self._health.assigned = True
         self._health.reading = ""
         logger.info("assigned partitions %s", sorted(keep))
-        return [number for number, state in self.partitions.items() if state.stopped is None]
+        return {number for number, state in self.partitions.items() if state.stopped is None}
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
         """Make the task of a partition stand where its committed offsets are; return where that is.

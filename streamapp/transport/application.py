@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
@@ -21,7 +21,7 @@ class Manager(Protocol):
     def attach(self, consumer: Any) -> None:
         """Get to know the driver's consumer, before anything else is called."""
 
-    def assigned(self, partitions: Iterable[int]) -> Collection[int]:
+    def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget every other partition; none is live. Return those whose state is here."""
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
@@ -74,6 +74,13 @@ class Manager(Protocol):
         """Return where to go on in a log from `first` to `end` that has not `position`; None: not at all."""
 
 
+class Departed(Protocol):
+    """Ends what workers that have left the group left open."""
+
+    def look(self, *, heir: bool) -> None:
+        """See who has gone since the last time; `heir`: whether we got partitions of somebody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wiring:
     """What the driver is set up with."""
@@ -85,6 +92,7 @@ class Wiring:
     max_records: int  # max.poll.records
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
     access: Access  # who this worker is to the broker
+    departed: Departed
 
 
 class App(faust.App):

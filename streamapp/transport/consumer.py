@@ -215,6 +215,7 @@ class Consumer(driver.Consumer):
         topics = self.wiring.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
         here = self.manager.assigned(partitions)
+        self.wiring.departed.look(heir=not here >= set(partitions))
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()
         if missing and self._thread.sources.suspects:

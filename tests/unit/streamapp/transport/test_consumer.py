@@ -132,12 +132,16 @@ class Assigned:
         self.logs: dict[int, tuple[int, int]] = {}
         self.positions = 5
         self.seen: list[str] = []
-        self.here: list[int] = []  # partitions whose state is here
+        self.heir: list[bool] = []
+        self.here: set[int] = set()  # partitions whose state is here
         self.consumer: Any = Consumer.__new__(Consumer)
         self.consumer.app = SimpleNamespace(
             should_stop=False, conf=SimpleNamespace(consumer_auto_offset_reset="earliest")
         )
-        self.consumer.wiring = SimpleNamespace(topics=("topic",), skew_ms=0, max_idle_ms=-1, max_records=2)
+        departed = SimpleNamespace(look=lambda *, heir: self.heir.append(heir))
+        self.consumer.wiring = SimpleNamespace(
+            topics=("topic",), skew_ms=0, max_idle_ms=-1, max_records=2, departed=departed
+        )
         self.consumer.epoch, self.consumer._orders = 1, {}
         self.consumer.assignment = lambda: {TP("topic", number) for number in range(partitions)}
         self.consumer._thread = SimpleNamespace(
@@ -204,10 +208,18 @@ def test_a_restore_that_hangs_holds_up_no_other_partition() -> None:
 
 def test_partitions_whose_state_is_here_come_first() -> None:
     story = Assigned(4)
-    story.here = [1, 3]
+    story.here = {1, 3}
     asyncio.run(story.consumer._bring_to_life(1))
     live = [said for said in story.seen if said.endswith("live")]
     assert sorted(live[:2]) == ["1 live", "3 live"]
+    assert story.heir == [True]
+
+
+def test_who_keeps_its_partitions_is_nobodys_heir() -> None:
+    story = Assigned(2)
+    story.here = {0, 1}
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.heir == [False]
 
 
 def test_what_fails_for_good_ends_the_others_too() -> None:

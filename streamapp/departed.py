@@ -1,0 +1,84 @@
+"""Workers that have left the group, and what they left open.
+
+The transaction of a worker that died hides what follows it in the topics it wrote, and the offsets it was
+about to commit, until the broker ends it: after `transaction.timeout.ms`, and when it next looks. Who gets
+the partitions instead ends it at once, by taking its transactional id over. A worker of which this was a
+mistake (it was frozen, or is just coming back) finds its transaction aborted, as after any that fails, and
+joins the group again: what counts was never in its hands once it had left the group.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from streamapp.outputs.limits import OutputLimits
+from streamapp.outputs.senders import transactional_sender
+from streamapp.settings import Settings
+from topics.cluster import Cluster
+from topics.definitions import TopicNames
+from topics.errors import TopicsError
+
+logger = logging.getLogger(__name__)
+
+
+class Departed:
+    """Knows who was in the group, and ends what those that have gone left open."""
+
+    def __init__(self, members: Callable[[], set[str]], end: Callable[[str], None]) -> None:
+        """`members`: who is in the group; `end`: ends the transaction of a worker. Both wait for the
+        broker."""
+        self._members = members
+        self._end = end
+        self._seen: set[str] = set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, settings: Settings, kafka: Mapping[str, Any], stopped: Callable[[], bool]) -> Departed:
+        """Return the one for a worker; `stopped`: whether it is to end."""
+        limits = OutputLimits.of_catalogue(TopicNames(settings.topics_prefix))
+
+        def end(name: str) -> None:
+            sender = transactional_sender(settings, limits, name, stopped)
+            try:
+                sender.open()
+            finally:
+                sender.close()
+
+        return cls(lambda: static_members(kafka, settings.application_id), end)
+
+    def look(self, *, heir: bool) -> None:
+        """See who has gone since the last time, in a thread; `heir`: end what they left open."""
+        threading.Thread(target=self.see, args=(heir,), name="departed", daemon=True).start()
+
+    def see(self, heir: bool) -> None:
+        """Do it here."""
+        with self._lock:
+            try:
+                here = self._members()
+            except (KafkaException, TopicsError) as error:
+                logger.warning("who is in the group is not known, so nothing is ended for others: %s", error)
+                return
+            gone, self._seen = self._seen - here, here
+            for name in sorted(gone) if heir else ():
+                self._succeed(name)
+
+    def _succeed(self, name: str) -> None:
+        try:
+            self._end(name)
+        except TopicsError as error:  # the broker will, in its time
+            logger.warning("what worker %s, which has left the group, left open stays open: %s", name, error)
+        else:
+            logger.info("worker %s has left the group; what it left open is aborted", name)
+
+
+def static_members(kafka: Mapping[str, Any], group: str) -> set[str]:
+    """Return the names of the members that have one; `kafka`: client properties under Kafka's names."""
+    cluster = Cluster(kafka)
+    futures = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout)
+    described = cluster.result(futures[group], group, "Describe", "group")
+    return {str(member.group_instance_id) for member in described.members if member.group_instance_id}

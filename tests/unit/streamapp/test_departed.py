@@ -1,0 +1,71 @@
+"""Who has left the group since the last rebalance, and whose transactions are therefore ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamapp.departed import Departed
+from topics.errors import BrokerError
+
+
+class Group:
+    """A group, and the workers whose transactions were ended."""
+
+    def __init__(self) -> None:
+        self.members: set[str] = set()
+        self.ended: list[str] = []
+        self.away = self.denied = False
+        self.departed = Departed(self._look, self._end)
+
+    def _look(self) -> set[str]:
+        if self.away:
+            message = "the broker is away"
+            raise BrokerError(message)
+        return set(self.members)
+
+    def _end(self, name: str) -> None:
+        if self.denied:
+            message = f"{name} is denied"
+            raise BrokerError(message)
+        self.ended.append(name)
+
+    def see(self, *members: str, heir: bool = True) -> list[str]:
+        """Return what was ended when these were members."""
+        self.members, self.ended = set(members), []
+        self.departed.see(heir)
+        return self.ended
+
+
+def test_who_has_gone_is_succeeded_once() -> None:
+    group = Group()
+    assert group.see("a", "b", "c", "d") == []
+    assert group.see("a", "c") == ["b", "d"]
+    assert group.see("a", "c") == []
+    assert group.see("a", "b", "c") == []
+    assert group.see("a", "c") == ["b"]
+
+
+def test_who_inherits_nothing_leaves_it_to_those_that_do() -> None:
+    group = Group()
+    assert group.see("a", "b", heir=False) == []
+    assert group.see("a", heir=False) == []
+    assert group.see("a") == []
+
+
+def test_what_is_not_known_now_is_seen_later(caplog: pytest.LogCaptureFixture) -> None:
+    group = Group()
+    group.see("a", "b")
+    group.away = True
+    assert group.see("a") == []
+    assert "who is in the group is not known" in caplog.text
+    group.away = False
+    assert group.see("a") == ["b"]
+
+
+def test_what_cannot_be_ended_is_told_and_the_others_are(caplog: pytest.LogCaptureFixture) -> None:
+    group = Group()
+    group.see("a", "b", "c")
+    group.denied = True
+    assert group.see("a") == []
+    assert "left open stays open: b is denied" in caplog.text
+    assert "left open stays open: c is denied" in caplog.text
