@@ -225,32 +225,48 @@ class Consumer(driver.Consumer):
             raise RuntimeError(message)
         if not sources:
             return
+        logs = await self._all_ranges(sources)
         lanes = asyncio.Semaphore(LANES)  # whose turn it is, it says in the order of coming
         # Those whose task is here take a moment; what has to be restored may take long.
         order = sorted(partitions, key=lambda partition: partition not in here)
-        coming = [asyncio.ensure_future(self._bring(epoch, partition, lanes)) for partition in order]
+        coming = [asyncio.ensure_future(self._bring(epoch, partition, lanes, logs)) for partition in order]
         try:
             await asyncio.gather(*coming)
         finally:
             for each in coming:
                 each.cancel()
 
-    async def _bring(self, epoch: int, partition: int, lanes: asyncio.Semaphore) -> None:
+    async def _all_ranges(self, sources: list[TP]) -> dict[TP, tuple[int, int]]:
+        """Return where the logs begin and end; nothing if that of one of them is not known.
+
+        While nothing is fetched the answer takes a moment. Later it comes behind that to a fetch, for which
+        the broker waits until there are records.
+        """
+        try:
+            return await self._thread.log_ranges(sources)
+        except NotYetError:
+            return {}  # each is asked for by itself
+
+    async def _bring(
+        self, epoch: int, partition: int, lanes: asyncio.Semaphore, logs: dict[TP, tuple[int, int]]
+    ) -> None:
         """Bring one partition to life, however long it has to wait for others; these need not wait for it."""
         while epoch == self.epoch and not self.app.should_stop:  # tables stop before we do
             try:
                 async with lanes:
                     if epoch == self.epoch and not self.app.should_stop:
-                        await self._bring_one_to_life(epoch, partition)
+                        await self._bring_one_to_life(epoch, partition, logs)
                 return
             except NotYetError as reason:
                 if epoch == self.epoch:
                     self.manager.waits(partition, str(reason))
             await asyncio.sleep(PENDING_PAUSE)
 
-    async def _bring_one_to_life(self, epoch: int, partition: int) -> None:
+    async def _bring_one_to_life(self, epoch: int, partition: int, known: dict[TP, tuple[int, int]]) -> None:
         sources = [TP(topic, partition) for topic in self.wiring.topics]
-        logs = await self._thread.log_ranges(sources)
+        logs = {tp: known.pop(tp) for tp in sources if tp in known}  # the next attempt asks again
+        if not logs:
+            logs = await self._thread.log_ranges(sources)
         first = {tp.topic: self._first(log) for tp, log in logs.items()}
         positions = await self.manager.restore(partition, first)
         if positions is None or epoch != self.epoch:

@@ -133,6 +133,7 @@ class Assigned:
         self.positions = 5
         self.seen: list[str] = []
         self.heir: list[bool] = []
+        self.asked: list[list[int]] = []  # where the logs of these partitions begin and end
         self.here: set[int] = set()  # partitions whose state is here
         self.consumer: Any = Consumer.__new__(Consumer)
         self.consumer.app = SimpleNamespace(
@@ -156,11 +157,12 @@ class Assigned:
         )
 
     async def log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
-        (tp,) = partitions
-        if tp.partition in self.away:
-            message = f"{tp.topic}-{tp.partition}: no leader is known"
-            raise NotYetError(message)
-        return {tp: self.logs.get(tp.partition, (0, 9))}
+        self.asked.append([tp.partition for tp in partitions])
+        for tp in partitions:
+            if tp.partition in self.away:
+                message = f"{tp.topic}-{tp.partition}: no leader is known"
+                raise NotYetError(message)
+        return {tp: self.logs.get(tp.partition, (0, 9)) for tp in partitions}
 
     async def seek_all(self, positions: dict[TP, int]) -> None:
         self.seen += [f"{tp.partition} at {at}" for tp, at in positions.items()]
@@ -186,6 +188,26 @@ def test_a_partition_without_a_leader_waits_and_the_others_go_live() -> None:
     assert [said(f"{number} at 5") < said(f"{number} live") for number in range(3)] == [True] * 3
     assert max(said("0 live"), said("2 live")) < said("1 live")
     assert len(story.seen) == 7
+
+
+def test_the_logs_are_looked_at_before_anything_is_fetched_and_again_only_where_something_failed() -> None:
+    story = Assigned(3)
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.asked == [[0, 1, 2]]
+
+    story = Assigned(3)
+    attempts: list[int] = []
+
+    async def restore(partition: int, first: dict[str, int]) -> dict[str, int]:
+        attempts.append(partition)
+        if attempts == [0]:
+            message = "a transaction is open"
+            raise NotYetError(message)
+        return {"topic": 5}
+
+    story.consumer.manager.restore = restore
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.asked == [[0, 1, 2], [0]]
 
 
 def test_a_restore_that_hangs_holds_up_no_other_partition() -> None:
