@@ -225,6 +225,9 @@ class TransactionalSender(Sender):
         return self._failures.told(error)
 
     def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
-        if failure.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - the transaction failed before
-            return AbortedError(f"{topic}[{partition}]: {self._failures.reason or failure.args[0].str()}")
+        cause = failure.args[0]
+        if cause.code() == KafkaError._STATE:  # noqa: SLF001 - the transaction failed before
+            return AbortedError(f"{topic}[{partition}]: {self._failures.reason or cause.str()}")
+        if cause.code() == KafkaError._FATAL:  # noqa: SLF001 - fenced; `check` says it the same way
+            return AbortedError(str(self._failures.fatal or cause.str()))
         return super()._refused(topic, partition, value, failure)

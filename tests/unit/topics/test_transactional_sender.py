@@ -129,3 +129,29 @@ def test_a_start_that_does_not_come_to_an_end_gets_a_new_client(monkeypatch: pyt
     monkeypatch.setattr(sender, "_new_client", lambda: (sender._failures, good))
     sender.open()
     assert (sender.is_open, good.started, stuck.steps[-1]) == (True, 1, "purge")
+
+
+def test_a_client_that_is_out_of_order_takes_no_record_and_its_transaction_has_to_be_aborted() -> None:
+    """Another producer has its id: whether a record or a check finds that first makes no difference."""
+
+    class Fenced(StuckProducer):
+        def begin_transaction(self) -> None:
+            """It does not know it yet."""
+
+        def produce(self, *columns: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError._FATAL, "fenced by a newer instance", True))
+
+        def produce_batch(self, *columns: Any, **more: Any) -> None:
+            self.produce()
+
+    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = Fenced()
+    with pytest.raises(AbortedError, match="fenced by a newer instance"):
+        sender.send_run("t", 0, [b"v"], [b"k"], [0], [()])
+    failures = sender._failures
+    failures.ended(KafkaError(KafkaError._FENCED, "fenced", True))
+    with pytest.raises(AbortedError, match="the producer has failed for good: fenced"):
+        sender.send_run("t", 0, [b"v"], [b"k"], [0], [()])
+    sender.abort()
+    assert sender._failures is not failures, "a new client"
+    assert not sender.is_open
