@@ -169,13 +169,16 @@ class Stands:
         self.journal.add(Reset(4, (5, 60, 7)))
         self.journal.add(Skip(4, 1, 61, "I"))
 
-    def __enter__(self) -> Self:
-        return self
+    def rest(self) -> None:
+        """Nothing is read."""
 
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
         """Nothing is open."""
 
-    def offsets(self, topics: tuple[str, ...], partition: int) -> tuple[Offset, ...]:
+    def check_led(self, topic: str, partition: int) -> None:
+        """There is a leader."""
+
+    def offsets(self, topics: tuple[str, ...], partition: int, patience: float) -> tuple[Offset, ...]:
         return Offset(5, "C"), Offset(60, "I", anew=self.anew), Offset(7, "L")
 
     def topic_ids(self, topics: tuple[str, ...]) -> dict[str, str]:
