@@ -108,6 +108,15 @@ class Cluster:
             raise CatalogueError(message)
         return counts[name]
 
+    @property
+    def id(self) -> str | None:
+        """What the cluster calls itself, whatever its address; None before Kafka 0.10.1."""
+        try:
+            known: str | None = self._client.list_topics(timeout=self.timeout).cluster_id
+        except KafkaException as failure:
+            raise self.error(failure) from None
+        return known
+
     def topics(self) -> dict[str, Any]:
         """Return topic → metadata (partitions with leader, replicas, in-sync replicas) of all topics."""
         try:

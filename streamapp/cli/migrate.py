@@ -100,7 +100,7 @@ def _go(course: "Course", *, leave_behind: bool, dry_run: bool) -> tuple[list[st
         obstacles = course.obstacles(leave_behind=leave_behind)
         if dry_run:
             migration.look(exists=course.new.exists)
-            return obstacles, []
+            return obstacles + [why for why in [migration.crowded()] if why], []
         if obstacles:
             raise MigrationError("; ".join(obstacles))
         return [], course.go()

@@ -9,7 +9,6 @@ import orjson
 
 from core.spec import Spec
 from streamapp.migration.fingerprints import Fingerprints, of_task
-from streamapp.restore.replay import UNLIMITED
 from streamapp.task.config import TaskConfig
 from streamapp.task.importing import control_values
 from streamapp.task.model_quota import ModelQuota
@@ -31,13 +30,13 @@ def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
 
 
 def in_effect(
-    partition: int, controls: Iterable[RawRecords], config: TaskConfig
+    partition: int, controls: Iterable[RawRecords], config: TaskConfig, quota: ModelQuota
 ) -> tuple[Fingerprints, list[str]]:
     """Return what a worker will have of a partition once it has read its controls, and what it will refuse.
 
-    Of the refusals the last few.
+    Of the refusals the last few; `quota`: of all models of the worker.
     """
-    task = Task(partition, config, ModelQuota(UNLIMITED))
+    task = Task(partition, config, quota)
     refused: list[str] = []
     for raw in controls:
         effects = task.process(Run("controls", raw))

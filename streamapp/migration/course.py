@@ -43,12 +43,16 @@ class Course:
         """
         there = dict(kafka) | ({} if to_servers is None else {"bootstrap.servers": to_servers})
         was, names = _names("--from-prefix", prefixes[0]), _names("--to-prefix", prefixes[1])
-        if was == names and there == kafka:
-            message = f"--to-prefix {names.prefix!r} must not be that of the old topics; choose a new one"
+        here, other = Cluster(kafka), Cluster(there)
+        if was == names and (there == kafka or here.id == other.id):  # which may have many addresses
+            where = "" if there == kafka else f": {other.address} is the same cluster"
+            message = (
+                f"--to-prefix {names.prefix!r} must not be that of the old topics{where}; choose a new one"
+            )
             raise UsageError(message)
         old = OldPlace(kafka, group, was, config)
         n = partitions or old.source_partitions
-        topics = admin.alike(Cluster(kafka), was, Cluster(there), names, n)
+        topics = admin.alike(here, was, other, names, n)
         new = NewPlace(there, to_group or group, names, n)
         return Course(old, new, topics, Migration(old, new, config))
 

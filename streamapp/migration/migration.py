@@ -13,6 +13,7 @@ from streamapp.migration.errors import MigrationError
 from streamapp.migration.fingerprints import Fingerprints, of_awaited, of_file
 from streamapp.migration.leaving import Leaving, Stays
 from streamapp.task.config import TaskConfig
+from streamapp.task.model_quota import ModelQuota
 from topics.records import RawRecords
 
 NAMED: Final = 5
@@ -110,6 +111,17 @@ class Migration:
         self._verify()
         self._check_nobody_went_on()
 
+    def crowded(self) -> str:
+        """Return why a worker would refuse some of the models; empty if it would not."""
+        most, n = self._config.models_max_count, self.report.models
+        if n <= most:
+            return ""
+        return (
+            f"models.max.count={most} must be at least {n}, for so many models (or more) go to the new "
+            "place, and the first worker to start there has all of them for a while; raise it, here (--set) "
+            "and for the new workers"
+        )
+
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _go_through(self, there: Fingerprints, new: New | None) -> None:
@@ -125,6 +137,8 @@ class Migration:
         report.stays = report.stays.and_also(found.stays)
         report.models += len(found.models)
         report.awaited += len(found.awaited)
+        if new is not None and (why := self.crowded()):
+            raise MigrationError(why)
         # Before any instance that producers have sent to the new place already: models come first there.
         jump = self._config.event_time_max_jump_ms
         timestamp = 0 if found.clock is None else max(found.clock - jump, 1)
@@ -146,8 +160,9 @@ class Migration:
     def _there(self) -> tuple[Fingerprints, list[str]]:
         found: Fingerprints = {}
         refused: list[str] = []
+        quota = ModelQuota(self._config.models_max_count)  # the first worker to start has all partitions
         for partition in range(self._new.partitions):
-            here, said = in_effect(partition, self._new.controls(partition), self._config)
+            here, said = in_effect(partition, self._new.controls(partition), self._config, quota)
             found |= here
             refused += said
             self.step()

@@ -9,8 +9,6 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
-from confluent_kafka import ConsumerGroupTopicPartitions
-
 from streamapp.group import members_of
 from streamapp.journal.entry import SOURCES, source_topics
 from streamapp.migration.errors import MigrationError
@@ -57,19 +55,8 @@ class OldPlace:
 
     def committed(self, partition: int) -> tuple[int | None, ...]:
         """Return the group's positions, once no transaction is open any more."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                with self._reader() as reader:
-                    return reader.committed(source_topics(self.names), partition)
-            except NotYetError as error:
-                if time.monotonic() > deadline:
-                    message = (
-                        f"partition {partition}: a transaction of a worker is still open ({error}); the "
-                        "broker ends it after transaction.timeout.ms: try again then"
-                    )
-                    raise MigrationError(message) from None
-            time.sleep(PAUSE_S)
+        with self._reader() as reader:
+            return _committed(reader, source_topics(self.names), partition)
 
     def unprocessed(self, partition: int) -> dict[str, int]:
         """Return how many records of each source the group has not committed."""
@@ -114,13 +101,10 @@ class NewPlace:
 
     def begun(self) -> bool:
         """Whether workers have processed something here: the group has committed offsets of these topics."""
-        asked = [ConsumerGroupTopicPartitions(self.group)]
-        (future,) = self._cluster.client.list_consumer_group_offsets(
-            asked, request_timeout=self._cluster.timeout
-        ).values()
-        committed = self._cluster.result(future, self.group, "Describe", "group").topic_partitions
-        sources = source_topics(self.names)
-        return any(each.topic in sources and each.offset >= 0 for each in committed)
+        topics = source_topics(self.names)
+        with self._reader() as reader:
+            found = [_committed(reader, topics, partition) for partition in range(self.partitions)]
+        return any(at is not None for positions in found for at in positions)
 
     def partition_of(self, key: str) -> int:
         """Return the partition that a key has here."""
@@ -133,7 +117,7 @@ class NewPlace:
 
     def controls(self, partition: int) -> Iterator[RawRecords]:
         """Yield what there is on `controls`."""
-        with LogReader(self.kafka, self.group, lambda: False) as reader:
+        with self._reader() as reader:
             reader.open(self.names.controls, partition)
             yield from reader.to_end()
 
@@ -147,11 +131,31 @@ class NewPlace:
         """Return when all that was sent is on enough brokers."""
         self._sender.flush()
 
+    def _reader(self) -> LogReader:
+        return LogReader(self.kafka, self.group, lambda: False)
+
     @cached_property
     def _sender(self) -> Sender:
         sender = Sender(self.kafka)
         self._clients.callback(sender.close)
         return sender
+
+
+def _committed(reader: LogReader, topics: tuple[str, ...], partition: int) -> tuple[int | None, ...]:
+    """Return a group's positions, once no transaction is open any more, and its coordinator is there."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return reader.committed(topics, partition)
+        except NotYetError as error:
+            if time.monotonic() > deadline:
+                message = (
+                    f"partition {partition}: the committed offsets are not known ({error}); a transaction of "
+                    "a worker may still be open, which the broker ends after transaction.timeout.ms: try "
+                    "again then"
+                )
+                raise MigrationError(message) from None
+        time.sleep(PAUSE_S)
 
 
 def _count(reader: LogReader) -> int:

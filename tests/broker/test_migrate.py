@@ -13,6 +13,7 @@ import pytest
 
 import core
 from streamapp.cli.main import main
+from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.pages.models import fetch_model
 from streamapp.task.exported import read_exported, settle
 from tests.broker.workers import PATIENCE, Installation, wait_until
@@ -53,8 +54,8 @@ def learn(place: Installation, key: str, shift: int) -> None:
     send(place, "instances", key, *rows, *({"id": f"w{n}", "features": {"size": n}} for n in range(2)))
 
 
-def test_a_worker_on_more_partitions_answers_as_the_old_models_would(
-    broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_models_would(
+    broker: Broker, private_broker: EmbeddedBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = {"GROVE_MODEL_SPEC": json.dumps(SPEC), "GROVE_SNAPSHOT_INTERVAL_MS": "300"}
     old = Installation(broker.bootstrap_servers, "move.", 2, tmp_path, settings, "streamapp worker")
@@ -121,3 +122,27 @@ def test_a_worker_on_more_partitions_answers_as_the_old_models_would(
         assert worker.terminate() == 0, worker.log
     begun = grove(*command, "--leave-behind", code=1)
     assert "workers have begun there, and what was sent is in effect" in begun
+
+    # The old topics are as they were: all of it goes to another cluster, too, under the same names.
+    away = copy.copy(old)
+    away.servers, away.directory, away.partitions = private_broker.bootstrap_servers, tmp_path / "away", 4
+    away.directory.mkdir()
+    command = ["migrate", *place, "--from-prefix", old.prefix, "--to-prefix", old.prefix, "--leave-behind"]
+    host, port = old.servers.split(":")
+    same = f"{'127.0.0.1' if host == 'localhost' else 'localhost'}:{port}"
+    for servers in ([], ["--to-bootstrap-servers", same]):
+        assert "must not be that of the old topics" in grove(*command, *servers, code=64)
+    command += ["--to-bootstrap-servers", away.servers]
+    planned = json.loads(grove(*command, "--dry-run", "--json"))
+    assert (planned["models"], planned["sent"], set(planned["topics"].values())) == (5, 0, {"to be created"})
+    done = json.loads(grove(*command, "--json"))
+    assert (done["models"], done["awaited"], done["sent"], done["verified"]) == (5, 1, 6, 6)
+    assert f"GROVE_KAFKA_BOOTSTRAP_SERVERS={away.servers}" in "".join(done["left_to_do"])
+    with away.worker("w0") as worker:
+        worker.wait_until_ready()
+        away.wait_for_lag_0(alive=[worker])
+        for key, file in files.items():
+            wanted = read_exported(file.read_bytes())
+            settle(wanted.model)
+            assert fetch_model(worker.web.removeprefix("http://"), key) == wanted.model.snapshot()
+        assert worker.terminate() == 0, worker.log

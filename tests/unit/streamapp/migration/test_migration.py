@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -204,6 +206,27 @@ def test_what_does_not_arrive_is_named() -> None:
         MigrationError, match=r"1 of 6 models .* \('ee'\); a worker would refuse: import: id="
     ):
         Migration(old(), Deaf(2), CONFIG).run()
+
+
+def test_more_models_than_a_worker_takes_are_not_sent() -> None:
+    few = replace(CONFIG, models_max_count=4)
+    must = r"models.max.count=4 must be at least 5, .* raise it, here \(--set\) and for the new workers"
+    planned = Migration(old(), New(2), few)
+    planned.look(exists=True)
+    assert re.match(must, planned.crowded())
+    there = New(2)
+    with pytest.raises(MigrationError, match=must):
+        Migration(old(), there, few).run()
+    enough = Migration(old(), there, replace(CONFIG, models_max_count=5))
+    enough.run()
+    assert (enough.report.verified, enough.crowded()) == (6, "")
+
+
+def test_models_that_are_there_already_take_places_too() -> None:
+    there = New(2)
+    Migration(Old(learned("x", "y").task), there, CONFIG).run()
+    with pytest.raises(MigrationError, match="a worker would refuse: .*models.max.count"):
+        Migration(old(), there, replace(CONFIG, models_max_count=6)).run()
 
 
 def test_workers_that_go_on_meanwhile_are_noticed() -> None:
