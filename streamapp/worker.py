@@ -147,8 +147,9 @@ def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
-        if isinstance(worker.crash_reason, (StreamappError, TopicsError)):
-            raise worker.crash_reason from None
+        reason = worker.crash_reason or worker.start_failure
+        if isinstance(reason, (StreamappError, TopicsError)):
+            raise reason from None
         return int(end.code or 0)
     finally:
         beating.cancel()
@@ -160,8 +161,17 @@ class Worker(faust.Worker):
     def __init__(self, app: App, *, loop: asyncio.AbstractEventLoop, health: Health) -> None:
         super().__init__(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
         self.spinner = None
+        self.start_failure: Exception | None = None
         self._health = health
         self._app = app
+
+    async def start(self) -> None:
+        """Start; keep what prevents it, of which Faust makes an exit code like any other."""
+        try:
+            await super().start()
+        except Exception as error:
+            self.start_failure = error
+            raise
 
     def _install_signal_handlers_unix(self) -> None:
         # Not through the event loop: a second signal must work while a run holds it.

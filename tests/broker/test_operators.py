@@ -87,6 +87,11 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
         broker.allow(ResourceType.TRANSACTIONAL_ID, group + "*", May.WRITE, May.DESCRIBE)
         refused_by_worker(place, broker, f"{grant} Read --topic {place.prefix}")
 
+        place.module = "tests.broker.refused_worker"
+        with place.worker("w", **broker.settings) as worker:
+            assert worker.wait(60) == 78, worker.log
+        assert "librdkafka was let in, aiokafka is not: SaslAuthenticationFailed" in worker.log
+
 
 def refused_by_worker(place: Installation, broker: SecuredBroker, expected: str) -> None:
     """Start a worker and see it end with these words."""
