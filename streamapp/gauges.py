@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
 
-from streamapp.health import Health
+from streamapp.health import Health, Stage
 from streamapp.metrics import count, gauge
 from streamapp.task.model_memory import ModelMemory
 from streamapp.task_manager import TaskManager
@@ -42,11 +42,11 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
         [(label, float(progress.left)) for label, progress in restoring],
         "partition",
     )
-    states = [state.partition(":")[0] for state in list(health.partitions.values())]
+    stages = [stand.stage for stand in list(health.partitions.values())]
     yield gauge(
         "grove_partitions",
         "Assigned partitions by state (process).",
-        [((state,), float(states.count(state))) for state in ("live", "restoring", "waits", "stopped")],
+        [((stage.value,), float(stages.count(stage))) for stage in Stage],
         "state",
     )
 

@@ -13,10 +13,35 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 BEAT_SECONDS = 0.25
-LIVE = "live"
-STOPPED = "stopped: "  # and why
+
+
+class Stage(StrEnum):
+    """How far an assigned partition is."""
+
+    RESTORING = "restoring"
+    WAITS = "waits"  # it cannot be restored yet
+    LIVE = "live"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where an assigned partition stands."""
+
+    stage: Stage
+    said: str = ""  # why, or how far
+
+    @property
+    def is_to_come(self) -> bool:
+        """Whether it will be live, as far as is known."""
+        return self.stage in (Stage.RESTORING, Stage.WAITS)
+
+    def __str__(self) -> str:
+        """Return it as `/readyz?verbose` has it."""
+        return f"{self.stage}: {self.said}" if self.said else str(self.stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +55,10 @@ class Check:
 
 @dataclass(slots=True)
 class Health:
-    """The worker's pulse. Plain attributes, written in the event loop and read in the web server's thread."""
+    """The worker's pulse. Plain attributes, written in the event loop and read in the web server's thread.
+
+    Only how far a restore is, is written in a thread of its own.
+    """
 
     max_beat_age: float = 30.0  # seconds the event loop may be held
     max_stall: float = 120.0  # seconds without a commit while there is lag; more than a request may take
@@ -45,7 +73,7 @@ class Health:
     assigned: bool = False
     reading: str = ""  # what is done between the assignment and the first restore
     stopping: bool = False
-    partitions: dict[int, str] = field(default_factory=dict)  # "live", "restoring", "stopped: why"
+    partitions: dict[int, Stand] = field(default_factory=dict)  # those assigned
 
     async def keep_beating(self) -> None:
         """Show that the event loop turns, until cancelled."""
@@ -65,6 +93,12 @@ class Health:
         """Note that offsets were committed."""
         if self.lag_since is not None:
             self.lag_since = self.clock()
+
+    def restores(self, partition: int, how_far: str) -> None:
+        """Note how far a restore is; called in its thread, for which perhaps nobody waits any more."""
+        stand = self.partitions.get(partition)
+        if stand is not None and stand.is_to_come:
+            self.partitions[partition] = Stand(Stage.RESTORING, how_far)
 
     def living(self) -> list[Check]:
         """Return the checks of /livez."""
@@ -98,6 +132,6 @@ class Health:
                 "assigned", self.assigned, "" if self.assigned else self.reading or "waiting for the group"
             ),
         ]
-        for number, state in sorted(self.partitions.items()):
-            checks.append(Check(f"partition-{number}", state == LIVE, state))
+        for number, stand in sorted(self.partitions.items()):
+            checks.append(Check(f"partition-{number}", stand.stage is Stage.LIVE, str(stand)))
         return checks

@@ -28,7 +28,7 @@ from faust.types import TP
 
 from streamapp import faults
 from streamapp.commits import Commits, in_daemon
-from streamapp.health import LIVE, STOPPED, Health
+from streamapp.health import Health, Stage, Stand
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
 from streamapp.journal.skips import offsets_to_skip, outstanding
@@ -219,7 +219,7 @@ class TaskManager:
         self._note_stop(number, error)
 
     def _note_stop(self, number: int, error: Exception) -> None:
-        self._health.partitions[number] = f"{STOPPED}{error}"
+        self._health.partitions[number] = Stand(Stage.STOPPED, str(error))
         self._metrics.partitions_stopped.inc()
         logger.error(
             "partition %d is stopped, the others go on: %s", number, error, exc_info=error.__cause__ or error
@@ -434,7 +434,7 @@ class TaskManager:
             self._drop(number)
         for state in self.partitions.values():
             state.live = False
-        self._health.partitions = dict.fromkeys(sorted(keep), "restoring")
+        self._health.partitions = dict.fromkeys(sorted(keep), Stand(Stage.RESTORING))
         self._health.assigned = True
         self._health.reading = ""
         logger.info("assigned partitions %s", sorted(keep))
@@ -456,7 +456,7 @@ class TaskManager:
             standing,
             chunks,
             abandoned.is_set,
-            Progress(partition, functools.partial(self._health.partitions.__setitem__, partition)),
+            Progress(partition, functools.partial(self._health.restores, partition)),
             membership,
         )
         self.restoring[partition] = wanted.progress
@@ -520,21 +520,18 @@ class TaskManager:
         faults.point("live-before")
         self.partitions[partition].live = True
         self._snapshots.live(partition)
-        self._health.partitions[partition] = LIVE
+        self._health.partitions[partition] = Stand(Stage.LIVE)
         self._waits_said.pop(partition, None)
-        if self._revoked_at is not None and not any(map(self._is_to_come, self._health.partitions)):
+        if self._revoked_at is not None and not any(
+            stand.is_to_come for stand in self._health.partitions.values()
+        ):
             self._metrics.rebalance_seconds.observe(self._clock() - self._revoked_at)
             self._revoked_at = None
         logger.info("partition %d is live", partition)
 
-    def _is_to_come(self, partition: int) -> bool:
-        """Whether an assigned partition is neither live nor stopped."""
-        said = self._health.partitions[partition]
-        return said != LIVE and not said.startswith(STOPPED)
-
     def waits(self, partition: int, reason: str) -> None:
         """Note why a partition cannot be restored yet; said at once, and again only now and then."""
-        self._health.partitions[partition] = f"waits: {reason}"
+        self._health.partitions[partition] = Stand(Stage.WAITS, reason)
         now = self._clock()
         if now - self._waits_said.get(partition, -math.inf) >= WAIT_SAID_S:
             self._waits_said[partition] = now

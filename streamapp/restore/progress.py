@@ -45,7 +45,7 @@ class Progress:
     def reads(self, beginning: Beginning, what: str) -> None:
         """Note that a snapshot is being read; `what`: which one, and how large it is."""
         self.beginning = beginning
-        self.say(f"restoring: reading {what}")
+        self.say(f"reading {what}")
         logger.info("partition %d: restoring from %s", self.partition, what)
 
     def begins(self, beginning: Beginning, total: int) -> None:
@@ -75,7 +75,7 @@ class Progress:
         return f"replayed {self.done:,} of {self.total:,} records"
 
     def _say(self) -> None:
-        self.say(f"restoring: {self._words}")
+        self.say(self._words)
 
 
 _IN_WORDS: Final[dict[Beginning, str]] = {

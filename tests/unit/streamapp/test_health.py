@@ -1,6 +1,6 @@
 """When a worker is called dead, and when not ready; and the text of the pages."""
 
-from streamapp.health import Check, Health
+from streamapp.health import Check, Health, Stage, Stand
 from streamapp.pages.checks import answer
 
 
@@ -74,9 +74,10 @@ def test_a_worker_is_ready_when_assigned_and_every_partition_is_live() -> None:
     assert failed(health.ready()) == ["assigned"]
     health.assigned = True
     assert failed(health.ready()) == []
-    health.partitions = {0: "live", 1: "restoring", 2: "stopped: ValueError"}
+    why = Stand(Stage.STOPPED, "ValueError")
+    health.partitions = {0: Stand(Stage.LIVE), 1: Stand(Stage.RESTORING), 2: why}
     assert failed(health.ready()) == ["partition-1", "partition-2"]
-    health.partitions = {0: "live"}
+    health.partitions = {0: Stand(Stage.LIVE)}
     health.stopping = True
     assert failed(health.ready()) == ["running"]
 

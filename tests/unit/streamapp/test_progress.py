@@ -25,9 +25,9 @@ def test_it_says_how_many_of_how_many_records_are_replayed() -> None:
     told.progress.begins("snapshot", 40_000)
     told.progress.replayed(12_345)
     assert told.said == [
-        "restoring: reading snapshot 4.17 of 1,200 units, 56,789 bytes",
-        "restoring: replayed 0 of 40,000 records",
-        "restoring: replayed 12,345 of 40,000 records",
+        "reading snapshot 4.17 of 1,200 units, 56,789 bytes",
+        "replayed 0 of 40,000 records",
+        "replayed 12,345 of 40,000 records",
     ]
     assert (told.progress.done, told.progress.left) == (12_345, 27_655)
 

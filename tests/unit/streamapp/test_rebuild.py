@@ -81,7 +81,7 @@ def test_the_newest_snapshot_and_what_is_behind_it() -> None:
     assert restored.positions == (0, 30, 0)
     assert restored.task is not None
     assert restored.task.digest() == partition.task.digest()
-    assert partition.said[-1] == "restoring: replayed 10 of 10 records"
+    assert partition.said[-1] == "replayed 10 of 10 records"
     assert partition.progress.beginning == "snapshot"
 
 

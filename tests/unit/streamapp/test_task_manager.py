@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from faust.types import TP
 
-from streamapp.health import Health
+from streamapp.health import Health, Stage, Stand
 from streamapp.journal.entry import Entry, Manifest, Record, Skip, Step
 from streamapp.metrics import Metrics
 from streamapp.restore.errors import NotYetError, RestoreError
@@ -940,7 +940,7 @@ def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task_b
         assert await w.manager.restore(0, dict.fromkeys(TOPICS, 0)) is None
         assert await w.manager.restore(1, dict.fromkeys(TOPICS, 0)) is not None
         assert 0 not in w.manager.partitions
-        assert "of a replay" in w.health.partitions[0]
+        assert "of a replay" in w.health.partitions[0].said
         assert w.group.crashed is None
 
     run(story)
@@ -1005,7 +1005,7 @@ def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -
         assert await w.manager.restore(0, first) is None
         assert await w.manager.restore(1, first) == first
         w.manager.live(1)
-        assert "its journal is gone; 'grove models reset" in w.health.partitions[0]
+        assert "its journal is gone; 'grove models reset" in w.health.partitions[0].said
         assert not all(check.ok for check in w.health.ready())
         assert w.metric("grove_partitions_stopped_total") == 1
 
@@ -1213,7 +1213,7 @@ def test_what_retention_took_is_lost_counted_and_noted_in_the_journal() -> None:
         await w.manager.commit("test")
         assert w.kafka.entries(0)[0].steps == (Step(1, 2), Step(1, 7, ((2, 7),)), Step(1, 8))
         assert w.metrics.registry.get_sample_value("grove_records_lost_total", {"topic": "instances"}) == 5
-        assert w.health.partitions == {0: "live"}
+        assert w.health.partitions == {0: Stand(Stage.LIVE)}
 
     run(story)
 
@@ -1250,11 +1250,34 @@ def test_a_partition_that_waits_says_so_in_its_state_and_now_and_then_in_the_log
             w.manager.waits(0, f"no leader at {second}")
             w.manager.waits(1, "a transaction is open")
             w.clock.now += 1
-        assert w.health.partitions == {0: "waits: no leader at 24", 1: "waits: a transaction is open"}
+        waits = {number: str(stand) for number, stand in w.health.partitions.items()}
+        assert waits == {0: "waits: no leader at 24", 1: "waits: a transaction is open"}
 
     run(story)
     said = [record.message for record in caplog.records if record.message.startswith("Partition 0")]
     assert said == [f"Partition 0 waits: no leader at {second}" for second in (0, 10, 20)]
+
+
+def test_how_far_a_restore_is_counts_only_while_it_is_waited_for() -> None:
+    async def story(w: Worker) -> None:
+        say: list[Callable[[str], None]] = []
+        restore = w.kafka.restore
+
+        def telling(wanted: Wanted) -> Restored:
+            say.append(wanted.progress.say)
+            wanted.progress.say("replayed 1 of 2 records")
+            assert str(w.health.partitions[0]) == "restoring: replayed 1 of 2 records"
+            return restore(wanted)
+
+        w.kafka.restore = telling  # type: ignore[method-assign]
+        await w.assign()
+        say[0]("replayed 2 of 2 records")
+        assert w.health.partitions == {0: Stand(Stage.LIVE)}
+        w.manager.revoked()
+        say[0]("replayed 2 of 2 records")
+        assert w.health.partitions == {}
+
+    run(story)
 
 
 def test_a_poll_does_not_spin_for_what_nobody_here_can_commit() -> None:
