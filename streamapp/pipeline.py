@@ -91,9 +91,9 @@ class Pipeline:
         """Return a task as it is now, for a snapshot."""
         return task.cut()
 
-    def move(self, task: Task, topic: str, position: int) -> None:
+    def advance(self, task: Task, topic: str, position: int) -> None:
         """Tell a task that a topic has no record left before a position."""
-        task.move(self._sources[topic], position)
+        task.advance(self._sources[topic], position)
 
     def drop_task(self, task: Task) -> None:
         """Give up a task: its partition left, or its state is not to be trusted."""

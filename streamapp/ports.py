@@ -9,7 +9,7 @@ from streamapp.journal.entry import Step
 from streamapp.restore.rebuild import Restored, Wanted
 from streamapp.runs import Run
 from streamapp.snapshots.writer import TaskCut
-from streamapp.transactions import Cut
+from streamapp.transactions import Transaction
 from streamapp.transport.thread import Membership
 
 
@@ -29,7 +29,7 @@ class Processor(Outputs, Protocol):
     def adopt_task(self, task: Any) -> None:
         """Make a restored task one of this worker's."""
 
-    def move(self, task: Any, topic: str, position: int) -> None:
+    def advance(self, task: Any, topic: str, position: int) -> None:
         """Tell a task that a topic has no record left before a position."""
 
     def drop_task(self, task: Any) -> None:
@@ -55,8 +55,8 @@ class Transactions(Protocol):
     def open(self) -> None:
         """Make sure that no predecessor of ours has a transaction open."""
 
-    def commit(self, cut: Cut) -> None:
-        """Commit a cut; AbortedError if that cannot be."""
+    def commit(self, transaction: Transaction) -> None:
+        """Commit a transaction; AbortedError if that cannot be."""
 
     def abort(self) -> None:
         """Throw away what was sent since the last commit."""

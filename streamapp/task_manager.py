@@ -43,7 +43,7 @@ from streamapp.runs import Run
 from streamapp.snapshots.leaving import leave_snapshots
 from streamapp.snapshots.writer import SnapshotWriter, TaskCut
 from streamapp.task.shelf import ShelfError
-from streamapp.transactions import Cut
+from streamapp.transactions import Transaction
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
 from topics.errors import AbortedError, TopicsError
@@ -229,12 +229,12 @@ class TaskManager:
         """Note that there is no record left before `position`."""
         state, source = self.partitions[partition], self._topics.index(topic)
         if state.ledger.positions[source] != position:
-            self._move(state, topic, Step(source, position, count=0))
+            self._advance(state, topic, Step(source, position, count=0))
 
-    def _move(self, state: Partition, topic: str, step: Step) -> None:
+    def _advance(self, state: Partition, topic: str, step: Step) -> None:
         """Go to a position without records before it."""
         state.ledger.note(step)
-        self._processor.move(state.task, topic, step.to)
+        self._processor.advance(state.task, topic, step.to)
         self._commits.note()
 
     async def between_runs(self, read: Callable[[list[Any]], T]) -> T:
@@ -310,10 +310,10 @@ class TaskManager:
         if membership is None:
             return False
         dirty = self._uncommitted(membership)
-        cut, kept = self._cut(membership, dirty), self._cut_tasks(membership)
-        if cut.records and not await self._transact(cut):
+        transaction, kept = self._close(membership, dirty), self._cut_tasks(membership)
+        if transaction.records and not await self._transact(transaction):
             return False
-        for number, records in cut.records.items():
+        for number, records in transaction.records.items():
             # Restored meanwhile, it stands where the group's offsets were then.
             if self.partitions.get(number) is dirty[number] and dirty[number].membership == membership:
                 self._note_committed(number, records)
@@ -324,7 +324,7 @@ class TaskManager:
                 task_cut.abandon()
         return True
 
-    def _cut(self, membership: Membership, dirty: Mapping[int, Partition]) -> Cut:
+    def _close(self, membership: Membership, dirty: Mapping[int, Partition]) -> Transaction:
         """Close what was processed up to now."""
         records: dict[int, list[Record]] = {}
         offsets: dict[TP, int] = {}
@@ -344,7 +344,7 @@ class TaskManager:
             else:  # without any offsets the coordinator would not be asked whether this is still ours
                 offsets[TP(self._topics[0], number)] = state.committed[0]
         ids = {tp: topic_id for tp in offsets if (topic_id := dirty[tp.partition].topic_ids.get(tp.topic))}
-        return Cut(records, offsets, membership, ids)
+        return Transaction(records, offsets, membership, ids)
 
     def _cut_tasks(self, membership: Membership) -> dict[int, tuple[Partition, TaskCut, Positions]]:
         """Cut the tasks whose snapshots are due, at the very point at which the transaction is cut."""
@@ -357,10 +357,10 @@ class TaskManager:
                 kept[number] = state, task_cut, tuple(state.ledger.positions)
         return kept
 
-    async def _transact(self, cut: Cut) -> bool:
-        """Commit a cut; tell whether it is committed. If it is not, no task of before is left."""
+    async def _transact(self, transaction: Transaction) -> bool:
+        """Commit a transaction; tell whether it is committed. If it is not, no task of before is left."""
         try:
-            await self._commits.commit(lambda: self._transactions.commit(cut))
+            await self._commits.commit(lambda: self._transactions.commit(transaction))
         except AbortedError as error:
             await self._abort(error)
             return False
@@ -593,4 +593,4 @@ class TaskManager:
             first - 1,
         )
         step = Step(self._topics.index(tp.topic), first, skipped=((position, first),))
-        self._move(state, tp.topic, step)
+        self._advance(state, tp.topic, step)

@@ -21,8 +21,8 @@ from topics.transactional_sender import TransactionalSender
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A point at which what was processed, its outputs and the journal agree."""
+class Transaction:
+    """What is committed at a cut besides the outputs: journal and offsets."""
 
     records: Mapping[int, Sequence[Record]]  # for the journal, by partition
     offsets: Mapping[TP, int]
@@ -43,16 +43,16 @@ class Transactions:
         """End what a predecessor of the same name left open; once for each client."""
         self._sender.open()
 
-    def commit(self, cut: Cut) -> None:
-        """Commit a cut with everything that was sent; AbortedError if that cannot be."""
-        for partition, records in cut.records.items():
+    def commit(self, transaction: Transaction) -> None:
+        """Commit a transaction with everything that was sent; AbortedError if that cannot be."""
+        for partition, records in transaction.records.items():
             n = len(records)
             self._sender.send_run(self._journal, partition, list(map(encode, records)), [None] * n, [0] * n)
         faults.point("commit-before")
         self._sender.commit(
-            {(t, p): at for (t, p), at in cut.offsets.items()},
-            group_metadata(self._group, cut.membership),
-            {(t, p): metadata_of(topic_id) for (t, p), topic_id in cut.topic_ids.items()},
+            {(t, p): at for (t, p), at in transaction.offsets.items()},
+            group_metadata(self._group, transaction.membership),
+            {(t, p): metadata_of(topic_id) for (t, p), topic_id in transaction.topic_ids.items()},
         )
         faults.point("commit-after")
 

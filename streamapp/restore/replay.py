@@ -81,7 +81,7 @@ class Replay:
                 self._process(task, source, raw, step)
             self.records += found
             self._check_count(step, at, found)
-            task.move(source, step.to)
+            task.advance(source, step.to)
         self.positions = entry.after
 
     def _begin(self, entry: Entry) -> Task:

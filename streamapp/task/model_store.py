@@ -328,7 +328,7 @@ class ModelStore:
         """Count the models among those of a worker (`memory` None: its memory has no limit)."""
         quota.add(len(self))
         self.quota = quota
-        self.residency.move(memory or ModelMemory(), self.keys)
+        self.residency.join(memory or ModelMemory(), self.keys)
 
     def close(self) -> None:
         """Give back what the models took."""

@@ -208,7 +208,7 @@ class Residency:
         self._hand = 0
         return freed
 
-    def move(self, memory: ModelMemory, slots: Iterable[int]) -> None:
+    def join(self, memory: ModelMemory, slots: Iterable[int]) -> None:
         """Take part in another memory with the models of `slots`, which are all there are."""
         sizes = self._size.copy() if self.limited else None  # counted already: there may be very many
         self._leave()

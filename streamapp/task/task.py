@@ -189,7 +189,7 @@ class Task:
         position = run.raw.offsets[-1] + 1 if run.position is None else run.position
         self.next[run.source] = position
 
-    def move(self, source: Source, position: int) -> None:
+    def advance(self, source: Source, position: int) -> None:
         """Note that a source has no record left before a position: markers, holes, what retention took."""
         self.next[source] = position
 

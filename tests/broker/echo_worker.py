@@ -80,7 +80,7 @@ class Echo:
     def cut_task(self, task: dict[str, int]) -> Nothing:
         return Nothing()
 
-    def move(self, task: dict[str, int], topic: str, position: int) -> None:
+    def advance(self, task: dict[str, int], topic: str, position: int) -> None:
         """Nothing depends on positions."""
 
     def drop_task(self, task: dict[str, int]) -> None:

@@ -189,7 +189,7 @@ def test_a_record_that_is_skipped_might_as_well_never_have_been_there(seed: int,
                 spared._offsets[each.source] = offset
                 if (each.source, offset) not in hit.to_skip:
                     spared.feed(each)
-            spared.task.move(run[0].source, hit._offsets[run[0].source])
+            spared.task.advance(run[0].source, hit._offsets[run[0].source])
             run = []
         if record is not None:
             run.append(record)

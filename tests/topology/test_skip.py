@@ -47,7 +47,7 @@ class Skipping(Logged):
                     if (source, offset) not in missing:
                         time = raw.timestamps[at] - NOW
                         other.feed(Record(source, raw.keys[at], raw.values[at], time, raw.headers[at]))
-                other.task.move(source, raw.offsets[-1] + 1)
+                other.task.advance(source, raw.offsets[-1] + 1)
         return other.task
 
 

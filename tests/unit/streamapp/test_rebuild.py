@@ -36,7 +36,7 @@ class Partition:
     def commit(self) -> None:
         """Process what has no records."""
         before, self.at = self.at, self.at + 10
-        self.task.move("instances", self.at)
+        self.task.advance("instances", self.at)
         step = Step(1, self.at, ((before, self.at),))
         positions = (0, before, 0), (0, self.at, 0)
         self.journal.add(Entry(1, STATE_VERSION, "", *positions, (step,), CONFIG.to_json()))
@@ -196,7 +196,7 @@ def test_a_skip_far_behind_the_end_of_the_journal_is_found_without_reading_all()
     partition = Partition()
     partition.journal.commits(3 * WINDOW)
     partition.at = 3 * WINDOW
-    partition.task.move("instances", partition.at)
+    partition.task.advance("instances", partition.at)
     partition.journal.add(partition.shelf.put(partition.task, (0, partition.at, 0), partition.journal.end))
     partition.journal.add(skip(10**6))
     for _ in range(WINDOW):

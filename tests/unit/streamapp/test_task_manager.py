@@ -20,7 +20,7 @@ from streamapp.snapshots.stored import StoredSnapshot
 from streamapp.snapshots.writer import SnapshotWriter
 from streamapp.task.shelf import ShelfError
 from streamapp.task_manager import TaskManager
-from streamapp.transactions import Cut
+from streamapp.transactions import Transaction
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
 from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
@@ -61,7 +61,7 @@ class Outputs:
     def cut_task(self, task: list[int]) -> ListCut:
         return ListCut({"task": repr(task).encode()})
 
-    def move(self, task: list[int], topic: str, position: int) -> None:
+    def advance(self, task: list[int], topic: str, position: int) -> None:
         self.happened.append(f"{topic} moved to {position}")
 
     def drop_task(self, task: list[int]) -> None:
@@ -133,17 +133,17 @@ class Kafka:
     def open(self) -> None:
         self.opened += 1
 
-    def commit(self, cut: Cut) -> None:
+    def commit(self, transaction: Transaction) -> None:
         if self.exactly_once:
             self.outputs.flush()
-        if cut.membership != self.member:
+        if transaction.membership != self.member:
             message = "generation 1 is over"
             raise AbortedError(message)
-        for tp, at in cut.offsets.items():
+        for tp, at in transaction.offsets.items():
             assert set(range(self.offsets.get(tp, 0), at)) <= set(self.outputs.delivered), "flush first"
-        self.offsets |= {tp: at for tp, at in cut.offsets.items() if at}
+        self.offsets |= {tp: at for tp, at in transaction.offsets.items() if at}
         self.visible = list(self.outputs.delivered)
-        for partition, records in cut.records.items():
+        for partition, records in transaction.records.items():
             self.journal.setdefault(partition, []).extend(records)
 
     def entries(self, partition: int) -> list[Entry]:
@@ -893,13 +893,13 @@ def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
 def test_a_commit_of_a_snapshot_alone_carries_offsets_by_which_a_stranger_is_refused() -> None:
     async def story(w: Worker) -> None:
         await w.write_snapshot()
-        cuts: list[Cut] = []
-        w.kafka.commit = cuts.append  # type: ignore[method-assign]
+        committed: list[Transaction] = []
+        w.kafka.commit = committed.append  # type: ignore[method-assign]
         await w.manager.commit("nothing but the manifest")
-        (cut,) = cuts
-        (manifest,) = cut.records[0]
+        (transaction,) = committed
+        (manifest,) = transaction.records[0]
         assert isinstance(manifest, Manifest)
-        assert cut.offsets == {TP("controls", 0): 0}
+        assert transaction.offsets == {TP("controls", 0): 0}
 
     run(story)
 
@@ -1219,12 +1219,12 @@ def test_what_retention_took_is_lost_counted_and_noted_in_the_journal() -> None:
 
 
 def test_offsets_are_committed_with_the_id_of_their_topic_and_at_first_all_of_them() -> None:
-    cuts: list[Cut] = []
+    committed: list[Transaction] = []
 
     async def story(w: Worker) -> None:
         restored = Restored(None, (3, 10, 0), 0, topic_ids={"controls": "C", "instances": "I"})
         w.kafka.restore = lambda wanted: restored  # type: ignore[method-assign]
-        w.kafka.commit = cuts.append  # type: ignore[method-assign]
+        w.kafka.commit = committed.append  # type: ignore[method-assign]
         await w.assign()
         for offset in (10, 11):
             await w.deliver(offset)
@@ -1232,11 +1232,11 @@ def test_offsets_are_committed_with_the_id_of_their_topic_and_at_first_all_of_th
 
     run(story)
     controls, instances = TP("controls", 0), TP("instances", 0)
-    assert [cut.offsets for cut in cuts] == [
+    assert [each.offsets for each in committed] == [
         {controls: 3, instances: 11, TP("labels", 0): 0},
         {instances: 12},
     ]
-    assert [cut.topic_ids for cut in cuts] == [{controls: "C", instances: "I"}, {instances: "I"}]
+    assert [each.topic_ids for each in committed] == [{controls: "C", instances: "I"}, {instances: "I"}]
 
 
 def test_a_partition_that_waits_says_so_in_its_state_and_now_and_then_in_the_log(
