@@ -36,19 +36,7 @@ class Tape:
         self._topic = topic
         self._with_values = with_values
         self._next = dict.fromkeys(self.records, 0)
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": servers,
-                "group.id": "chaos-tape",
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "error",  # what was cut off before it was read would be missing
-                "reconnect.backoff.ms": 20,  # so it has to be back before the workers are, and trim
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        self._servers = servers
         self._ended = threading.Event()
         self._given_up = threading.Event()
         self._failure: BaseException | None = None
@@ -56,7 +44,7 @@ class Tape:
 
     def __enter__(self) -> Self:
         """Begin to read."""
-        self._assign()
+        self._consumer = self._open()
         self._thread.start()
         return self
 
@@ -84,13 +72,30 @@ class Tape:
         finally:
             self._consumer.close()
 
-    def _assign(self) -> None:
-        self._consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._next.items()])
+    def _open(self) -> Consumer:
+        """Return a consumer that stands where reading goes on."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": "chaos-tape",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",  # what was cut off before it was read would be missing
+                "reconnect.backoff.ms": 20,  # so it has to be back before the workers are, and trim
+                "reconnect.backoff.max.ms": 200,
+                "log_level": 0,
+            }
+        )
+        consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._next.items()])
+        return consumer
 
     def _read(self) -> None:
         while not self._ended.is_set():
             self._take()
-        self._assign()  # a partition says once that it is at its end: it shall do so again
+        # A consumer says once that a partition is at its end, and not always again once it is assigned anew.
+        self._consumer.close()
+        self._consumer = self._open()
         at_end: set[int] = set()
         while len(at_end) < len(self.records) and not self._given_up.is_set():
             at_end |= self._take()
