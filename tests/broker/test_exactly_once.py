@@ -25,7 +25,7 @@ SPEC = {"learner": {"name": "h-tree", "grace_period": 50, "leaf_model": "mc"}}
 def installation(broker: Any, tmp_path: Path) -> Installation:
     settings = {
         "GROVE_MODEL_SPEC": json.dumps(SPEC),
-        "GROVE_MAX_POLL_RECORDS": "200",
+        "GROVE_KAFKA_MAX_POLL_RECORDS": "200",
         "GROVE_PROCESSING_GUARANTEE": "exactly_once",
         "GROVE_SNAPSHOT_MAX_REPLAY_MS": "20",
         "GROVE_SNAPSHOT_INTERVAL_MS": "500",

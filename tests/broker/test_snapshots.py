@@ -31,7 +31,7 @@ KEYS = [f"m{number}" for number in range(5)]
 SPEC = {"learner": {"name": "h-tree", "grace_period": 50, "leaf_model": "nba"}}
 FREQUENT = {
     "GROVE_MODEL_SPEC": json.dumps(SPEC),
-    "GROVE_MAX_POLL_RECORDS": "100",
+    "GROVE_KAFKA_MAX_POLL_RECORDS": "100",
     "GROVE_PROCESSING_GUARANTEE": "exactly_once",
     "GROVE_SNAPSHOT_MAX_REPLAY_MS": "10",
     "GROVE_SNAPSHOT_INTERVAL_MS": "200",
