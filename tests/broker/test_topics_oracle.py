@@ -238,7 +238,7 @@ def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
     names = TopicNames()
     admin.create(kafka, names, PARTITIONS)
     ask(kafka, names, [str(n) for n in range(300)])
-    plan = OraclePlan(names=names, delay=Delay(8.0, "seconds", True), idle_seconds=1.0)
+    plan = OraclePlan(names=names, delay=Delay(4.0, "seconds", True), idle_seconds=1.0)
     oracle = Oracle(counting(1000, CLASSES), plan, kafka)
     some = threading.Event()
     done = {}
