@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, cast
 import faust
 from faust.types import TP
 
+from streamapp.transport.web import Pages
 from topics.access import Access
 
 STOP_PATIENCE: Final = 15.0  # seconds a worker that stops waits for its last commit
@@ -106,6 +107,9 @@ class App(faust.App):
         """Stop; the manager first, while everything that it uses still runs."""
         await self.wiring.manager.stopping(STOP_PATIENCE)
         await super().stop()
+
+    def _new_web(self) -> Pages:
+        return Pages(self)
 
     def on_rebalance_end(self) -> None:
         """Faust has recovered and resumed its flow: what is fetched from now on stays in the queues."""
