@@ -6,7 +6,7 @@ that would go on as if nothing had happened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from streamapp.errors import StreamappError
@@ -18,15 +18,14 @@ from streamapp.journal.entry import (
     Reset,
     Skip,
     decode,
-    encode,
     source_topics,
 )
 from streamapp.journal.skips import outstanding
 from streamapp.restore.errors import NotYetError
 from streamapp.restore.identity import UNKNOWN, Identity
 from streamapp.restore.log_reader import LogReader, Offset
+from streamapp.restore.together import write_together
 from topics.definitions import TopicNames
-from topics.sender import Sender
 
 
 class ResetError(StreamappError):
@@ -47,7 +46,8 @@ def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: in
     check_nobody_is_there(kafka, group)
     with LogReader(kafka, group, lambda: False) as reader:
         stands = stand(reader, Identity(kafka), names, partition)
-    write(kafka, names.journal, partition, [Reset(stands.incarnation, stands.positions), *stands.skips])
+    records: list[Record] = [Reset(stands.incarnation, stands.positions), *stands.skips]
+    write_together(kafka, group, names.journal, partition, records)
     return stands.positions
 
 
@@ -92,15 +92,6 @@ def _position(
     if may_be_kept and journalled is not None and journalled <= end:
         return max(first, journalled)
     return first
-
-
-def write(kafka: Mapping[str, Any], topic: str, partition: int, records: Sequence[Record]) -> None:
-    """Write records to the journal of a partition that nobody has."""
-    n = len(records)
-    sender = Sender(kafka)
-    sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
-    sender.flush()
-    sender.close()
 
 
 def check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:

@@ -17,9 +17,10 @@ from streamapp.restore.errors import NotYetError
 from streamapp.restore.identity import Identity
 from streamapp.restore.log_reader import LogReader, Offset
 from streamapp.restore.rebuild import EndMismatchError, check_end
-from streamapp.restore.reset import check_nobody_is_there, write
+from streamapp.restore.reset import check_nobody_is_there
 from streamapp.restore.restorer import check_identity
 from streamapp.restore.tail import TailReader
+from streamapp.restore.together import write_together
 from topics.definitions import TopicNames
 from topics.records import RawRecords
 
@@ -73,7 +74,7 @@ def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippab
         return
     with LogReader(kafka, group, lambda: False) as reader:  # no worker keeps the task that it has
         reader.commit(found.committed, found.partition, found.topic_ids)
-    write(kafka, names.journal, found.partition, [found.skip])
+    write_together(kafka, group, names.journal, found.partition, [found.skip])
 
 
 def look_up(
