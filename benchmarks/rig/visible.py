@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 REQUEST_SECONDS = 10.0
@@ -35,6 +29,7 @@ class Cluster:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._groups: dict[str, Consumer] = {}  # who asks for the offsets of a group
 
     def create(self, *topics: str, partitions: int, config: dict[str, str] | None = None) -> None:
         new = [NewTopic(topic, partitions, 1, config=config or {}) for topic in topics]
@@ -81,14 +76,29 @@ class Cluster:
     def committed(self, group: str, topic: str, partitions: int) -> int:
         """Return the sum of the committed offsets of `group`, 0 where there is none or nobody knows yet."""
         places = [TopicPartition(topic, partition) for partition in range(partitions)]
-        futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
         try:
-            result = futures[group].result()
+            found = self._asking_for(group).committed(places, timeout=REQUEST_SECONDS)
         except KafkaException as error:
             if error.args[0].code() not in NO_COORDINATOR_YET:
                 raise
             return 0
-        return sum(max(place.offset, 0) for place in result.topic_partitions)
+        return sum(max(place.offset, 0) for place in found)
+
+    def _asking_for(self, group: str) -> Consumer:
+        """Return a client that sees the offsets of `group` without waiting for transactions under way.
+
+        AdminClient.list_consumer_group_offsets of confluent-kafka 2.16.1 corrupts memory.
+        """
+        if group not in self._groups:
+            self._groups[group] = Consumer(
+                {
+                    "bootstrap.servers": self.bootstrap,
+                    "group.id": group,
+                    "isolation.level": "read_uncommitted",
+                    "log_level": 0,
+                }
+            )
+        return self._groups[group]
 
     def has_assignment(self, group: str) -> bool:
         """Return whether a member of `group` has partitions."""

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import orjson
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streamapp.cli.main import main
+from streamapp.journal.entry import source_topics
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 from topics import admin
@@ -86,10 +87,10 @@ def test_a_source_made_anew_stops_its_partition_and_a_reset_begins_with_its_firs
 
 def metadata(place: Installation) -> list[str]:
     """What is noted with the group's offsets of partition 0."""
-    client = AdminClient({"bootstrap.servers": place.servers})
-    wanted = [ConsumerGroupTopicPartitions(place.group)]
-    (future,) = client.list_consumer_group_offsets(wanted).values()
-    found = [each for each in future.result(PATIENCE).topic_partitions if each.partition == 0]
+    consumer = Consumer({"bootstrap.servers": place.servers, "group.id": place.group})
+    asked = [TopicPartition(topic, 0) for topic in source_topics(place.names)]
+    found = [each for each in consumer.committed(asked, timeout=PATIENCE) if each.offset >= 0]
+    consumer.close()
     assert {each.topic for each in found} >= {place.names.instances}
     return [each.metadata for each in found]
 
