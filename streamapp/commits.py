@@ -17,15 +17,12 @@ is sent is kept, and `room` comes only when a thread has handed it over: after e
 from __future__ import annotations
 
 import asyncio
-import functools
-import threading
 import time
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
+from streamapp.daemons import in_daemon
 from streamapp.runs import Run
-
-T = TypeVar("T")
 
 # Commits that take longer than half the interval come less often, but not because one waited out an outage.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
@@ -119,14 +116,14 @@ class Commits:
         self._held, self._held_records, self._held_bytes = [], 0, 0
         self.due = None
 
-    async def commit(self, transact: Callable[[], None]) -> None:
-        """Flush what was sent up to now and `transact`, or both at once; the latter runs in a thread."""
+    async def commit(self, transact: Callable[[], Awaitable[None]]) -> None:
+        """Flush what was sent up to now and `transact`, or both at once."""
         started = self._clock()
         self.due = None
         self._passed_records = 0
         self._flushed.clear()
         try:
-            await in_daemon(transact if self._exactly_once else self._outputs.flush)
+            await (transact() if self._exactly_once else in_daemon(self._outputs.flush))
         except BaseException:
             self.forget()
             raise
@@ -137,27 +134,5 @@ class Commits:
         for run, effects in held:
             self._outputs.send(run, effects)
         if not self._exactly_once:
-            await in_daemon(transact)
+            await transact()
         self.seconds = self._clock() - started
-
-
-async def in_daemon(work: Callable[[], T]) -> T:
-    """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(settling: Callable[[], None]) -> None:
-        if not done.done():  # else nobody waits any more
-            settling()
-
-    def run() -> None:
-        try:
-            result = work()
-            settling = functools.partial(done.set_result, result)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
-            settling = functools.partial(done.set_exception, error)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, settling)
-
-    threading.Thread(target=run, name="broker", daemon=True).start()
-    return await done

@@ -52,6 +52,10 @@ class Processor(Outputs, Protocol):
 class Transactions(Protocol):
     """Where cuts are committed. Every method waits for the broker."""
 
+    @property
+    def call(self) -> int | None:
+        """The number of the call of the client that a method waits for."""
+
     def open(self) -> None:
         """Make sure that no predecessor of ours has a transaction open."""
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from streamapp.commits import in_daemon
+from streamapp.daemons import in_daemon
 from topics.records import RawRecords
 
 if TYPE_CHECKING:

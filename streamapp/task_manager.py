@@ -15,19 +15,20 @@ at.
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from faust.types import TP
 
 from streamapp import faults
-from streamapp.commits import Commits, in_daemon
+from streamapp.commits import Commits
+from streamapp.daemons import in_daemon, while_it_returns
 from streamapp.health import Health, Stage, Stand
 from streamapp.journal.entry import Entry, Manifest, Positions, Record, Step
 from streamapp.journal.ledger import Ledger
@@ -46,7 +47,7 @@ from streamapp.task.shelf import ShelfError
 from streamapp.transactions import Transaction
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.thread import Membership
-from topics.errors import AbortedError, TopicsError
+from topics.errors import AbortedError, HungError, TopicsError
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +87,7 @@ class TaskManager:
         self._metrics = metrics
         self._health = health
         self._clock = clock
+        self._in_client = partial(while_it_returns, call=lambda: self._transactions.call)
         self._commits = Commits(processor, interval=commit_interval, exactly_once=exactly_once, clock=clock)
         self._committing: asyncio.Task[bool] | None = None
         self._failed = False  # outputs were lost, or a stop gave up: nothing may be committed any more
@@ -268,12 +270,8 @@ class TaskManager:
                 if await self._commit_now():
                     logger.info("committed: %s", why)
         except TimeoutError:
-            self._failed = True
-            logger.error(  # noqa: TRY400 - where we waited says nothing
-                "%s: not everything could be committed within %.0f s, does the broker answer? What is "
-                "uncommitted will be processed again",
-                why,
-                patience,
+            self._give_up(
+                f"{why}: not everything could be committed within {patience} s, does the broker answer?"
             )
 
     async def _commit_now(self) -> bool:
@@ -360,7 +358,9 @@ class TaskManager:
     async def _transact(self, transaction: Transaction) -> bool:
         """Commit a transaction; tell whether it is committed. If it is not, no task of before is left."""
         try:
-            await self._commits.commit(lambda: self._transactions.commit(transaction))
+            await self._commits.commit(
+                partial(self._in_client, partial(self._transactions.commit, transaction))
+            )
         except AbortedError as error:
             await self._abort(error)
             return False
@@ -414,7 +414,7 @@ class TaskManager:
         for number in list(self.partitions):
             self._drop(number)
         try:
-            await in_daemon(self._transactions.abort)
+            await self._in_client(self._transactions.abort)
         except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer
             self._give_up(str(error))
         except Exception as error:  # refused: of a run it would end the agent without a reason that is said
@@ -456,14 +456,16 @@ class TaskManager:
             standing,
             chunks,
             abandoned.is_set,
-            Progress(partition, functools.partial(self._health.restores, partition)),
+            Progress(partition, partial(self._health.restores, partition)),
             membership,
         )
         self.restoring[partition] = wanted.progress
         try:
-            await in_daemon(self._transactions.open)
+            await self._in_client(self._transactions.open)
             restored = await in_daemon(lambda: self._restorer.restore(wanted))
-        except (NotYetError, AbandonedError, TopicsError):
+        except (NotYetError, AbandonedError, TopicsError) as error:
+            if isinstance(error, HungError):
+                await self._end(error)
             raise
         except Exception as error:  # as while processing: of any kind, it belongs to this partition
             self._drop(partition)

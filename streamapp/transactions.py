@@ -39,6 +39,11 @@ class Transactions:
         self._journal = journal
         self._group = group
 
+    @property
+    def call(self) -> int | None:
+        """The number of the call of the client that a method waits for; None: it waits for none."""
+        return self._sender.call
+
     def open(self) -> None:
         """End what a predecessor of the same name left open; once for each client."""
         self._sender.open()

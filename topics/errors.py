@@ -6,6 +6,7 @@
     ├── CatalogueError   topics that are missing or differ from the catalogue
     └── BrokerError      a broker that cannot be reached or refuses; names the address
         ├── DeliveryError    records that were produced but not delivered
+        ├── HungError        a client that does not return from a call
         └── AbortedError     a transaction that cannot be committed; after `abort` another one can be begun
             └── FencedError      the broker does not know the producer any more
 
@@ -47,6 +48,10 @@ class BrokerError(TopicsError):
 
 class DeliveryError(BrokerError):
     """Records that the broker did not take: the message counts them and gives the first reason."""
+
+
+class HungError(BrokerError):
+    """A client that has not returned from a call long after the time limit of the call: it never will."""
 
 
 class AbortedError(BrokerError):

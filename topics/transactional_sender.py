@@ -8,6 +8,7 @@ One transactional producer a process. Its id is fixed, so that a restart ends wh
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -77,6 +78,9 @@ class TransactionalSender(Sender):
         self.in_transaction = False
         self.is_open = False
         self._opening = threading.Lock()
+        self._calls = itertools.count(1)
+        self.call: int | None = None
+        """The number of the call of the client that a step waits for; None: there is none."""
 
     def open(self) -> None:
         """End what another producer with our id has left open, and fence it; waits for the broker.
@@ -179,6 +183,7 @@ class TransactionalSender(Sender):
         """
         said, began = "", time.monotonic()
         while True:
+            self.call = next(self._calls)
             try:
                 step()
             except KafkaException as failure:
@@ -202,6 +207,8 @@ class TransactionalSender(Sender):
                 self._poll(PAUSE_S)
             else:
                 return
+            finally:
+                self.call = None
 
     def _check_stopping(self) -> None:
         """Raise if waiting for the broker has no point any more."""

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from core.snapshot import STATE_VERSION, platform_tag
 from streamapp import faults
-from streamapp.commits import in_daemon
+from streamapp.daemons import in_daemon
 from streamapp.journal.entry import Manifest, Positions
 from streamapp.metrics import Metrics
 from streamapp.snapshots.chunks import UNIT, Copy, pack

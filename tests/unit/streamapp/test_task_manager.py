@@ -129,6 +129,7 @@ class Kafka:
         self.task: list[int] | None = None  # what a restore gives
         self.unstable = 0  # how often a restore has to be asked again
         self.skips: tuple[Skip, ...] = ()  # what a restore finds in the journal
+        self.call: int | None = None  # of a client
 
     def open(self) -> None:
         self.opened += 1

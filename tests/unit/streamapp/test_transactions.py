@@ -1,16 +1,19 @@
 """Transactions, their sender and the task manager together; the client loses sight of its coordinator."""
 
 from itertools import count
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from streamapp import daemons
 from streamapp.journal.entry import Entry, decode
 from streamapp.transactions import Transactions
 from tests.unit.streamapp.test_task_manager import Worker, run
 from topics import transactional_sender
+from topics.errors import HungError
 from topics.transactional_sender import TransactionalSender
 
 _AUTHORIZATION = KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -72,6 +75,17 @@ class Denied(LostSight):
         raise KafkaException(KafkaError(_AUTHORIZATION, "Transactional Id authorization failed"))
 
 
+class Hanging(Client):
+    """Does not come back from the step that gives it the offsets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = Event()
+
+    def send_offsets_to_transaction(self, offsets: Any, group: bytes, timeout: float) -> None:
+        self.released.wait()
+
+
 def with_clients(w: Worker, monkeypatch: pytest.MonkeyPatch, *clients: Client) -> None:
     """Let a worker have real transactions on these clients, one after the other; time flies for it."""
     now, left = count(step=5), list(clients)
@@ -117,5 +131,20 @@ def test_an_abort_that_is_refused_gets_a_new_client_too(monkeypatch: pytest.Monk
         assert (w.group.rejoined, w.group.crashed) == (1, None)
         await w.assign()
         assert good.steps == ["init"]
+
+    run(story)
+
+
+def test_a_client_that_does_not_come_back_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(w: Worker) -> None:
+        hanging = Hanging()
+        with_clients(w, monkeypatch, hanging)
+        monkeypatch.setattr(daemons, "LOOK_S", 0.01)
+        await w.assign()
+        await w.deliver(0)
+        await w.manager.commit("hangs")
+        assert isinstance(w.group.crashed, HungError)
+        assert "only a new process helps" in str(w.group.crashed)
+        hanging.released.set()
 
     run(story)

@@ -1,0 +1,36 @@
+"""Threads that wait for a broker, and those whose client does not come back."""
+
+import asyncio
+from itertools import count
+from threading import Event
+
+import pytest
+
+from streamapp import daemons
+from topics.errors import HungError
+
+
+def test_a_client_that_comes_back_is_waited_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemons, "LOOK_S", 0.001)
+    calls, came_back = count(), Event()
+
+    def call() -> int | None:
+        number = next(calls)
+        if number == 10 * daemons.MAX_LOOKS:
+            came_back.set()
+        return number if number % daemons.MAX_LOOKS else None  # another one, or none, each time it is looked
+
+    asyncio.run(daemons.while_it_returns(lambda: came_back.wait(60), call))
+    assert came_back.is_set()
+
+
+def test_a_call_that_does_not_come_back_is_an_error_and_what_fails_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(daemons, "LOOK_S", 0.001)
+    never = Event()
+    with pytest.raises(HungError, match="has not returned from a call"):
+        asyncio.run(daemons.while_it_returns(never.wait, lambda: 7))
+    never.set()
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(daemons.while_it_returns(lambda: 1 / 0, lambda: 7))
