@@ -8,12 +8,11 @@ from streamapp.errors import StreamappError
 class RestoreError(StreamappError):
     """The state of a partition cannot be had; says why, and what can be done about it."""
 
-    def __init__(self, partition: int, reason: str) -> None:
+    def __init__(self, partition: int, reason: str, remedy: str = "") -> None:
+        """`remedy`: for a worker; a command that only looks shows the reason alone."""
         self.reason = reason
-        super().__init__(
-            f"partition {partition} cannot be restored: {reason}; "
-            f"'grove models reset --partition {partition}' would give it new models"
-        )
+        remedy = remedy or f"'grove models reset --partition {partition}' would give it new models"
+        super().__init__(f"partition {partition} cannot be restored: {reason}; {remedy}")
 
 
 class SourceLogError(StreamappError):

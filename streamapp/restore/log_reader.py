@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError
+from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError, ways_out
 from streamapp.restore.identity import id_in, is_anew, metadata_of
 from topics.access import Access, denied_kind
 from topics.cluster import NOT_YET, Cluster
@@ -183,7 +183,7 @@ class LogReader:
                 f"topic {topic} begins at offset {first}, but records from {position} on are needed (its "
                 "retention.ms is too short)"
             )
-            raise RestoreError(partition, reason)
+            raise RestoreError(partition, reason, ways_out(partition))
         self.position = first if position is None else position
         self._ahead, self.end, self._silent_since = [], None, None
         self._consumer.assign([TopicPartition(topic, partition, self.position)])

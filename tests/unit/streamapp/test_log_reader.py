@@ -20,9 +20,10 @@ class Client:
     def __init__(self) -> None:
         self.polls: list[list[Any]] = []
         self.offsets: list[TopicPartition] = []
+        self.first = 0
 
     def get_watermark_offsets(self, here: TopicPartition, timeout: float) -> tuple[int, int]:
-        return 0, 9
+        return self.first, 9
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         assert [each.offset for each in partitions] == [3]
@@ -87,6 +88,18 @@ def test_a_pause_is_no_silence(reader: LogReader) -> None:
     polls(reader).extend([*[[]] * int(SILENCE_S - 2), end])
     assert list(reader.to_end()) == []
     assert reader.position == 9
+
+
+def test_a_log_that_begins_behind_what_is_needed_has_lost_it_and_both_ways_out_are_said(
+    reader: LogReader,
+) -> None:
+    client: Any = reader._consumer
+    client.first = 5
+    with pytest.raises(RestoreError, match="begins at offset 5, but records from 3 on are needed") as raised:
+        reader.open("labels", 2, 3)
+    assert "'grove models restore --partition 2'" in str(raised.value)
+    assert str(raised.value).count("'grove models reset --partition 2'") == 1
+    assert "grove models" not in raised.value.reason, "a command that only looks changes nothing"
 
 
 def test_a_log_that_ends_before_what_was_processed_is_another_one(reader: LogReader) -> None:
