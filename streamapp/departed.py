@@ -16,10 +16,10 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from streamapp.group import static_members_of
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.senders import transactional_sender
 from streamapp.settings import Settings
-from topics.cluster import Cluster
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
 
@@ -49,7 +49,7 @@ class Departed:
             finally:
                 sender.close()
 
-        return cls(lambda: static_members(kafka, settings.application_id), end)
+        return cls(lambda: static_members_of(kafka, settings.application_id), end)
 
     def look(self, *, heir: bool) -> None:
         """See who has gone since the last time, in a thread; `heir`: end what they left open."""
@@ -74,11 +74,3 @@ class Departed:
             logger.warning("what worker %s, which has left the group, left open stays open: %s", name, error)
         else:
             logger.info("worker %s has left the group; what it left open is aborted", name)
-
-
-def static_members(kafka: Mapping[str, Any], group: str) -> set[str]:
-    """Return the names of the members that have one; `kafka`: client properties under Kafka's names."""
-    cluster = Cluster(kafka)
-    futures = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout)
-    described = cluster.result(futures[group], group, "Describe", "group")
-    return {str(member.group_instance_id) for member in described.members if member.group_instance_id}

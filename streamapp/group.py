@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -13,6 +13,17 @@ from topics.cluster import NOT_YET, Cluster
 
 def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
     """Return the names of the members of a group, living or waited for; `kafka`: under Kafka's names."""
+    return sorted(str(member.group_instance_id or member.member_id) for member in _members(kafka, group))
+
+
+def static_members_of(kafka: Mapping[str, Any], group: str) -> set[str]:
+    """Return the names of those of them that have one of their own (`group.instance.id`)."""
+    members = _members(kafka, group)
+    return {str(member.group_instance_id) for member in members if member.group_instance_id}
+
+
+def _members(kafka: Mapping[str, Any], group: str) -> Sequence[Any]:
+    """Ask the group's coordinator, again while it moves; BrokerError."""
     cluster = Cluster(kafka)
     deadline = time.monotonic() + cluster.timeout
     while True:
@@ -22,8 +33,8 @@ def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
         if not is_early or time.monotonic() > deadline:
             break
         cluster.client.poll(0.05)
-    members = cluster.result(future, group, "Describe", "group").members
-    return sorted(str(member.group_instance_id or member.member_id) for member in members)
+    members: Sequence[Any] = cluster.result(future, group, "Describe", "group").members
+    return members
 
 
 def is_occupied(group: str, members: list[str]) -> str:
