@@ -12,6 +12,20 @@ from streamapp.faults import POINTS
 
 pytestmark = pytest.mark.broker
 
+PRINTED = {  # what the program is asked to print, whatever else it does
+    "faults_by_kind",
+    "aborted_transactions",
+    "torn_snapshots",
+    "zombies_that_wrote",
+    "records",
+    "lost",
+    "doubled",
+    "state_equal",
+    "restores",
+    "takeover_seconds_p50",
+    "takeover_seconds_max",
+}
+
 
 @pytest.mark.parametrize(
     "guarantee", ["exactly_once", pytest.param("at_least_once", marks=pytest.mark.nightly)]
@@ -23,6 +37,7 @@ def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_wor
     line = f"--workers 2 --seconds 13 --rate 400 --seed 71 --guarantee {guarantee}"
     report = run(parse(line.split()), tmp_path, private_broker)
     assert wrong(report) == {}, report
+    assert report.keys() >= PRINTED
     assert (report["faults"] >= 3, report["rows"] > 2000, report["models"]) == (True, True, 16), report
 
 
