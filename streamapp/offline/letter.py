@@ -92,7 +92,7 @@ class Letter:
     def why_not(self, sources: Collection[str], *, all_the_same: bool) -> str | None:
         """Return why it cannot go back to one of the sources; None: it can.
 
-        `all_the_same`: even if a part of what it asks for was done already.
+        `all_the_same`: even if a part of what it asks for was done already, or it was skipped.
         """
         if self.reason is None or self.origin is None:
             return "no worker of ours wrote it"
@@ -106,6 +106,8 @@ class Letter:
             return "the good rows of its block were processed"
         if self.reason == Reason.OUTPUT_TOO_LARGE:
             return "the record was processed, only an output of it was not sent"
+        if self.reason == Reason.SKIPPED:
+            return "it stopped its partition, and was skipped for that"
         return None
 
 

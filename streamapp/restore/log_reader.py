@@ -124,13 +124,21 @@ class LogReader:
     def commit(self, positions: Mapping[str, int], partition: int, topic_ids: Mapping[str, str]) -> None:
         """Commit positions of a partition for the group, which must have no members.
 
-        A worker that slept meanwhile, and has a task that stands there, will not keep it.
+        A worker that slept meanwhile, and has a task that stands there, will not keep it. Raise BrokerError
+        if the broker refuses them, as it does when the group has got members.
         """
         wanted = [
             TopicPartition(topic, partition, at, metadata=metadata_of(topic_ids[topic], anew=True))
             for topic, at in positions.items()
         ]
-        self._consumer.commit(offsets=wanted, asynchronous=False)
+        try:
+            self._consumer.commit(offsets=wanted, asynchronous=False)
+        except KafkaException as failure:
+            message = (
+                f"partition {partition}: its offsets cannot be committed for group {self._group}: "
+                f"{failure.args[0].str()}; the group must have no members, try again"
+            )
+            raise BrokerError(message) from None
 
     def of(self, topic: str, partition: int) -> Self:
         """Turn to a partition of a topic, without reading yet."""

@@ -48,7 +48,11 @@ class Readers(Generic[R]):
         lent: list[R] = []
 
         def reader() -> R:
-            lent.append(self._take(abandoned))
+            with self._lock:
+                rested = self._idle.pop() if self._idle else None
+            lent.append(self._make(abandoned) if rested is None else rested)
+            if rested is not None:
+                rested.lend(abandoned)
             return lent[-1]
 
         try:
@@ -59,14 +63,6 @@ class Readers(Generic[R]):
             _close(lent)
             raise
         self._keep(lent)
-
-    def _take(self, abandoned: Callable[[], bool]) -> R:
-        with self._lock:
-            found = self._idle.pop() if self._idle else None
-        if found is None:
-            return self._make(abandoned)
-        found.lend(abandoned)
-        return found
 
     def _keep(self, readers: list[R]) -> None:
         with self._lock:

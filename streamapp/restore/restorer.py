@@ -108,7 +108,7 @@ class Restorer:
         patience = self._patience.get(partition, OFFSETS_S)
         self._patience[partition] = min(2 * patience, REQUEST_S)
         offsets = reader.offsets(self._topics, partition, patience)
-        del self._patience[partition]
+        self._patience.pop(partition, None)  # another restore of it, that nobody waits for, may come first
         return offsets
 
     @cached_property

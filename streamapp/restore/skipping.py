@@ -68,13 +68,21 @@ def find(
 
 
 def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippable) -> None:
-    """Have a record skipped when its partition is next processed; once more changes nothing."""
-    check_nobody_is_there(kafka, group)
-    if found.already:
+    """Have a record skipped when its partition is next processed; once more changes nothing.
+
+    It is looked up once more: since it was found a worker may have come and gone. The errors of `find`,
+    BrokerError.
+    """
+    now = find(kafka, group, names, found.partition, SOURCES[found.skip.source], found.skip.offset)
+    if now.skip.topic_id != found.skip.topic_id:
+        message = f"topic {found.topic} was made anew meanwhile: what lies there is another record"
+        raise SkipError(message)
+    if now.already:
         return
-    with LogReader(kafka, group, lambda: False) as reader:  # no worker keeps the task that it has
-        reader.commit(found.committed, found.partition, found.topic_ids)
-    write_together(kafka, group, names.journal, found.partition, [found.skip])
+    if now.committed:  # so that no worker keeps the task that it has
+        with LogReader(kafka, group, lambda: False) as reader:
+            reader.commit(now.committed, now.partition, now.topic_ids)
+    write_together(kafka, group, names.journal, now.partition, [now.skip])
 
 
 def look_up(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 from streamapp.journal.entry import Record, encode
@@ -13,6 +14,7 @@ from topics.errors import BrokerError
 from topics.transactional_sender import TransactionalSender
 
 PAUSE_S: Final = 0.05
+PATIENCE_S: Final = 60.0  # with a broker, or another transaction, that somebody waits for at a terminal
 
 
 def write_together(
@@ -22,15 +24,20 @@ def write_together(
 
     `group`: of the workers, whose right to transactions is for ids that begin with its name.
     """
-    n = len(records)
-    sender = TransactionalSender(kafka, f"{group}-journal-{partition}")
-    sender.open()
-    sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
-    sender.commit()
-    sender.close()
+    n, until = len(records), time.monotonic() + PATIENCE_S
+    sender = TransactionalSender(kafka, f"{group}-journal-{partition}", lambda: time.monotonic() > until)
+    with closing(sender):
+        sender.open()
+        sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
+        sender.commit()
     identity = Identity(kafka)
     try:
         while identity.has_open_transaction(topic, partition):  # the broker is about to write the marker
+            if time.monotonic() > until:
+                reason = (
+                    "another transaction is open there, the broker ends it after its transaction.timeout.ms"
+                )
+                raise NotYetError(reason)
             time.sleep(PAUSE_S)
     except NotYetError as error:
         message = f"what was written to {topic}-{partition} is committed, but cannot be seen yet: {error}"

@@ -103,6 +103,23 @@ def test_offsets_that_are_not_told_are_waited_for_longer_each_time() -> None:
     assert reader.waited == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 1.0, 1.0]
 
 
+def test_two_restores_of_a_partition_may_be_told_its_offsets_at_once() -> None:
+    here = Restorer({}, "group", TopicNames("grove."), TaskConfig())
+    told: list[tuple[Offset, ...]] = []
+
+    class Answered:
+        """One that nobody waits for any more, answered while the next one waits for the same."""
+
+        def offsets(self, topics: tuple[str, ...], partition: int, patience: float) -> tuple[Offset, ...]:
+            if not told:
+                told.append(())
+                told.append(here._offsets(self, partition))  # type: ignore[arg-type]
+            return (Offset(7, "I"),)
+
+    assert here._offsets(Answered(), 3) == (Offset(7, "I"),)  # type: ignore[arg-type]
+    assert told[1] == (Offset(7, "I"),)
+
+
 class Log:
     """The journal as a client sees it."""
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
 from core.snapshot import STATE_VERSION
 from streamapp.journal.entry import SOURCES, Entry, Skip
+from streamapp.restore import skipping
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.log_reader import Offset
 from streamapp.restore.rebuild import EndMismatchError
@@ -123,3 +126,59 @@ def test_not_of_a_partition_that_cannot_be_restored() -> None:
     kafka.at[1] = Offset(60, "old")
     with pytest.raises(RestoreError, match=r"grove\.instances was made anew"):
         kafka.look_up(70)
+
+
+class Writing:
+    """What `skip` does to the group and to the journal, for a record that `find` finds in `kafka`."""
+
+    def __init__(self, kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.committed: list[dict[str, int]] = []
+        self.written: list[Skip] = []
+        self.kafka = kafka
+        monkeypatch.setattr(
+            skipping, "find", lambda _, group, names, number, source, offset: kafka.look_up(offset, source)
+        )
+        monkeypatch.setattr(skipping, "LogReader", lambda *_: nullcontext(self))
+        monkeypatch.setattr(
+            skipping, "write_together", lambda _, group, topic, number, records: self.written.extend(records)
+        )
+
+    def commit(self, positions: dict[str, int], partition: int, topic_ids: dict[str, str]) -> None:
+        assert positions, "librdkafka refuses to commit nothing"
+        self.committed.append(positions)
+
+    def skip(self, found: Skippable) -> None:
+        skipping.skip({}, "group", NAMES, found)
+
+
+def test_it_is_written_behind_the_offsets_as_they_are_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = Kafka()
+    writing, found = Writing(kafka, monkeypatch), kafka.look_up(70)
+    kafka.at[2] = Offset(9, "L")  # a worker came and went while somebody was asked
+    kafka.journal.add(Entry(4, STATE_VERSION, "", (5, 60, 7), (5, 60, 9), ()))
+    writing.skip(found)
+    assert writing.committed == [dict(zip(IDS, (5, 60, 9), strict=True))]
+    assert writing.written == [Skip(4, 1, 70, "I")]
+    kafka.journal.add(found.skip)
+    writing.skip(found)
+    assert len(writing.written) == 1, "twice is as good as once"
+    kafka.at[1] = Offset(71, "I")
+    kafka.journal.add(Entry(4, STATE_VERSION, "", (5, 60, 9), (5, 71, 9), ()))
+    with pytest.raises(SkipError, match="was processed already"):
+        writing.skip(found)
+
+
+def test_it_is_written_for_a_partition_that_has_committed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = Kafka()
+    kafka.at, kafka.journal = [Offset(None, "")] * 3, Journal()
+    writing = Writing(kafka, monkeypatch)
+    writing.skip(kafka.look_up(10))
+    assert (writing.committed, writing.written) == ([], [Skip(0, 1, 10, "I")])
+
+
+def test_it_is_not_written_for_another_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = Kafka()
+    writing, found = Writing(kafka, monkeypatch), replace(kafka.look_up(70), skip=Skip(4, 1, 70, "before"))
+    with pytest.raises(SkipError, match=r"grove\.instances was made anew meanwhile"):
+        writing.skip(found)
+    assert writing.written == []

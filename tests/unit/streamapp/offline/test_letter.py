@@ -84,7 +84,9 @@ def test_a_value_is_shown_as_text_or_in_hexadecimal(value: bytes | None, shown: 
 def test_what_was_processed_in_part_goes_back_only_if_it_is_meant() -> None:
     rows = written(letter(reason=Reason.BAD_ROWS, rows=((0, Reason.WRONG_TYPE),)))
     large = written(letter(reason=Reason.OUTPUT_TOO_LARGE))
-    for each, why in ((rows, "the good rows of its block"), (large, "the record was processed")):
+    skipped = written(letter(reason=Reason.SKIPPED))
+    reasons = ("the good rows of its block", "the record was processed", "it stopped its partition")
+    for each, why in zip((rows, large, skipped), reasons, strict=True):
         assert why in (each.why_not(SOURCES, all_the_same=False) or "")
         assert each.why_not(SOURCES, all_the_same=True) is None
     assert written(letter()).why_not(SOURCES, all_the_same=False) is None
