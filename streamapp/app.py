@@ -65,7 +65,7 @@ def create_app(
         max_records=settings.max_poll_records,
         fetch=_fetch(settings),
         access=Access.of(librdkafka_properties(settings)),
-        departed=Departed.of(settings, librdkafka_properties(settings), lambda: health.stopping),
+        departed=Departed.of(settings, instance, librdkafka_properties(settings), lambda: health.stopping),
     )
     # acks=False: what is processed and what may be committed is the task manager's knowledge, not Faust's.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import closing
+from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
@@ -25,49 +27,62 @@ from topics.errors import TopicsError
 
 logger = logging.getLogger(__name__)
 
+PATIENCE_S: Final = 20.0
+"""After so long the broker has ended the transaction by itself."""
+
+UNKNOWN: Final = (KafkaException, TopicsError, TimeoutError)
+
 
 class Departed:
     """Knows who was in the group, and ends what those that have gone left open."""
 
-    def __init__(self, members: Callable[[], set[str]], end: Callable[[str], None]) -> None:
-        """`members`: who is in the group; `end`: ends the transaction of a worker. Both wait for the
-        broker."""
+    def __init__(self, own: str, members: Callable[[], set[str]], end: Callable[[str], None]) -> None:
+        """`own`: our name; `members`: who is in the group; `end`: ends the transaction of a worker. Both wait
+        for the broker."""
+        self._own = own
         self._members = members
         self._end = end
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, settings: Settings, kafka: Mapping[str, Any], stopped: Callable[[], bool]) -> Departed:
-        """Return the one for a worker; `stopped`: whether it is to end."""
+    def of(
+        cls, settings: Settings, own: str, kafka: Mapping[str, Any], stopped: Callable[[], bool]
+    ) -> Departed:
+        """Return the one for the worker `own`; `stopped`: whether it is to end."""
         limits = OutputLimits.of_catalogue(TopicNames(settings.topics_prefix))
 
         def end(name: str) -> None:
-            sender = transactional_sender(settings, limits, name, stopped)
-            try:
+            until = time.monotonic() + PATIENCE_S
+            sender = transactional_sender(
+                settings, limits, name, lambda: stopped() or time.monotonic() > until
+            )
+            with closing(sender):
                 sender.open()
-            finally:
-                sender.close()
 
-        return cls(lambda: static_members_of(kafka, settings.application_id), end)
+        return cls(own, lambda: static_members_of(kafka, settings.application_id), end)
 
     def look(self, *, heir: bool) -> None:
         """See who has gone since the last time, in a thread; `heir`: end what they left open."""
         threading.Thread(target=self.see, args=(heir,), name="departed", daemon=True).start()
 
     def see(self, heir: bool) -> None:
-        """Do it here."""
-        with self._lock:
-            try:
-                here = self._members()
-            except (KafkaException, TopicsError) as error:
-                logger.warning("who is in the group is not known, so nothing is ended for others: %s", error)
-                return
-            gone, self._seen = self._seen - here, here
+        """Do it here, unless another thread does."""
+        if not self._lock.acquire(blocking=False):
+            return  # it waits for the broker, for seconds: so much later this would mean little
+        try:
+            here = self._members()
+            gone, self._seen = self._seen - here - {self._own}, here
             for name in sorted(gone) if heir else ():
                 self._succeed(name)
+        except UNKNOWN as error:
+            logger.warning("who is in the group is not known, so nothing is ended for others: %s", error)
+        finally:
+            self._lock.release()
 
     def _succeed(self, name: str) -> None:
+        if name in self._members():
+            return  # it is back, perhaps at work
         try:
             self._end(name)
         except TopicsError as error:  # the broker will, in its time

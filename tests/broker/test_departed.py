@@ -28,7 +28,7 @@ def test_what_a_member_that_is_gone_left_open_is_ended_and_nothing_of_those_that
     made.result(PATIENCE)
     monkeypatch.setenv("GROVE_KAFKA_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
     settings = load_settings(application_id=name)
-    departed = Departed.of(settings, kafka, lambda: False)
+    departed = Departed.of(settings, "w1", kafka, lambda: False)
     members = {
         "group.id": name,
         "group.instance.id": "w0",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import pytest
 
 from streamapp.departed import Departed
@@ -15,13 +17,15 @@ class Group:
         self.members: set[str] = set()
         self.ended: list[str] = []
         self.away = self.denied = False
-        self.departed = Departed(self._look, self._end)
+        self.back: set[str] = set()  # who has come back by the time it is looked again
+        self.departed = Departed("a", self._look, self._end)
 
     def _look(self) -> set[str]:
         if self.away:
             message = "the broker is away"
             raise BrokerError(message)
-        return set(self.members)
+        members, self.members = self.members, self.members | self.back
+        return members
 
     def _end(self, name: str) -> None:
         if self.denied:
@@ -69,3 +73,33 @@ def test_what_cannot_be_ended_is_told_and_the_others_are(caplog: pytest.LogCaptu
     assert group.see("a") == []
     assert "left open stays open: b is denied" in caplog.text
     assert "left open stays open: c is denied" in caplog.text
+
+
+def test_who_is_back_is_left_alone() -> None:
+    group = Group()
+    group.see("a", "b", "c")
+    group.back = {"b"}
+    assert group.see("a") == ["c"]
+
+
+def test_our_own_absence_is_not_ended() -> None:
+    group = Group()
+    group.see("a", "b")
+    assert group.see() == ["b"], "we were taken out of the group, and hold our own transaction"
+
+
+def test_one_thread_is_enough() -> None:
+    group = Group()
+    group.see("a", "b")
+    busy, free = Event(), Event()
+
+    def end(name: str) -> None:
+        busy.set()
+        free.wait(60)
+
+    group.departed._end = end
+    group.members = {"a"}
+    group.departed.look(heir=True)
+    assert busy.wait(60)
+    assert group.see("a") == [], "returns at once"
+    free.set()
