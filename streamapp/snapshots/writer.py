@@ -27,6 +27,7 @@ from streamapp.snapshots.chunks import UNIT, Copy, pack
 from streamapp.snapshots.index import Index, index_keys
 from streamapp.snapshots.schedule import Limits, Schedule
 from streamapp.snapshots.table import Chunks
+from streamapp.task.model_unit import LargeModel
 from streamapp.task.unit import Unit, UnitName
 
 logger = logging.getLogger(__name__)
@@ -46,8 +47,11 @@ class TaskCut(Protocol):
     def removed(self) -> Collection[UnitName]:
         """What was in the cut before and is gone; known once all units are made."""
 
-    def units(self) -> Iterator[Unit]:
+    def pieces(self) -> Iterator[Unit | LargeModel]:
         """Yield what has changed since the cut before, one bounded piece of work each."""
+
+    def keep(self, unit: Unit) -> bool:
+        """Count the unit of a large model as part of the cut; whether it is to be stored."""
 
     def done(self) -> None:
         """Count everything as stored."""
@@ -164,16 +168,15 @@ class PartitionSnapshots:
         writing = self._writing
         if writing is None:
             return
-        units = writing.cut.units()
-        while slice_ := self._slice(writing, units):
-            packed = await in_daemon(lambda part=slice_: self._pack(part))  # type: ignore[misc]
+        pieces = writing.cut.pieces()
+        while slice_ := self._slice(writing, pieces):
+            units = await self._seal(writing, slice_)
+            packed = await in_daemon(lambda part=units: self._pack(part))  # type: ignore[misc]
             # At once: each put waits for the broker, and there may be thousands of units.
             await self._put(number, table, [item for _, items in packed for item in items])
             if self.dropped:
                 return
-            writing.fresh |= {
-                unit.name.encode(): copy for unit, (copy, _) in zip(slice_, packed, strict=True)
-            }
+            writing.fresh |= {unit.name.encode(): copy for unit, (copy, _) in zip(units, packed, strict=True)}
             faults.point("snapshot-chunks")
         removed = [name.encode() for name in writing.cut.removed]
         index = self._base.index.after(writing.fresh, removed)
@@ -182,15 +185,25 @@ class PartitionSnapshots:
         faults.point("snapshot-index")
         writing.index, writing.manifest = index, self._manifest(writing, index, copy)
 
-    def _slice(self, writing: _Writing, units: Iterator[Unit]) -> list[Unit]:
+    def _slice(self, writing: _Writing, pieces: Iterator[Unit | LargeModel]) -> list[Unit | LargeModel]:
         began, size, taken = time.monotonic(), 0, []
-        for unit in units:
-            taken.append(unit)
-            size += len(unit.data)
+        for piece in pieces:
+            taken.append(piece)
+            size += piece.size
             if time.monotonic() - began > SLICE_SECONDS or size > SLICE_BYTES:
                 break
         writing.work += time.monotonic() - began
         return taken
+
+    async def _seal(self, writing: _Writing, pieces: Sequence[Unit | LargeModel]) -> list[Unit]:
+        """Return the units that are to be stored, those of large models made in a thread."""
+        units = []
+        for piece in pieces:
+            if isinstance(piece, Unit):
+                units.append(piece)
+            elif writing.cut.keep(unit := await in_daemon(piece.seal)):
+                units.append(unit)
+        return units
 
     def _pack(self, units: Sequence[Unit]) -> list[tuple[Copy, list[tuple[bytes, bytes]]]]:
         return [

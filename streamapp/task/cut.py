@@ -8,7 +8,7 @@ A cut yields what changed since the last finished one (at the first all), and sa
 over the units of that one, they are the whole state. The last unit, `task`, holds the positions and counts
 the others: without it, or with another set of them, no task is made (assembly.py).
 
-All of it happens in the task's own thread, between its runs.
+All of it happens in the task's own thread, between its runs; but large models are sealed in another one.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from streamapp.task.list_unit import (
     write_early,
     write_imports,
 )
-from streamapp.task.model_unit import write_model
+from streamapp.task.model_unit import LargeModel, write_model
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending_unit import MARKS, PENDING, Marks, layout, write_block, write_marks
 from streamapp.task.unit import Unit, UnitName, seal
 from streamapp.task.written import WrittenUnits
 
 TASK: Final = UnitName("task")
+
+LARGE_BYTES: Final = 1 << 20
+"""To seal a model takes some 4 ms a megabyte, of which copying it is a tenth."""
 
 _WRITERS: Final[dict[str, Callable[[Mapping[Any, Any]], Iterator[Unit]]]] = {
     AWAITED: write_awaited,
@@ -77,12 +80,27 @@ class Cut:
         return self._removed
 
     def units(self) -> Iterator[Unit]:
-        """Yield, once, what changed; each step makes one unit: a model, or up to half a megabyte."""
+        """Yield, once, what changed, all of it made here."""
+        return self._sealed(self.pieces())
+
+    def pieces(self) -> Iterator[Unit | LargeModel]:
+        """Yield, once, what changed; each step makes one unit: a model, or up to half a megabyte.
+
+        A large model is only copied: seal it in another thread, and tell `keep` of its unit before the next
+        step.
+        """
         if self._begun or self._over:
             message = "the units of a cut must be taken once, before `done` and `abandon`; make another cut"
             raise RuntimeError(message)
         self._begun = True
-        return self._units()
+        return self._pieces()
+
+    def keep(self, unit: Unit) -> bool:
+        """Count a unit as part of the cut; whether it is to be stored: another one is there, or none."""
+        if self._written.checksum(unit.name) == unit.checksum:
+            return False
+        self._made[unit.name] = unit.checksum
+        return True
 
     def done(self) -> None:
         """Count everything as stored; what the cut held is released."""
@@ -109,10 +127,21 @@ class Cut:
 
     # -- units ----------------------------------------------------------------------------------------------
 
-    def _units(self) -> Iterator[Unit]:
+    def _sealed(self, pieces: Iterator[Unit | LargeModel]) -> Iterator[Unit]:
+        for piece in pieces:
+            if isinstance(piece, Unit):
+                yield piece
+            else:
+                yield from self._new(piece.seal())
+
+    def _pieces(self) -> Iterator[Unit | LargeModel]:
         self._removed += [name for name in self._gone if self._written.checksum(name) is not None]
         for slot in self._slots.tolist():
-            yield from self._new(write_model(self._store.changes.take(slot)))
+            record = self._store.changes.take(slot, LARGE_BYTES)
+            if record.ints.nbytes < LARGE_BYTES:
+                yield from self._new(write_model(record))
+            else:
+                yield LargeModel(record)
         yield from self._pending_units()
         for kind in LISTS:
             yield from self._list_units(kind)
@@ -154,8 +183,7 @@ class Cut:
 
     def _new(self, unit: Unit) -> Iterator[Unit]:
         """Yield a unit unless the store has it already."""
-        if self._written.checksum(unit.name) != unit.checksum:
-            self._made[unit.name] = unit.checksum
+        if self.keep(unit):
             yield unit
 
 

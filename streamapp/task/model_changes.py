@@ -5,11 +5,12 @@
                         └──── abandon ─────┘
 
 A model is *held* from the cut until its unit is made. The first run that would change it before has to wait
-for one copy of it; nothing else is ever copied.
+for one copy of it; nothing else is copied but large models, which are made units in another thread.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -75,13 +76,17 @@ class ModelChanges:
         self._held[slots] = True
         self._holds = True
 
-    def take(self, slot: int) -> ModelRecord:
-        """Return a held model as it was at the cut; it is held no longer."""
+    def take(self, slot: int, copied_from: float = math.inf) -> ModelRecord:
+        """Return a held model as it was at the cut; it is held no longer.
+
+        One of `copied_from` bytes or more is a copy in any case: no run changes it any more.
+        """
         copied = self._copies.pop(slot, None)
         if copied is not None:
             return copied
         self._held[slot] = False
-        return self._record(slot)
+        now = self._record(slot)
+        return now if now.ints.nbytes < copied_from else now._replace(ints=now.ints.copy())
 
     def end(self) -> None:
         """Let go of everything the cut still held."""

@@ -25,6 +25,21 @@ class StoredModel(NamedTuple):
     fresh: bool
 
 
+class LargeModel(NamedTuple):
+    """A model that takes too long to seal between two runs: a copy, to be sealed in any thread."""
+
+    record: ModelRecord
+
+    @property
+    def size(self) -> int:
+        """Bytes of its buffer."""
+        return int(self.record.ints.nbytes)
+
+    def seal(self) -> Unit:
+        """Return its unit."""
+        return write_model(self.record)
+
+
 def write_model(record: ModelRecord) -> Unit:
     """Return the unit of a model."""
     facts = {

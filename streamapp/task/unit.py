@@ -68,6 +68,11 @@ class Unit:
     data: bytes
 
     @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.data)
+
+    @property
     def checksum(self) -> int:
         """Number that the bytes end with."""
         return int(_CHECKSUM.unpack_from(self.data, len(self.data) - _CHECKSUM.size)[0])

@@ -41,8 +41,11 @@ class Nothing:
 
     removed = ()
 
-    def units(self) -> Iterator[Unit]:
+    def pieces(self) -> Iterator[Unit]:
         return iter(())
+
+    def keep(self, unit: Unit) -> bool:
+        raise AssertionError(unit, "is of nothing")
 
     def done(self) -> None:
         """Nothing counts as stored."""

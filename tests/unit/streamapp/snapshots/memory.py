@@ -71,9 +71,12 @@ class ListCut:
         self.abandoned = False
         self.is_done = False
 
-    def units(self) -> Iterator[Unit]:
+    def pieces(self) -> Iterator[Unit]:
         for name, data in self._units.items():
             yield Unit(UnitName("test", name), data)
+
+    def keep(self, unit: Unit) -> bool:
+        raise AssertionError(unit, "is not of a large model")
 
     def done(self) -> None:
         self.is_done = True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from streamapp.metrics import Metrics
 from streamapp.snapshots.schedule import Limits
 from streamapp.snapshots.stored import StoredSnapshot
 from streamapp.snapshots.writer import Base, SnapshotWriter
+from streamapp.task.unit import Unit, UnitName
 from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
 
 
@@ -94,6 +96,48 @@ def test_what_only_the_third_newest_names_is_removed_and_the_journal_is_cut_off_
         fourth = await s.snapshot({"a": b"1111"})
         assert s.read(fourth) == {"a": b"1111"}
         assert len(s.table.chunks_of[0]) == 4, "two units, two indices"
+
+    run(story)
+
+
+class Large:
+    """A large model, sealed by whoever is asked to."""
+
+    size = 1 << 20
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self._unit = Unit(UnitName("test", name), data)
+        self.sealed_in = 0
+
+    def seal(self) -> Unit:
+        self.sealed_in = threading.get_ident()
+        return self._unit
+
+
+class LargeCut(ListCut):
+    """A cut of large models, of which those called `same` are in the store already."""
+
+    def __init__(self, *models: Large) -> None:
+        super().__init__({})
+        self.models = models
+
+    def pieces(self) -> Iterator[Any]:
+        return iter(self.models)
+
+    def keep(self, unit: Unit) -> bool:
+        return unit.name.key != "same"
+
+
+def test_large_models_are_sealed_in_threads_and_stored_if_they_changed() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        first = await s.snapshot({"same": b"1", "other": b"2"})
+        cut = LargeCut(Large("same", b"10"), Large("other", b"20"))
+        await s.begin(cut)
+        second = await s.ready()
+        assert s.read(first) == {"same": b"1", "other": b"2"}
+        assert s.read(second) == {"same": b"1", "other": b"20"}
+        assert all(each.sealed_in not in (0, threading.get_ident()) for each in cut.models)
 
     run(story)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 from core.model import Model
+from streamapp.task import cut as cuts
 from streamapp.task.cut import TASK, Cut
 from streamapp.task.early_labels import HeldLabel
 from streamapp.task.effects import Origin
@@ -101,6 +103,41 @@ def test_units_read_late_are_those_of_the_moment_of_the_cut() -> None:
     assert len(runs) > 500
     assert {unit.name: unit.data for unit in found} == expected
     assert late.task.digest() != early.task.digest()
+
+
+def test_large_models_are_copied_and_sealed_elsewhere_while_they_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = config(SPECS["asks-again"], pending_ttl_ms=TTL, models_max_classes=6)
+    early, late = Partition(given), Partition(given)
+    runs = runs_of(story(5, 2000), 3)
+    for run in runs[:100]:
+        early.feed(*run)
+        late.feed(*run)
+    expected = {unit.name: unit.data for unit in early.task.cut().units()}
+    monkeypatch.setattr(cuts, "LARGE_BYTES", 0)
+    found, cut = dict[Any, bytes](), late.task.cut()
+    rest = iter(runs[100:])
+    with ThreadPoolExecutor(1) as elsewhere:
+        for piece in cut.pieces():
+            late.feed(*next(rest))
+            unit = piece if isinstance(piece, Unit) else elsewhere.submit(piece.seal).result()
+            assert isinstance(piece, Unit) or cut.keep(unit)
+            found[unit.name] = unit.data
+    assert found == expected
+    assert any(name.kind == MODEL for name in found)
+    cut.done()
+
+
+def test_a_large_model_that_is_as_it_was_is_not_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuts, "LARGE_BYTES", 0)
+    partition = partition_of("a")
+    latest({}, partition.task.cut())
+    partition.task.models.changes.mark(np.array([0]))
+    cut = partition.task.cut()
+    (large,) = (piece for piece in cut.pieces() if not isinstance(piece, Unit))
+    assert large.size == large.record.ints.nbytes > 0
+    assert not cut.keep(large.seal())
 
 
 def test_a_model_is_copied_only_if_it_changes_before_its_unit_is_made() -> None:
