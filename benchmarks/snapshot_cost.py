@@ -162,7 +162,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--models", type=int, default=10_000)
     parser.add_argument("--attributes", type=int, default=120, help="120 make 10 kB a model")
     parser.add_argument("--partitions", type=int, default=8)
-    parser.add_argument("--records", type=int, default=600_000, help="beside the first one of each model")
+    parser.add_argument("--records", type=int, default=2_400_000, help="beside the first one of each model")
     parser.add_argument("--interval", type=float, default=5.0, help="seconds between snapshots")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one line")
