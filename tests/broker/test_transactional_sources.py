@@ -22,8 +22,9 @@ from topics.records import Features, RawRecords
 pytestmark = pytest.mark.broker
 
 KEY = b"model"
-SPEC = '{"learner": {"name": "h-tree", "grace_period": 50}}'
+SPEC = '{"learner": {"name": "h-tree", "grace_period": 50, "tau": 0.3}}'
 BLOCK = 40  # rows
+OF_PROCESSING = ("grove_records_total", "grove_tree_splits_total", "grove_models_created_total")
 
 
 class Writers:
@@ -115,6 +116,7 @@ def test_what_is_visible_has_one_outcome_and_a_replay_makes_the_same_models(
         worker.wait_until_ready()
         writers.write(4)
         check(place, worker, writers)
+        assert all(worker.metric(name) > 0 for name in OF_PROCESSING)
         worker.kill()
         worker.start()
         worker.wait_until_ready()
@@ -122,6 +124,7 @@ def test_what_is_visible_has_one_outcome_and_a_replay_makes_the_same_models(
             1 for _ in place.raw(place.names.labels)
         )
         assert worker.metric("grove_replayed_records_total") == seen
+        assert [worker.metric(name) for name in OF_PROCESSING] == [0, 0, 0], "a replay counts nothing else"
         check(place, worker, writers)
         writers.write(2)
         check(place, worker, writers)
