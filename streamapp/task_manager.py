@@ -270,9 +270,7 @@ class TaskManager:
                 if await self._commit_now():
                     logger.info("committed: %s", why)
         except TimeoutError:
-            self._give_up(
-                f"{why}: not everything could be committed within {patience} s, does the broker answer?"
-            )
+            self._give_up(f"{why}: not everything could be committed within {patience:.0f} s")
 
     async def _commit_now(self) -> bool:
         """Commit after the run and the commit at hand; tell whether nothing is left of what was processed."""
