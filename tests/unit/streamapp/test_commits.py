@@ -6,18 +6,9 @@ import asyncio
 
 from streamapp.commits import MAX_STRETCHED_INTERVAL, Commits
 from streamapp.runs import Run
+from tests.unit.streamapp.test_task_manager import Clock
 
 SETTING = 0.1  # seconds
-
-
-class Clock:
-    """Stands still, but for what a commit takes."""
-
-    def __init__(self) -> None:
-        self.now = 50.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Outputs:
@@ -46,7 +37,9 @@ def test_commits_that_are_slow_come_less_often_up_to_a_limit_and_a_fast_one_ends
 
     async def story() -> None:
         assert commits.interval == SETTING
+        assert await interval_after(0.04) == SETTING
         assert await interval_after(0.4) == 0.8
+        assert not commits.is_due(1e9), "nothing is uncommitted"
         commits.note()
         assert not commits.is_due(clock.now + 0.79)
         assert commits.is_due(clock.now + 0.81)

@@ -1,4 +1,4 @@
-"""Names and ports of several workers, and how often a commit is due."""
+"""Names and ports of several workers."""
 
 import socket
 from collections.abc import Callable
@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.commits import MAX_STRETCHED_INTERVAL, Commits
 from streamapp.errors import SettingsError
-from streamapp.runs import Run
 from streamapp.settings import Settings
 from streamapp.worker import run_worker, with_port
 from streamapp.workers import run_workers, worker_settings
@@ -65,21 +63,3 @@ def test_a_misspelled_variable_is_told_at_the_start(
 def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "machine")
     assert worker_settings(Settings(), 2).group_instance_id == "machine-2"
-
-
-class Nowhere:
-    def send(self, run: Run, effects: object) -> None: ...
-    def flush(self) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("took", "interval"), [(0.0, 0.1), (0.04, 0.1), (0.3, 0.6), (60.0, MAX_STRETCHED_INTERVAL)]
-)
-def test_slow_commits_come_less_often_but_not_for_ever(took: float, interval: float) -> None:
-    commits = Commits(Nowhere(), interval=0.1, exactly_once=False, clock=lambda: 50.0)
-    commits.seconds = took
-    assert commits.interval == pytest.approx(interval)
-    assert not commits.is_due(1e9), "nothing is uncommitted"
-    commits.note()
-    assert not commits.is_due(50.0 + interval - 0.01)
-    assert commits.is_due(50.0 + interval + 0.01)

@@ -41,6 +41,17 @@ def partition_of(keys: str, **settings: Any) -> Partition:
     return partition
 
 
+def in_the_middle() -> tuple[Partition, Partition, list[Any]]:
+    """Return two equal partitions in the middle of a story, and the runs that are left of it."""
+    given = config(SPECS["asks-again"], pending_ttl_ms=TTL, models_max_classes=6)
+    one, other = Partition(given), Partition(given)
+    runs = runs_of(story(5, 2000), 3)
+    for run in runs[:100]:
+        one.feed(*run)
+        other.feed(*run)
+    return one, other, runs[100:]
+
+
 def names(cut: Cut) -> set[str]:
     return {str(unit.name) for unit in cut.units()}
 
@@ -87,20 +98,15 @@ def test_deleted_and_reset_models_are_gone_and_a_new_life_has_a_new_name() -> No
 
 
 def test_units_read_late_are_those_of_the_moment_of_the_cut() -> None:
-    given = config(SPECS["asks-again"], pending_ttl_ms=TTL, models_max_classes=6)
-    early, late = Partition(given), Partition(given)
-    runs = runs_of(story(5, 2000), 3)
-    for run in runs[:100]:
-        early.feed(*run)
-        late.feed(*run)
+    early, late, rest = in_the_middle()
     expected = {unit.name: unit.data for unit in early.task.cut().units()}
     cut = late.task.cut()
     step = cut.units()
     found = [next(step), next(step)]
-    for run in runs[100:]:
+    for run in rest:
         late.feed(*run)
     found += step
-    assert len(runs) > 500
+    assert len(rest) > 400
     assert {unit.name: unit.data for unit in found} == expected
     assert late.task.digest() != early.task.digest()
 
@@ -108,19 +114,14 @@ def test_units_read_late_are_those_of_the_moment_of_the_cut() -> None:
 def test_large_models_are_copied_and_sealed_elsewhere_while_they_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = config(SPECS["asks-again"], pending_ttl_ms=TTL, models_max_classes=6)
-    early, late = Partition(given), Partition(given)
-    runs = runs_of(story(5, 2000), 3)
-    for run in runs[:100]:
-        early.feed(*run)
-        late.feed(*run)
+    early, late, rest = in_the_middle()
     expected = {unit.name: unit.data for unit in early.task.cut().units()}
     monkeypatch.setattr(cuts, "LARGE_BYTES", 0)
     found, cut = dict[Any, bytes](), late.task.cut()
-    rest = iter(runs[100:])
+    runs = iter(rest)
     with ThreadPoolExecutor(1) as elsewhere:
         for piece in cut.pieces():
-            late.feed(*next(rest))
+            late.feed(*next(runs))
             unit = piece if isinstance(piece, Unit) else elsewhere.submit(piece.seal).result()
             assert isinstance(piece, Unit) or cut.keep(unit)
             found[unit.name] = unit.data
