@@ -203,8 +203,8 @@ def replay(
     """Send dead letters to their topics again, once what was wrong is mended.
 
     Key, value and headers are those of the record; what is added is how often it was tried. Run twice, it
-    sends twice. Records of which a part was processed already (bad-rows, output-too-large) are left out
-    unless --reason names them.
+    sends twice. Records of which a part was processed already (bad-rows, output-too-large), and those that
+    were skipped, are left out unless --reason names them.
 
     \b
     [bold]Examples[/bold]

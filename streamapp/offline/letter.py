@@ -6,16 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from streamapp.outputs.dead_letters import ATTEMPTS, FIRST_SEEN, LEFT_OUT, ROWS
+from streamapp.outputs.dead_letters import ATTEMPTS, ERRORS, FIRST_SEEN, LEFT_OUT, REASON, ROWS
 from topics.errors import Reason
 from topics.records import Headers, RawRecords
 
-_ERRORS: Final = "__streams.errors."
-_REASON: Final = "grove-dlq-reason"
 _OURS: Final = frozenset(
     [
-        *(_ERRORS + name for name in ("topic", "partition", "offset", "exception", "message", "stacktrace")),
-        *(_REASON, FIRST_SEEN, ATTEMPTS, ROWS, LEFT_OUT),
+        *(ERRORS + name for name in ("topic", "partition", "offset", "exception", "message", "stacktrace")),
+        *(REASON, FIRST_SEEN, ATTEMPTS, ROWS, LEFT_OUT),
     ]
 )
 
@@ -45,23 +43,23 @@ class Letter:
     @property
     def reason(self) -> str | None:
         """Why it is one, as a slug; None: no worker of ours wrote it."""
-        return self.said(_REASON)
+        return self.said(REASON)
 
     @property
     def topic(self) -> str | None:
         """Where the record was."""
-        return self.said(_ERRORS + "topic")
+        return self.said(ERRORS + "topic")
 
     @property
     def origin(self) -> tuple[int, int] | None:
         """Partition and offset of the record there."""
-        partition, offset = (_number(self.said(_ERRORS + name)) for name in ("partition", "offset"))
+        partition, offset = (_number(self.said(ERRORS + name)) for name in ("partition", "offset"))
         return None if partition is None or offset is None else (partition, offset)
 
     @property
     def detail(self) -> str | None:
         """What is wrong with it, in words."""
-        return self.said(_ERRORS + "message")
+        return self.said(ERRORS + "message")
 
     @property
     def first_seen(self) -> int | None:
@@ -134,8 +132,8 @@ def row_of(letter: Letter) -> dict[str, Any]:
 def document_of(letter: Letter) -> dict[str, Any]:
     """Return all of a dead letter: a value and headers that are no text are hexadecimal."""
     return row_of(letter) | {
-        "exception": letter.said(_ERRORS + "exception"),
-        "stacktrace": letter.said(_ERRORS + "stacktrace"),
+        "exception": letter.said(ERRORS + "exception"),
+        "stacktrace": letter.said(ERRORS + "stacktrace"),
         "rows": letter.said(ROWS),
         "left_out": letter.said(LEFT_OUT),
         "headers": [[name, _readable(value)] for name, value in letter.own_headers],

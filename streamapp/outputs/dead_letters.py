@@ -27,6 +27,8 @@ from topics.codecs.content_types import UNDECODABLE
 from topics.definitions import ROOM_BYTES
 from topics.errors import Reason
 
+ERRORS: Final = "__streams.errors."
+REASON: Final = "grove-dlq-reason"
 ROWS: Final = "grove-dlq-rows"
 FIRST_SEEN: Final = "grove-dlq-first-seen"
 ATTEMPTS: Final = "grove-dlq-attempts"
@@ -80,17 +82,17 @@ def dead_letter_headers(letter: DeadLetter) -> HeaderList:
     """Return the headers of a dead letter: those of the record, then ours."""
     origin = letter.origin
     ours = [
-        ("__streams.errors.topic", origin.topic),
-        ("__streams.errors.partition", str(origin.partition)),
-        ("__streams.errors.offset", str(origin.offset)),
-        ("__streams.errors.exception", letter.exception[:MAX_EXCEPTION]),
-        ("__streams.errors.message", letter.detail[:MAX_MESSAGE]),
-        ("grove-dlq-reason", letter.reason.value),
+        (f"{ERRORS}topic", origin.topic),
+        (f"{ERRORS}partition", str(origin.partition)),
+        (f"{ERRORS}offset", str(origin.offset)),
+        (f"{ERRORS}exception", letter.exception[:MAX_EXCEPTION]),
+        (f"{ERRORS}message", letter.detail[:MAX_MESSAGE]),
+        (REASON, letter.reason.value),
         (FIRST_SEEN, str(_first_seen(letter))),
         (ATTEMPTS, str(letter.attempts + _earlier_attempts(letter))),
     ]
     if letter.stacktrace is not None:
-        ours.append(("__streams.errors.stacktrace", letter.stacktrace[-MAX_STACKTRACE:]))
+        ours.append((f"{ERRORS}stacktrace", letter.stacktrace[-MAX_STACKTRACE:]))
     if letter.rows:
         ours.append((ROWS, rows_text(letter.rows)))
     # A name that was not UTF-8 cannot be sent again; in "?" it is not longer than it was.
