@@ -27,7 +27,7 @@ RUN python -m venv /opt/streamgrove
 # Dependencies first, those of dependencies too in the versions that were tested: this layer is rebuilt only when the
 # pins change. Empty packages stand in for ours.
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md ./
+COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 RUN mkdir core topics streamapp \
     && touch core/__init__.py topics/__init__.py streamapp/__init__.py \
     && pip install --constraint constraints.txt --only-binary=:all: --no-binary=streamgrove . \

@@ -7,14 +7,18 @@ STAMP  := $(VENV)/.installed
 TOOLS  := $(VENV)/.installed-tools
 ARGS   ?=
 
+# Twice as many processes as cores: a test with a broker waits more than it computes.
+TEST_PROCESSES ?= 4
+PYTEST := $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=10
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check coverage format warm clean
+.PHONY: help setup demo quick test test-all check coverage mutants fuzz format warm clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is passed on (demo, test)"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is passed on (demo, quick, test, test-all)"
 
 setup: $(STAMP) ## Make .venv with the pinned package and its command grove
 
@@ -44,22 +48,40 @@ check: $(TOOLS) ## Lint, format, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# Two processes, because the tests with a broker wait as much as they compute.
-test: check warm ## Everything that CI runs (ARGS='-k topics': only such tests)
-	$(if $(ARGS),,@$(MAKE) --no-print-directory coverage)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+quick: warm $(TOOLS) ## Tests without a broker, with few examples: while one works
+	$(PYTEST) --tier quick $(ARGS)
+
+test: ready ## The gate, everything that CI runs (ARGS='-k topics': only such tests)
+	$(PYTEST) $(ARGS)
+
+test-all: ready ## The gate and what takes hours: whole products, published streams, rigs, faults (tests/tiers.py)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	$(if $(ARGS),,$(BIN)/python -m pytest -n $(TEST_PROCESSES) --cov=topics --cov=streamapp --cov-fail-under=0 \
+	  --cov-report=term:skip-covered tests/unit/topics tests/unit/streamapp tests/topology)
+	$(PYTEST) --tier all $(ARGS)
+
+# What tests presuppose, side by side: each of the three keeps one core busy. All of its output comes at its end.
+.PHONY: ready
+ready: $(TOOLS)
+	@$(MAKE) --no-print-directory -j3 -O check warm $(if $(ARGS),,coverage)
 
 # Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
 coverage: $(TOOLS) ## Tests of the kernels as plain Python, and how much of core they reach
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered @tests/kernels.txt
 
+mutants: $(TOOLS) ## Change core in one place after the other: which changes does no test notice? (docs/mutants.md)
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 warm: setup ## Compile the kernels into the cache
 	@$(BIN)/grove warm
+
+fuzz: $(TOOLS) ## Look for models that lead a kernel astray, for an hour (ARGS='--seconds 60')
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 format: $(TOOLS) ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and all caches in this folder
-	rm -rf $(VENV) *.egg-info build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) *.egg-info build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

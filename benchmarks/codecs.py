@@ -28,7 +28,7 @@ from topics.codecs import (
     encode_labels,
     encode_predictions,
 )
-from topics.records import Features, LabelRequests, Predictions, RawRecords
+from topics.records import Features, Format, LabelRequests, Predictions, RawRecords
 
 FEATURES = 10
 BLOCK_ROWS = 1000
@@ -49,7 +49,7 @@ class Sample:
         self.ids = [f"order-{number}" for number in range(records)]
 
     def features(self, start: int, stop: int, *, strings: bool = False) -> Features:
-        cells = {0: list(self.nominal[start:stop])} if strings else None
+        cells: dict[int, list[str | None]] | None = {0: [*self.nominal[start:stop]]} if strings else None
         return Features.of(self.names, self.values[start:stop], cells)
 
     def predictions(self, start: int, stop: int) -> Predictions:
@@ -78,20 +78,18 @@ class Sample:
 def runs(
     values: Sequence[bytes], size: int, keys: int, headers: tuple[tuple[str, bytes], ...] = ()
 ) -> list[RawRecords]:
-    """Cut record values into runs of one partition."""
     names = [f"model-{number}" for number in range(keys)]
     found = []
     for start in range(0, len(values), size):
-        part = list(values[start : start + size])
+        part: list[bytes | None] = [*values[start : start + size]]
         n = len(part)
-        key = [names[(start + row) % keys].encode() for row in range(n)]
+        key: list[bytes | None] = [names[(start + row) % keys].encode() for row in range(n)]
         offsets = list(range(start, start + n))
         found.append(RawRecords("instances", 3, offsets, [0] * n, key, part, [headers] * n))
     return found
 
 
 def microseconds(work: Callable[[], Any], rows: int, repeats: int) -> float:
-    """Return the microseconds a row of the best repeat."""
     best = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
@@ -152,20 +150,24 @@ def main() -> None:
     labels = encode_labels(sample.ids, sample.labels)
     measure("decode_labels_json", each(decode_labels, runs(labels, options.run, options.keys)))
 
-    for form in ("json", "packed", "arrow"):
+    def both_ways(form: Format) -> None:
         cut = blocks if form == "arrow" else spans
         parts = [(sample.features(*span), sample.labels[span[0] : span[1]]) for span in cut]
         measure(
             f"encode_instances_{form}",
-            each(lambda part, form=form: encode_instances(part[0], labels=part[1], format=form), parts),
+            each(lambda part: encode_instances(part[0], labels=part[1], format=form), parts),
         )
         answers = [sample.predictions(*span) for span in cut]
         measure(
             f"encode_predictions_{form}",
-            each(lambda part, form=form: encode_predictions(part, form), answers),
+            each(lambda part: encode_predictions(part, form), answers),
         )
         written = [value for part in answers for value in encode_predictions(part, form)]
-        measure(f"decode_predictions_{form}", lambda written=written: decode_predictions(written))
+        measure(f"decode_predictions_{form}", lambda: decode_predictions(written))
+
+    both_ways("json")
+    both_ways("packed")
+    both_ways("arrow")
     measure("encode_labels_json", lambda: encode_labels(sample.ids, sample.labels))
     requests = sample.requests(0, n)
     measure("encode_label_requests_json", lambda: encode_label_requests(requests))

@@ -20,7 +20,7 @@ LIMIT = 120.0
 
 _WARM = """
 import json, time
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
 seconds = warm_kernels()
 print(json.dumps({"cpu_s": round(time.process_time(), 1), "wall_s": round(seconds, 1)}))
 """
@@ -57,4 +57,4 @@ def measure() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure()))  # noqa: T201
+    print(json.dumps(measure()))

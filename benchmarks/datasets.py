@@ -6,17 +6,19 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from core.errors import GroveError
-from core.features import Attribute, Schema
+from core.schema.schema import Attribute, Schema
 from core.streams import open_generator, parse_address
 from topics.readers import Dataset, open_dataset
 from topics.readers.idx import read_idx
 
 FOLDER_VARIABLE = "GROVE_DATASETS"
+COMMITTED = Path(__file__).parents[1] / "examples" / "data"
 
 GENERATED = {
     "sea": ("sea", {"function": 1}),
@@ -45,7 +47,6 @@ class Rows:
     classes: int
 
     def first(self, records: int | None) -> Rows:
-        """Return the first records only."""
         return Rows(self.name, self.x[:records], self.y[:records], self.attributes, self.classes)
 
     @property
@@ -67,7 +68,8 @@ def folder() -> Path:
 
 
 def _files(*names: str) -> list[Path]:
-    paths = [folder() / name for name in names]
+    """Return the files, of which those of the demo are in the repository."""
+    paths = [path if (path := COMMITTED / name).is_file() else folder() / name for name in names]
     for path in paths:
         if not path.is_file():
             msg = f"{path} is not there; set {FOLDER_VARIABLE} to the folder that holds it"
@@ -77,6 +79,10 @@ def _files(*names: str) -> list[Path]:
 
 def _electricity() -> Dataset:
     return open_dataset(_files("elecNormNew.arff.gz"))
+
+
+def _weather() -> Dataset:
+    return open_dataset(_files("weather.csv.gz"), target="target", classes=["0", "1"])
 
 
 def _airlines() -> Dataset:
@@ -108,6 +114,8 @@ REAL: dict[str, Callable[[], Dataset]] = {
     "kdd99": _kdd99,
     "a9a": _a9a,
 }
+OTHERS: dict[str, Callable[[], Dataset]] = {"weather": _weather}
+"""Data sets that equal work is not compared on."""
 MNIST = "mnist"
 """Electricity 45,312 rows; airlines 539,383; KDD99 10 % 494,021; a9a with a9a.t 48,842."""
 
@@ -116,7 +124,7 @@ def load(name: str, records: int | None = None) -> Rows:
     """Return a stream by name, generator address (gen:sea?…) or file; ``records`` cuts it."""
     if name in GENERATED:
         generator, options = GENERATED[name]
-        return _generated(name, generator, options, 1_000_000 if records is None else records)
+        return generated(name, generator, options, 1_000_000 if records is None else records)
     if name.startswith("gen:"):
         source, n = parse_address(name)
         limit = n if records is None else records
@@ -127,11 +135,13 @@ def load(name: str, records: int | None = None) -> Rows:
         return Rows(name, x, y, _attributes(source.schema), source.schema.n_classes)
     if name == MNIST:
         return _mnist().first(records)
-    dataset = REAL[name]() if name in REAL else open_dataset(name)
+    known = REAL | OTHERS
+    dataset = known[name]() if name in known else open_dataset(name)
     return _read(name, dataset).first(records)
 
 
-def _generated(name: str, generator: str, options: dict[str, int], records: int) -> Rows:
+def generated(name: str, generator: str, options: dict[str, Any], records: int) -> Rows:
+    """Return records of a generator in MOA's flavour."""
     source = open_generator(generator, rng="java", **options)
     x, y = source.take(records)
     return Rows(name, x, y, _attributes(source.schema), source.schema.n_classes)

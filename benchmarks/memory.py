@@ -19,18 +19,17 @@ import json
 import os
 from pathlib import Path
 
-from core.features import Attribute, Schema
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.model_store import ModelStore
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.models.store import ModelStore
 
 RUN = 1_000  # models that are made before others may be evicted
 FIRST = 1_000  # models made before counting: arenas and tables have grown to their first sizes then
 
 
 def resident() -> int:
-    """Return the resident bytes of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -45,7 +44,6 @@ def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=int, default=100_000)
     parser.add_argument("--attributes", type=int, default=10)
@@ -63,7 +61,7 @@ def main() -> None:
     fill(store, FIRST, FIRST + given.models, spec, schema)
     gc.collect()
     grown = resident() - before
-    print(  # noqa: T201 - this is its output
+    print(
         json.dumps(
             {
                 "models": given.models,
@@ -71,8 +69,8 @@ def main() -> None:
                 "classes": given.classes,
                 "bytes": grown,
                 "bytes_per_model": round(grown / given.models),
-                "buffer_bytes": store.look(0).nbytes,
-                "in_memory": len(store) - store.residency.n_away,
+                "buffer_bytes": store.peek(0).nbytes,
+                "in_memory": len(store) - store.cache.n_evicted,
             }
         )
     )

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.datasets import GENERATED, REAL, MissingDatasetError, Rows, load
 from benchmarks.peers import grove_tree, moa
 from benchmarks.peers.result import Task
-from core.events import Split
+from core.growth.events import Split
 
 STREAMS = (*REAL, *GENERATED)
 LEAF_MODELS = ("mc", "nb", "nba")
@@ -119,7 +119,6 @@ def _short(split: tuple[int, int, str, float]) -> str:
 
 
 def table(found: Iterator[Parity]) -> Iterator[str]:
-    """Yield the lines of a Markdown table."""
     yield (
         "| stream | leaves | records | accuracy MOA | ours | splits MOA | ours | leaves MOA | ours "
         "| predictions that differ | trees part at |"

@@ -34,7 +34,7 @@ from benchmarks.rig.stream import generate, model_keys
 from benchmarks.rig.systems import PEERS, WORKER, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.embedded import EmbeddedBroker
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
 from topics.admin import create
 from topics.definitions import TopicNames
 

@@ -18,9 +18,9 @@ import time
 import numpy as np
 
 from core import registry
-from core.features import Attribute, Schema
-from core.model import Model
+from core.model.model import Model
 from core.model_table import ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 
 ATTRIBUTES = 9
@@ -75,10 +75,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queries", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="nba")
+    parser.add_argument("--queries", default=",".join(registry.names("queries")), help="separated by commas")
     given = parser.parse_args()
-    for query in registry.names("queries"):
+    for query in given.queries.split(","):
         for limit, share in SETTINGS:
-            print(json.dumps(compare(query, limit, share, given.leaf, given.rounds)), flush=True)  # noqa: T201
+            print(json.dumps(compare(query, limit, share, given.leaf, given.rounds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -27,12 +27,14 @@ from topics.admin import create
 from topics.cluster import Cluster
 from topics.definitions import TopicNames
 from topics.delay import Delay
-from topics.readers.dataset import Batch, rebatched
+from topics.readers.dataset import Batch, Kind, rebatched
+from topics.records import Format
 from topics.replay import Replay, ReplayPlan
 from topics.replay.blocks import BlockEmitter
 from topics.replay.emission import Outgoing, RowEmitter, Rows
 from topics.replay.keys import KeyRing
 from topics.replay.owed import OwedLabels
+from topics.replay.plan import LabelMode
 from topics.replay.timeline import Timeline
 from topics.sender import DEFAULTS
 
@@ -40,7 +42,7 @@ GOAL = 0.5
 PARTITIONS = 8
 FEATURES = 10
 CHUNK_ROWS = 2000
-ROWS = {"json": 500_000, "packed": 500_000, "arrow": 2_000_000}
+ROWS: dict[Format, int] = {"json": 500_000, "packed": 500_000, "arrow": 2_000_000}
 KEYS = tuple(f"model-{n}" for n in range(64))
 
 
@@ -52,8 +54,8 @@ class Numbers:
         self._x = random.normal(size=(rows, FEATURES))
         self._y = (self._x.sum(axis=1) > 0).astype(np.int32)
         self.names = tuple(f"f{j}" for j in range(FEATURES))
-        self.kinds = ("numeric",) * FEATURES
-        self.values = ((),) * FEATURES
+        self.kinds: tuple[Kind, ...] = tuple("numeric" for _ in range(FEATURES))
+        self.values: tuple[tuple[str, ...], ...] = ((),) * FEATURES
         self.open = (False,) * FEATURES
         self.classes = ("0", "1")
         self.classes_open = False
@@ -64,7 +66,6 @@ class Numbers:
 
 
 def prepared(dataset: Numbers, plan: ReplayPlan) -> list[Outgoing]:
-    """Return the records of a whole replay."""
     emitter = (BlockEmitter if plan.format == "arrow" else RowEmitter)(
         plan, dataset, KeyRing(plan, PARTITIONS)
     )
@@ -121,7 +122,9 @@ def broker() -> Iterator[dict[str, str]]:
             yield {"bootstrap.servers": embedded.bootstrap_servers}
 
 
-def measure(kafka: dict[str, str], form: str, rows: int, labels: str, repeats: int) -> dict[str, object]:
+def measure(
+    kafka: dict[str, str], form: Format, rows: int, labels: LabelMode, repeats: int
+) -> dict[str, object]:
     names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
     create(kafka, names, PARTITIONS)
     delay = Delay(100) if labels == "apart" else Delay()

@@ -6,7 +6,7 @@
 Labelled JSON instances of keys by Zipf's law (1.1), in runs of 2,000. One task has no limit; each other one
 has a limit of some percent of the bytes that the models have once they are born. All of them process the same
 run before any gets the next one, so that a busy machine slows all alike; figures are medians over runs.
-`reload` is what a run waits for before it (streamapp/reloading.py), contained in `total`.
+`reload` is what a run waits for before it (streamapp/processing/model_loading.py), contained in `total`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.task import RUN, ZIPF, birth, config, instances
-from streamapp.reloading import reload
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.task import Run, Task
+from streamapp.processing.model_loading import reload
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.task import Task, TaskRun
 from topics.records import RawRecords
 
 
@@ -58,7 +58,7 @@ class Measured:
         wall, cpu = time.perf_counter(), time.process_time()
         loop.run_until_complete(reload(self.task.models, raw))
         reloaded = time.perf_counter()
-        self.task.process(Run("instances", raw))
+        self.task.process(TaskRun("instances", raw))
         self.seconds["wall"].append(time.perf_counter() - wall)
         self.seconds["cpu"].append(time.process_time() - cpu)
         self.seconds["reload"].append(reloaded - wall)
@@ -82,7 +82,7 @@ class Measured:
         }
         return {
             "share_percent": self.share,
-            "in_memory": len(self.task.models) - self.task.models.residency.n_away,
+            "in_memory": len(self.task.models) - self.task.models.cache.n_evicted,
             "hit_rate": round(hits / (hits + misses), 4) if hits + misses else None,
             "misses_per_run": round(misses / runs, 1),
             "written_bytes_per_run": round(written / runs),
@@ -112,10 +112,10 @@ def main() -> int:
             each.process(raw, loop)
     whole = free.report()
     reports = [each.report() for each in limited]
-    for each in reports:
+    for report in reports:
         for clock in ("total", "cpu"):
-            ratio = whole["us_per_record"][clock] / each["us_per_record"][clock]
-            each[f"throughput_to_all_in_memory_{clock}"] = round(ratio, 3)
+            ratio = whole["us_per_record"][clock] / report["us_per_record"][clock]
+            report[f"throughput_to_all_in_memory_{clock}"] = round(ratio, 3)
     same = all(each.task.digest() == free.task.digest() for each in limited)
     body = {
         "models": given.models,

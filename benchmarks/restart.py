@@ -30,7 +30,7 @@ from benchmarks.rig.member import PATIENCE_SECONDS, Member
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import Options
 from benchmarks.rig.visible import Cluster
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
 from topics.definitions import TopicNames
 
 LOOK_SECONDS = 0.1
@@ -139,7 +139,6 @@ def run(given: argparse.Namespace, bootstrap: str, guarantee: str) -> Iterator[d
 
 
 def restart(trial: Trial, watch: AnswerWatch, killed: Member) -> dict[str, Any]:
-    """Kill a worker and start it again."""
     lost = killed.owned()
     others = set(range(trial._given.partitions)) - lost
     at = time.monotonic_ns()
@@ -201,7 +200,6 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and print."""
     given = arguments()
     warm_kernels()
     with broker() as bootstrap:

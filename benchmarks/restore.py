@@ -37,7 +37,7 @@ from benchmarks.rig.producing import Backfill
 from benchmarks.rig.stream import generate, model_keys
 from benchmarks.rig.systems import Options
 from benchmarks.rig.visible import Cluster
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
 from topics.codecs import encode_instances
 from topics.definitions import TopicNames
 from topics.records import Features
@@ -213,7 +213,6 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and print."""
     given = arguments()
     warm_kernels()
     with broker() as bootstrap:
@@ -223,7 +222,6 @@ def main() -> int:
 
 
 def lines(given: argparse.Namespace, bootstrap: str) -> Iterator[dict[str, Any]]:
-    """Yield all that was asked for."""
     for what in given.what:
         if what == "tail":
             for form in given.formats.split(","):

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.pipeline import broker, topics
-from benchmarks.restore import NO_SNAPSHOTS, PATIENCE_SECONDS
+from benchmarks.restore import NO_SNAPSHOTS
 from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.measure import Committed, Cost
-from benchmarks.rig.member import Member
+from benchmarks.rig.member import PATIENCE_SECONDS, Member
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.systems import Options
 from benchmarks.rig.visible import Cluster
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
 from topics.admin import create
 from topics.codecs import encode_instances
 from topics.definitions import TopicNames
@@ -110,7 +110,6 @@ class Bench:
         return found
 
     def _until(self, progress: Committed, member: Member, n: int) -> int:
-        """Return how many are committed once it is at least n."""
         seen, changed = 0, time.monotonic()
         while (done := progress.visible()) < n:
             member.check()
@@ -129,7 +128,6 @@ def _snapshots(member: Member) -> tuple[float, float]:
 
 
 def summary(given: argparse.Namespace, turns: list[dict[str, Pass]]) -> dict[str, Any]:
-    """Return what is printed of all turns."""
     off, on = [turn["off"] for turn in turns], [turn["on"] for turn in turns]
     rounds = statistics.median(each.snapshots / given.partitions for each in on)
     extra = statistics.median(b.cpu_per_million - a.cpu_per_million for a, b in zip(off, on, strict=True))
@@ -170,7 +168,6 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and print."""
     given = arguments()
     warm_kernels()
     with broker() as bootstrap, topics(bootstrap, Cluster(bootstrap), given.partitions) as names:

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Run, Task
+from streamapp.task.task import Task, TaskRun
 from streamapp.task.unit import Unit, UnitName
-from streamapp.worker import GC_THRESHOLDS
+from streamapp.worker.worker import GC_THRESHOLDS
 from topics.codecs import encode_instances
 from topics.records import Features, RawRecords
 
@@ -73,10 +73,10 @@ class Partition:
                 offsets,
                 [NOW + offset for offset in offsets],
                 [b"model-%d" % model for model in part],
-                encode_instances(Features.of(self._names, x), labels=labels),
+                [*encode_instances(Features.of(self._names, x), labels=labels)],
                 [()] * len(part),
             )
-            self.task.process(Run("instances", raw))
+            self.task.process(TaskRun("instances", raw))
 
 
 def written(partition: Partition, units: dict[UnitName, Unit], between: Callable[[], None]) -> dict[str, Any]:

@@ -33,8 +33,8 @@ from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.member import Member
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.visible import Cluster
-from streamapp.operating import DRAIN
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.control import DRAIN
 from topics.definitions import TopicNames
 
 ATTRIBUTES: Final = 120  # a model of one leaf has about 10 kB then
@@ -54,7 +54,6 @@ class Counts:
 
     @classmethod
     def of(cls, member: Member) -> Counts:
-        """Read them."""
         return cls(
             member.metric("grove_changelog_records_total", ACTIVE),
             member.metric("grove_changelog_bytes_total", ACTIVE) / 1e6,
@@ -106,7 +105,6 @@ def await_snapshots(
 
 
 def run(given: argparse.Namespace, bootstrap: str, end: str, replicas: int) -> dict[str, Any]:
-    """Return what one takeover showed."""
     more = {"GROVE_NUM_STANDBY_REPLICAS": str(replicas), "GROVE_SNAPSHOT_INTERVAL_MS": "1000"}
     with (
         topics(bootstrap, Cluster(bootstrap), given.partitions) as names,
@@ -170,7 +168,6 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and print."""
     given = arguments()
     warm_kernels()
     with broker() as bootstrap:

@@ -22,7 +22,7 @@ import numpy as np
 
 from streamapp.outputs.encoder import Encoder
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Run, Task
+from streamapp.task.task import Task, TaskRun
 from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels
 from topics.definitions import TopicNames
 from topics.records import Features, RawRecords
@@ -80,7 +80,7 @@ def birth(given: argparse.Namespace, n_keys: int) -> list[RawRecords]:
 def as_run(topic: str, start: int, keys: list[bytes], values: list[bytes]) -> RawRecords:
     n = len(values)
     offsets = list(range(start, start + n))
-    return RawRecords(topic, 0, offsets, [NOW + offset for offset in offsets], keys, values, [()] * n)
+    return RawRecords(topic, 0, offsets, [NOW + offset for offset in offsets], [*keys], [*values], [()] * n)
 
 
 class Stopwatch:
@@ -112,12 +112,11 @@ def config(given: argparse.Namespace, **spec: Any) -> TaskConfig:
 
 
 def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: Any) -> dict[str, Any]:
-    """Return the stages of one scenario."""
     task, encoder, watch = Task(0, config(given, **spec)), Encoder(TopicNames()), Stopwatch()
     warm_up = max(10, given.runs // 4)
     with watch("birth"):
         for raw in birth(given, n_keys):
-            task.process(Run("instances", raw))
+            task.process(TaskRun("instances", raw))
     birth_us = watch.seconds["birth"][0] / n_keys * 1e6
     backlog = instances(given, n_keys, warm_up + given.runs, labelled=labelled)
     table = task.models.table
@@ -129,7 +128,7 @@ def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: A
         with watch("decode"):
             batch = decode_instances(raw, task.config.limits)
         with watch("process"):
-            effects = task.process(Run("instances", raw, batch))
+            effects = task.process(TaskRun("instances", raw, batch))
         with watch("encode"):
             encoder.encode(raw, effects)
         requested += effects.counts["instances.requested"]
@@ -150,14 +149,14 @@ def measure_labels(given: argparse.Namespace, n_keys: int) -> dict[str, Any]:
     task, watch = Task(0, config(given, query="always", budget={"name": "count", "limit": 1.0})), Stopwatch()
     runs = max(10, given.runs // 2)
     for number, raw in enumerate(instances(given, n_keys, runs, labelled=False)):
-        effects = task.process(Run("instances", raw))
+        effects = task.process(TaskRun("instances", raw))
         ids = effects.requests[0].requests.instance_ids
         values = encode_labels(ids, ["a" if i % 3 else "b" for i in range(RUN)])
         labels = as_run("labels", number * RUN, raw.keys, values)  # type: ignore[arg-type]
         with watch("decode"):
             batch = decode_labels(labels, task.config.limits)
         with watch("process"):
-            learned = task.process(Run("labels", labels, batch)).counts["labels.learned"]
+            learned = task.process(TaskRun("labels", labels, batch)).counts["labels.learned"]
         assert learned == RUN, learned
     stages = {stage: round(watch.microseconds(stage, RUN), 3) for stage in ("decode", "process")}
     return {"keys": n_keys, "labels": True, "us_per_record": stages}

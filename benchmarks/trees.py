@@ -104,14 +104,12 @@ def _kind(system: str) -> str:
 
 
 def _line(rows: Rows, system: str, result: Result) -> dict[str, object]:
-    """Return the columns of a result."""
     measured = (result.records, round(result.records_per_second), "", "", round(result.accuracy, 4))
     counts = (result.leaves, "" if result.attempts is None else result.attempts)
     return dict(zip(COLUMNS, (rows.name, system, *measured, *counts), strict=True))
 
 
 def row(line: dict[str, object]) -> str:
-    """Return a line of the Markdown table."""
     values = (f"{value:,}" if isinstance(value, int) else str(value) for value in line.values())
     return "| " + " | ".join(values) + " |"
 

@@ -1,4 +1,4 @@
-"""Learning on arrays: trees, drift detectors, query strategies, budgets. Knows nothing of Kafka."""
+"""Learners on flat arrays: trees, drift detectors, query strategies, budgets; independent of Kafka."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     """Return ``core.Model``, loaded when it is asked for: with it comes the compiler."""
     if name == "Model":
-        return importlib.import_module("core.model").Model
+        return importlib.import_module("core.model.model").Model
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)

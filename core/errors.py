@@ -1,4 +1,4 @@
-"""What can go wrong in core.
+"""Exceptions of core.
 
 GroveError
 ├── SpecError               a model spec that cannot be built

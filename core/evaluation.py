@@ -2,6 +2,12 @@
 
 Kept as exact counts: labels, predictions and hits per class, and for the window the codes themselves, packed
 into 2·b bits a record (b = bits of a class code), so that windowed kappa and F1 are exact too.
+
+Two baselines are counted on the same labels: the last label (kappa temporal compares with it; Žliobaitė,
+Bifet, Read, Pfahringer and Holmes 2015) and the class with most labels so far, or in the window (kappa M;
+Bifet, de Francisci Morales, Read, Holmes and Pfahringer 2015). As MOA has it the label itself is counted
+before the majority is looked at, before the first label the last one is class 0, and each record of a window
+keeps what the majority was in the window then.
 """
 
 from __future__ import annotations
@@ -13,7 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.account import DRAWN_FOR_EVALUATION, Account
+from core.active.label_account import SAMPLED_FOR_EVALUATION, Account
+from core.growth.events import Event
 from core.jit import kernel
 from core.plan import Plan
 from core.tree import layout as at
@@ -30,6 +37,12 @@ class Evaluation:
     accuracy_windowed: float
     kappa: float
     kappa_windowed: float
+    kappa_m: float
+    """(p - m) / (1 - m): p the accuracy, m that of always saying the class with most labels so far."""
+    kappa_m_windowed: float
+    kappa_temporal: float
+    """The same against saying the last label again."""
+    kappa_temporal_windowed: float
     f1_rarer: float
     """F1 of the class with the fewest labels among those that have any."""
     f1_rarer_windowed: float
@@ -46,10 +59,10 @@ class Evaluation:
     outstanding: int
     """and are still awaited."""
     drawn_labels: int
-    """Judged predictions behind the unbiased accuracy: of the records that ``evaluation.share`` reserves, or
+    """Predictions behind the unbiased accuracy: of the records that ``evaluation.share`` reserves, or
     without it of those a strategy that knows its chances has asked for."""
     accuracy_unbiased: float
-    """Accuracy over these, each weighted with the records it stands for, an estimate of that over all
+    """Accuracy over these, each weighted with its importance, an estimate of that over all
     records; NaN without any: the strategy does not know its chances."""
     accuracy_unbiased_low: float
     """Lower end of its interval of 95 %, NaN without any."""
@@ -58,8 +71,14 @@ class Evaluation:
     """The tree that answers reached max_leaves or max_bytes: it learns, but grows no more [D1]."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationDue(Event):
+    """Another ``evaluation.every`` labels have been learned."""
+
+    evaluation: Evaluation
 
 
 def read(plan: Plan, ints: Ints) -> Evaluation:
@@ -72,7 +91,12 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[at.EVALUATION_WINDOW :])
     records, labels = int(ints[at.MODEL_RECORDS]), int(ints[at.MODEL_LABELS])
     section = start - at.EVALUATION_FIELDS
-    drawn = int(ints[section + at.EVALUATION_DRAWN])
+    hits = ints[section:start].tolist()
+    n = hits[at.EVALUATION_COUNT] - hits[at.EVALUATION_UNCOMPARED]
+    right = sum(rows[at.EVALUATION_HIT]) - hits[at.EVALUATION_UNCOMPARED_HIT]
+    inside = rows[at.EVALUATION_WINDOW + at.EVALUATION_HIT]
+    recent = sum(rows[at.EVALUATION_WINDOW + at.EVALUATION_ACTUAL])
+    sampled = int(ints[section + at.EVALUATION_SAMPLED])
     unbiased, low, high = _unbiased(plan, ints, section)
     account = Account.of(ints)
     return Evaluation(
@@ -82,6 +106,10 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
         accuracy_windowed=accuracy_windowed,
         kappa=kappa,
         kappa_windowed=kappa_windowed,
+        kappa_m=_against(right, hits[at.EVALUATION_MAJORITY_HIT], n),
+        kappa_m_windowed=_against(sum(inside), hits[at.EVALUATION_WINDOW_MAJORITY_HIT], recent),
+        kappa_temporal=_against(right, hits[at.EVALUATION_LAST_HIT], n),
+        kappa_temporal_windowed=_against(sum(inside), hits[at.EVALUATION_WINDOW_LAST_HIT], recent),
         f1_rarer=f1,
         f1_rarer_windowed=f1_windowed,
         label_share=labels / records if records else 0.0,
@@ -90,11 +118,11 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
         declined=account.declined,
         expired=account.expired,
         outstanding=account.outstanding,
-        drawn_labels=drawn,
+        drawn_labels=sampled,
         accuracy_unbiased=unbiased,
         accuracy_unbiased_low=low,
         accuracy_unbiased_high=high,
-        growth_stopped=bool(ints[int(ints[at.MODEL_MAIN]) + at.TREE_STOPPED]),
+        growth_stopped=plan.blocks.has_stopped(ints, int(ints[at.MODEL_FIRST])),
     )
 
 
@@ -103,23 +131,32 @@ NORMAL_95: Final = 1.959963984540054
 
 
 def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float]:
-    """Return the accuracy over all records that drawn ones tell of, and its interval of 95 %.
+    """Return an estimate of the accuracy over all records from the sampled ones, and its 95 % interval.
 
-    Reserved records are drawn evenly: their share is an estimate as it is. What a strategy chose is weighted
-    with the inverse of its chance and divided by the sum of the weights (Hájek 1971). Its variance is that of
-    a share of n = (Σ carried)² / Σ carried²/chance labels, the sums taken over all records the strategy was
-    asked about, not over those it chose: where likely ones were all that came up, the sample does not know
-    how much of the whole is missing in it, but the chances do. Labels that are late or lost make n smaller.
+    Reserved records are sampled evenly: the share of hits among them is the estimate. Records that a strategy
+    chose are weighted with their importance and divided by its sum (Hájek 1971). The variance is that of a
+    share of n = (Σ represented)² / Σ represented²/probability labels. These sums go over all records that the
+    strategy was asked about, not only over those it chose: if only likely records were chosen, the sample
+    does not show how much of the stream is missing in it, but the probabilities do. Labels that are late or
+    lost make n smaller.
     """
-    drawn, hits = (int(ints[section + word]) for word in (at.EVALUATION_DRAWN, at.EVALUATION_DRAWN_HIT))
-    if drawn == 0:
+    sampled, hits = (int(ints[section + word]) for word in (at.EVALUATION_SAMPLED, at.EVALUATION_SAMPLED_HIT))
+    if sampled == 0:
         return math.nan, math.nan, math.nan
     if plan.spec.evaluation.slice:
-        return hits / drawn, *wilson(hits, drawn)
+        return hits / sampled, *wilson(hits, sampled)
     sums = ints[section : section + at.EVALUATION_FIELDS].view(np.float64)
-    share = float(sums[at.EVALUATION_STANDING_HIT] / sums[at.EVALUATION_STANDING])
-    reached, spread = float(sums[at.EVALUATION_REACHED]), float(sums[at.EVALUATION_SPREAD])
-    n = reached * reached / spread * drawn / max(int(ints[section + at.EVALUATION_CHOSEN]), drawn)
+    represented, squares = float(sums[at.EVALUATION_REPRESENTED]), float(sums[at.EVALUATION_SQUARES])
+    if not (sums[at.EVALUATION_IMPORTANCE] > 0.0 and squares > 0.0):
+        return math.nan, math.nan, math.nan  # all sampled records are from a share that was reserved before
+    share = min(float(sums[at.EVALUATION_IMPORTANCE_HIT] / sums[at.EVALUATION_IMPORTANCE]), 1.0)
+    n = (
+        represented
+        * represented
+        / squares
+        * sampled
+        / max(int(ints[section + at.EVALUATION_CHOSEN]), sampled)
+    )
     return share, *wilson(share * n, n)
 
 
@@ -127,7 +164,7 @@ def wilson(hits: float, n: float) -> tuple[float, float]:
     """Return the interval of 95 % for a share of which hits of n are known (Wilson 1927); NaN for n = 0.
 
     It does not leave [0, 1] and keeps its word for few labels and for shares near 0 or 1. Records that are
-    drawn one from each block vary less than independent ones: there it is rather too wide.
+    sampled one from each block vary less than independent ones: there it is rather too wide.
     """
     if n == 0:
         return math.nan, math.nan
@@ -153,17 +190,24 @@ def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[
     return right / n, kappa, f1
 
 
+def _against(right: int, baseline: int, n: int) -> float:
+    """Return (p - b) / (1 - b): of n the shares that are right, and that a baseline got; 0 if b is 1."""
+    return (right - baseline) / (n - baseline) if n > baseline else 0.0
+
+
 @kernel
-def judge(plan: Any, ints: Any, floats: Any, label: int, prediction: int, drawn: int, stands: float) -> None:
-    """Count a judged prediction; drawn, stands: whether its record was drawn, for how many it stands."""
+def count_prediction(
+    plan: Any, ints: Any, floats: Any, label: int, prediction: int, sampled: int, importance: float
+) -> None:
+    """Count a prediction whose label is known; sampled, importance: those of its record."""
     section = plan[at.PLAN_EVALUATION]
-    # A reserved slice is drawn at an even rate. What a strategy asked for counts only where there is none.
-    if drawn == DRAWN_FOR_EVALUATION or (stands > 0.0 and plan[at.PLAN_SLICE] == 0):
+    # A reserved share is sampled evenly. What a strategy asked for counts only where none is reserved.
+    if sampled == SAMPLED_FOR_EVALUATION or (importance > 0.0 and plan[at.PLAN_SLICE] == 0):
         right = 1 if label == prediction else 0
-        ints[section + at.EVALUATION_DRAWN] += 1
-        ints[section + at.EVALUATION_DRAWN_HIT] += right
-        floats[section + at.EVALUATION_STANDING] += stands
-        floats[section + at.EVALUATION_STANDING_HIT] += right * stands
+        ints[section + at.EVALUATION_SAMPLED] += 1
+        ints[section + at.EVALUATION_SAMPLED_HIT] += right
+        floats[section + at.EVALUATION_IMPORTANCE] += importance
+        floats[section + at.EVALUATION_IMPORTANCE_HIT] += right * importance
     classes = plan[at.PLAN_CLASSES]
     rows = section + at.EVALUATION_FIELDS
     position = ints[section + at.EVALUATION_NEXT]
@@ -175,13 +219,65 @@ def judge(plan: Any, ints: Any, floats: Any, label: int, prediction: int, drawn:
     mask = (1 << bits) - 1
     window = rows + at.EVALUATION_WINDOW * classes
     old = ints[word] >> shift
+    oldest = -1
     if ints[section + at.EVALUATION_COUNT] >= plan[at.PLAN_WINDOW]:
-        _count(ints, window, classes, old & mask, (old >> bits) & mask, -1)
+        oldest = old & mask
+        _count(ints, window, classes, oldest, (old >> bits) & mask, -1)
     ints[word] ^= ((old ^ (label | (prediction << bits))) & ((1 << 2 * bits) - 1)) << shift
     _count(ints, window, classes, label, prediction, 1)
     _count(ints, rows, classes, label, prediction, 1)
+    count_baselines(plan, ints, section, label, oldest, position)
     ints[section + at.EVALUATION_COUNT] += 1
     ints[section + at.EVALUATION_NEXT] = position + 1 if position + 1 < plan[at.PLAN_WINDOW] else 0
+
+
+@kernel
+def count_baselines(plan: Any, ints: Any, section: int, label: int, oldest: int, position: int) -> None:
+    """Count what the two baselines got right, the counts of labels being those with this one.
+
+    oldest: label of the record that has left the window, -1: none has; position: of this one in it.
+    """
+    classes = plan[at.PLAN_CLASSES]
+    rows = section + at.EVALUATION_FIELDS
+    window = rows + at.EVALUATION_WINDOW * classes
+    repeats = 1 if ints[section + at.EVALUATION_LAST] == label else 0
+    ints[section + at.EVALUATION_LAST] = label
+    ints[section + at.EVALUATION_LAST_HIT] += repeats
+    ints[section + at.EVALUATION_WINDOW_LAST_HIT] += repeats
+    if oldest >= 0:
+        gone = 1 if ints[section + at.EVALUATION_BEFORE] == oldest else 0
+        ints[section + at.EVALUATION_BEFORE] = oldest
+        ints[section + at.EVALUATION_WINDOW_LAST_HIT] -= gone
+    majority = larger_class(ints, rows, ints[section + at.EVALUATION_MAJORITY], label)
+    ints[section + at.EVALUATION_MAJORITY] = majority
+    ints[section + at.EVALUATION_MAJORITY_HIT] += 1 if majority == label else 0
+    recent = ints[section + at.EVALUATION_WINDOW_MAJORITY]
+    if oldest == recent and oldest != label:  # only then may another class than the label's come first
+        recent = largest_class(ints, window, classes)
+    else:
+        recent = larger_class(ints, window, recent, label)
+    ints[section + at.EVALUATION_WINDOW_MAJORITY] = recent
+    word, shift = plan[at.PLAN_WINDOW_BITS] + (position >> 6), position & 63
+    was, now = (ints[word] >> shift) & 1, 1 if recent == label else 0
+    ints[section + at.EVALUATION_WINDOW_MAJORITY_HIT] += now - was
+    ints[word] ^= (was ^ now) << shift
+
+
+@kernel
+def larger_class(ints: Any, counts: int, one: int, other: int) -> int:
+    """Return which of two classes has the larger count (from word ``counts`` on), the lower of equals."""
+    mine, yours = ints[counts + one], ints[counts + other]
+    return other if yours > mine or (yours == mine and other < one) else one
+
+
+@kernel
+def largest_class(ints: Any, counts: int, classes: int) -> int:
+    """Return the class with the largest count (from word ``counts`` on), the lowest of equals."""
+    best = 0
+    for c in range(1, classes):
+        if ints[counts + c] > ints[counts + best]:
+            best = c
+    return best
 
 
 @kernel
@@ -202,8 +298,10 @@ def repack(old_plan: Plan, old: Ints, new_plan: Plan, new: Ints) -> None:
     new_rows = new[new_at + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * grown]
     new_rows.reshape(at.EVALUATION_ROWS, grown)[:, :k] = old_rows
     window = int(old_plan.ints[at.PLAN_WINDOW])
-    source = _window(old_plan, old)
-    target = _window(new_plan, new)
+    source, target = _window(old_plan, old), _window(new_plan, new)
+    old_bits, new_bits_at = int(old_plan.ints[at.PLAN_WINDOW_BITS]), int(new_plan.ints[at.PLAN_WINDOW_BITS])
+    n = -(-window // 64)
+    new[new_bits_at : new_bits_at + n] = old[old_bits : old_bits + n]
     bits, new_bits = int(old_plan.ints[at.PLAN_CODE_BITS]), int(new_plan.ints[at.PLAN_CODE_BITS])
     if bits == new_bits:
         target[:] = source
@@ -218,7 +316,6 @@ def repack(old_plan: Plan, old: Ints, new_plan: Plan, new: Ints) -> None:
 
 
 def _window(plan: Plan, ints: Ints) -> Ints:
-    """Return the packed words of the window."""
     start = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
     start += at.EVALUATION_ROWS * plan.schema.n_classes
     return ints[

@@ -1,4 +1,4 @@
-"""The only door to numba: options, cache directory, and the few things that need machine addresses.
+"""Compiled kernels: the only module that imports numba; options, cache directory, memory by address.
 
 - ``kernel`` compiles a function. With a signature it is an *entry kernel*: called from Python, cached on
   disk, compiled by ``warm()``. Without one it is an inner function that entry kernels take in; it is compiled
@@ -70,6 +70,16 @@ def _source_hash(generators: bool) -> str:
     return digest.hexdigest()[:20]
 
 
+CHOSEN_BY = ("avx", "avx2", "avx512f", "fma", "fma4")
+"""Features of a processor by which the mathematical functions of C libraries and numpy choose their code."""
+
+
+def cpu_features() -> str:
+    """Return those of CHOSEN_BY that this processor has, joined by "+"; "plain": none."""
+    has = llvm.get_host_cpu_features()
+    return "+".join(name for name in CHOSEN_BY if has.get(name)) or "plain"
+
+
 def _cache_base() -> Path:
     """Return the directory below which the caches lie."""
     if given := os.environ.get("NUMBA_CACHE_DIR"):
@@ -100,9 +110,12 @@ def cache_directory(generators: bool = False) -> Path | None:
 @overload
 def kernel(function: F, /) -> F: ...
 @overload
-def kernel(function: str, /) -> Callable[[F], F]: ...
-def kernel(function: Any, /) -> Any:
-    """Compile a function: ``@kernel`` an inner one, ``@kernel("void(int64[::1])")`` an entry kernel."""
+def kernel(function: str, /, *, alone: bool = False) -> Callable[[F], F]: ...
+def kernel(function: Any, /, *, alone: bool = False) -> Any:
+    """Compile a function: ``@kernel`` an inner one, ``@kernel("void(int64[::1])")`` an entry kernel.
+
+    One that is ``alone`` calls no outlined kernel: it need not wait until these are compiled.
+    """
     if callable(function):
         return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
     signature: str = function
@@ -114,7 +127,7 @@ def kernel(function: Any, /) -> Any:
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
         entry = numba.njit(nogil=True, error_model="numpy", cache=directory is not None)(body)
-        return _Entry(entry, signature)
+        return _Entry(entry, signature, alone)
 
     return decorate
 
@@ -139,12 +152,13 @@ def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
 class _Entry:
     """An entry kernel: compiled for its one signature at the first call or by ``warm()``."""
 
-    __slots__ = ("__wrapped__", "_call", "_dispatcher", "_place", "_signature")
+    __slots__ = ("__wrapped__", "_alone", "_call", "_dispatcher", "_place", "_signature")
 
-    def __init__(self, dispatcher: Any, signature: str) -> None:
+    def __init__(self, dispatcher: Any, signature: str, alone: bool) -> None:
         """Take numba's dispatcher and the signature it will get."""
         self._dispatcher = dispatcher
         self._signature = signature
+        self._alone = alone or dispatcher.py_func.__module__.startswith("core.streams")
         self._call: Any = None
         self._place: Any = None
         self.__wrapped__ = dispatcher.py_func
@@ -154,7 +168,7 @@ class _Entry:
         """Compile (or load) the kernel and all outlined ones, which it may call, once."""
         if self._call is not None:
             return
-        if not self.__wrapped__.__module__.startswith("core.streams"):
+        if not self._alone:
             for entry in _outlined:
                 entry.build()
         self.build()
@@ -175,7 +189,6 @@ class _Entry:
             self._call = self._dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the kernel."""
         if self._call is None:
             self.compile()
         return self._call(*arguments)
@@ -201,7 +214,7 @@ class _Entry:
 
 
 WORDS = "CPointer(int64), CPointer(float64), CPointer(int64), CPointer(float64)"
-"""The parameters ``plan, knobs, ints, floats`` in a signature."""
+"""The parameters ``plan, params, ints, floats`` in a signature."""
 
 
 def outlined(entry: Any) -> Any:
@@ -265,8 +278,8 @@ def _plain_stay_apart() -> None:
     pass
 
 
-def _plain_address_of(_words: Any) -> int:
-    return 0
+def _plain_address_of(words: Any) -> int:
+    return int(words.ctypes.data)
 
 
 def _plain_prefetch(address: int) -> None:
@@ -404,7 +417,7 @@ stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(_s
 """Keep the kernel that calls this a function of its own: tight loops in large ones run short of registers."""
 
 address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(_address_of)
-"""Return the address of the first of some words, for ``prefetch``; without a compiler 0."""
+"""Return the address of the first of some words."""
 
 prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(_prefetch)
 """Ask for the cache line at an address, which need not be valid."""

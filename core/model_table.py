@@ -8,16 +8,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core import arena, rebuild, revising, run, splitting
-from core.account import CLOSINGS
+from core import run
+from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
-from core.events import EvaluationDue, Event
-from core.model import Model
+from core.evaluation import EvaluationDue
+from core.growth.events import Event
+from core.model import drift_reaction
+from core.model.model import Model
+from core.model.prediction import preparation
 from core.run import ANSWER_ONLY as ANSWER_ONLY
 from core.run import LABELLED as LABELLED
 from core.run import ON_REQUEST as ON_REQUEST
-from core.tree import layout as at
-from core.tree.branches import Branch, path_to
+from core.tree.conditions import Branch
+from core.tree.layout import Floats
 
 FIRST_CAPACITY: Final = 16
 
@@ -32,10 +35,10 @@ class Answers:
     """Normalised votes [row, class], zeros where nothing has been learned yet."""
     asked: npt.NDArray[np.bool_]
     """The label is asked for."""
-    drawn: npt.NDArray[np.int8]
-    """The record was drawn at random: NOT_DRAWN, DRAWN_BY_STRATEGY, DRAWN_FOR_EVALUATION (account.py)."""
-    stands: npt.NDArray[np.float64]
-    """How many records the label that is asked for stands for, 0: unknown (core/asking.py)."""
+    sampled: npt.NDArray[np.int8]
+    """Who drew it at random: NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION (label_account.py)."""
+    importance: npt.NDArray[np.float64]
+    """Inverse-probability weight of the label that is asked for, 0: unknown (core/active/label_query.py)."""
     version: npt.NDArray[np.int64]
     """Labels the model had learned when it answered."""
     events: list[Event]
@@ -66,7 +69,6 @@ class ModelTable:
     """Models by index. The table keeps the buffers alive whose addresses the kernels get."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._models: list[Model | None] = []
         self._free: list[int] = []
         self._vacant: set[int] = set()  # indices whose models are elsewhere
@@ -74,9 +76,10 @@ class ModelTable:
         self._plans = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._columns = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._classes = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._prepared_at = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._prepared: dict[int, Floats] = {}  # what _prepared_at points to
 
     def __len__(self) -> int:
-        """Return the number of models."""
         return len(self._models) - len(self._free)
 
     def add(self, model: Model) -> int:
@@ -88,7 +91,7 @@ class ModelTable:
             index = len(self._models)
             self._models.append(model)
             if index == len(self._addresses):
-                for name in ("_addresses", "_plans", "_columns", "_classes"):
+                for name in ("_addresses", "_plans", "_columns", "_classes", "_prepared_at"):
                     setattr(
                         self, name, np.concatenate((getattr(self, name), np.zeros(index, dtype=np.int64)))
                     )
@@ -120,7 +123,6 @@ class ModelTable:
         self.refresh(index)
 
     def model(self, index: int) -> Model:
-        """Return the model at an index."""
         model = self._models[index] if 0 <= index < len(self._models) else None
         if model is None:
             why = "it is vacant; occupy it first" if index in self._vacant else "add one first"
@@ -131,11 +133,13 @@ class ModelTable:
     def _clear(self, index: int) -> None:
         self.model(index)
         self._models[index] = None
+        self._forget_preparation(index)
         self._addresses[index] = self._plans[index] = self._columns[index] = self._classes[index] = 0
 
     def refresh(self, index: int) -> None:
-        """Note where a model's buffer lies now: to be called after ``adopt`` on a model of the table."""
+        """Update the address of a model's buffer: to be called after ``adopt`` on a model of the table."""
         model = self.model(index)
+        self._forget_preparation(index)
         self._addresses[index] = model.address
         self._plans[index] = model.plan.address
         self._columns[index] = model.schema.n_attributes
@@ -152,10 +156,10 @@ class ModelTable:
         """Answer a run of rows in order, learning the labels that come with them.
 
         model: int64[n]; x: float64[n, D] with at least each model's columns, nominal values as codes, missing
-        NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n] > 0. In LABELLED
-        mode a row with a label is test-then-train, and labels are asked for only on rows without one; in
-        ON_REQUEST mode a label is used only if the strategy asks for it; in ANSWER_ONLY mode models are
-        read and never changed.
+        NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n], above 0 and at most
+        1e9 (run.MAX_WEIGHT). In LABELLED mode a row with a label is test-then-train, and labels are asked for
+        only on rows without one; in ON_REQUEST mode a label is used only if the strategy asks for it; in
+        ANSWER_ONLY mode models are read and never changed.
         """
         n = len(model)
         rows = self._examine(model, x, label, weight)
@@ -179,27 +183,32 @@ class ModelTable:
         weight: npt.NDArray[np.float64],
         predicted: npt.NDArray[np.int32],
         requested: npt.NDArray[np.bool_],
-        drawn: npt.NDArray[np.int8] | None = None,
-        stands: npt.NDArray[np.float64] | None = None,
+        sampled: npt.NDArray[np.int8] | None = None,
+        importance: npt.NDArray[np.float64] | None = None,
     ) -> list[Event]:
         """Learn labels that arrived later, in order; return what happened.
 
         predicted: int32[n], the class answered then (-1 not known: neither evaluation nor detector see the
-        row); requested: bool[n], the label had been asked for; drawn: int8[n] and stands: float64[n], as it
-        was answered (None: no row was drawn). x is routed through the tree of now [D58]. A row with the label
-        DECLINED, EXPIRED or ANSWERED (account.py) has no label: it closes as many requests as its weight
-        says.
+        row; never beyond the classes of the model); requested: bool[n], the label had been asked for;
+        sampled: int8[n] and importance: float64[n], as it was answered (None: no row was sampled). x is
+        routed through the tree of now [D58]. A row with the label DECLINED, EXPIRED or ANSWERED
+        (label_account.py) has no label: it closes as many requests as its weight says.
         """
         if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
             msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
             raise SchemaError(msg)
         rows = self._examine(model, x, label, weight)
+        self._examine_answers(rows.model, predicted, sampled, importance)
         answers = Answers(
             prediction=np.ascontiguousarray(predicted, dtype=np.int32),
             probability=np.zeros((len(model), rows.classes)),
             asked=np.ascontiguousarray(requested, dtype=np.bool_),
-            drawn=np.zeros(len(model), np.int8) if drawn is None else np.ascontiguousarray(drawn, np.int8),
-            stands=np.zeros(len(model)) if stands is None else np.ascontiguousarray(stands, np.float64),
+            sampled=np.zeros(len(model), np.int8)
+            if sampled is None
+            else np.ascontiguousarray(sampled, np.int8),
+            importance=np.zeros(len(model))
+            if importance is None
+            else np.ascontiguousarray(importance, np.float64),
             version=np.zeros(len(model), dtype=np.int64),
             events=[],
         )
@@ -223,7 +232,10 @@ class ModelTable:
         row = run.examine(models, weights, self._addresses, self._columns, self._classes, sizes)
         if row < n:
             self.model(int(models[row]))
-            msg = f"weight={weight[row]} of row {row} must be above 0 and finite; leave the row out instead"
+            msg = (
+                f"weight={weight[row]} of row {row} must be above 0 and at most {run.MAX_WEIGHT:g}; scale "
+                "all weights by one factor, or leave the row out"
+            )
             raise SchemaError(msg)
         columns, classes = sizes.tolist()
         if columns > x.shape[1]:
@@ -231,9 +243,42 @@ class ModelTable:
             raise SchemaError(msg)
         return _Rows(models, _ready(x, np.float64), _ready(label, np.int32), weights, classes)
 
+    def _examine_answers(
+        self,
+        models: npt.NDArray[np.int64],
+        predicted: npt.NDArray[np.int32],
+        sampled: npt.NDArray[np.int8] | None,
+        importance: npt.NDArray[np.float64] | None,
+    ) -> None:
+        """Refuse values that no answer can have had: the evaluation relies on them."""
+        known = self._classes[models] - 1
+        given: list[tuple[str, npt.NDArray[Any], int, Any, str]] = [
+            ("predicted", predicted, -1, known, "from -1 to the last class code of its model")
+        ]
+        if sampled is not None:
+            given.append(
+                (
+                    "sampled",
+                    sampled,
+                    0,
+                    SAMPLED_FOR_EVALUATION,
+                    "NOT_SAMPLED or who has sampled it (label_account.py)",
+                )
+            )
+        if importance is not None:
+            given.append(("importance", importance, 0, np.finfo(np.float64).max, "finite and at least 0"))
+        for name, column, smallest, largest, rule in given:
+            bad = np.flatnonzero(~((column >= smallest) & (column <= largest)))
+            if len(bad):
+                msg = f"{name}={column[bad[0]]} of row {bad[0]} must be {rule}; hand over what was answered"
+                raise SchemaError(msg)
+
     def _run(self, rows: _Rows, answers: Answers, mode: int) -> None:
         """Drive the kernel from decision to decision."""
         models, x, label, weight, classes = rows
+        if mode != ANSWER_ONLY and self._prepared:
+            for index in np.unique(models[self._prepared_at[models] != 0]).tolist():
+                self._forget_preparation(index)  # the rows are counted
         arguments = (
             models,
             x,
@@ -242,55 +287,56 @@ class ModelTable:
             answers.prediction,
             answers.probability,
             answers.asked,
-            answers.drawn,
-            answers.stands,
+            answers.sampled,
+            answers.importance,
             answers.version,
             mode,
             run.workspace_of(x.shape[1], classes),
         )
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
-        while reason := run.run(self._addresses, self._plans, *arguments, cursor):
+        while reason := run.run(self._addresses, self._plans, self._prepared_at, *arguments, cursor):
             row = int(cursor[run.CURSOR_ROW])
             index = int(arguments[0][row])
-            if reason == run.LEAF_DUE or reason == run.BRANCH_MISSING or reason == run.LEVEL_CHANGED:
+            if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
                 self._decide(reason, cursor, row, index, answers.events)
             elif reason == run.EVALUATION_DUE:
                 answers.events.append(EvaluationDue(row, index, self.model(index).evaluation()))
             elif reason == run.EXPLANATION_DUE:
                 answers.explanations[row] = self._explain(self.model(index), cursor, arguments[1][row])
+            elif reason == run.PREPARATION_DUE:
+                self._prepared[index] = preparation(self.model(index).plan, self.model(index).ints)
+                self._prepared_at[index] = self._prepared[index].ctypes.data
             elif reason == run.UNKNOWN_CLASS:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
 
+    def _forget_preparation(self, index: int) -> None:
+        self._prepared_at[index] = 0
+        self._prepared.pop(index, None)
+
     @staticmethod
     def _explain(
         model: Model, cursor: npt.NDArray[np.int64], x: npt.NDArray[np.float64]
     ) -> tuple[Branch, ...]:
-        """Return the branches to the node of the tree at which the kernel stands."""
-        t, node = cursor.item(run.CURSOR_TREE), cursor.item(run.CURSOR_NODE)
-        number = (node - t - at.TREE_HEADER) // model.ints.item(t + at.TREE_NODE_STRIDE)
-        return path_to(model.schema, arena.tree_view(model.plan, model.ints, t), number, x)
+        """Return the branches to the place of the block at which the kernel stands."""
+        t, place = cursor.item(run.CURSOR_BLOCK), cursor.item(run.CURSOR_PLACE)
+        found: tuple[Branch, ...] = model.plan.blocks.explain(model.schema, model.ints, t, x, place)
+        return found
 
     def _decide(
         self, reason: int, cursor: npt.NDArray[np.int64], row: int, index: int, events: list[Event]
     ) -> None:
-        """Take the decision that stopped the kernel, and note where the model's buffer lies after it."""
+        """Take the decision that the kernel returned for, and update the address of the model's buffer."""
         model = self._models[index]
         assert model is not None
-        event: Event | None = None
-        more: list[Event] = []
-        t, node = cursor.item(run.CURSOR_TREE), cursor.item(run.CURSOR_NODE)
+        t, place = cursor.item(run.CURSOR_BLOCK), cursor.item(run.CURSOR_PLACE)
         try:
-            if reason == run.LEAF_DUE and model.plan.ints[at.PLAN_REVISION]:
-                more = revising.attend(model, t, node, row, index)
-            elif reason == run.LEAF_DUE:
-                event = splitting.attempt(model, t, node, row, index)
-            elif reason == run.BRANCH_MISSING:
-                splitting.grow_branch(model, t, node)
+            if reason == run.LEVEL_CHANGED:
+                found: list[Event] = [drift_reaction.react(model, row, index)]
             else:
-                event = rebuild.react(model, row, index)
+                found = model.plan.blocks.grow(model, reason, t, place, row, index)
         except Exception as error:
             raise RowError(row, index) from error
         self._addresses[index] = model.address
-        events += more if event is None else [event]
+        events += found

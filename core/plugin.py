@@ -1,10 +1,15 @@
-"""What all plug-ins have in common: parameters are dataclass fields, checked when the plug-in is built.
+"""Plug-ins: parameters are dataclass fields, checked when the plug-in is built.
 
     @dataclass(frozen=True, slots=True)
     class Plugin(Bound):
         delta: float = number(1e-7, above=0.0, below=1.0)
 
 A refused value names itself and the rule: ``delta=1.5 must be below 1.0``.
+
+A plug-in that has words in a model says what may be wrong with them: its module has ``PROBLEMS``, a tuple of
+sentences, and a kernel ``problem`` that returns the number of the one that holds, from 1 on, or 0. Whatever
+another kernel takes for an index, a count or a bound must be among them (core/model/soundness.py). Words
+that no kernel takes so need none: then ``PROBLEMS`` is empty.
 """
 
 from __future__ import annotations
@@ -12,8 +17,9 @@ from __future__ import annotations
 import dataclasses
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from core import spelling
 from core.errors import ParameterError
 
 
@@ -30,7 +36,16 @@ def number(
     return dataclasses.field(default=default, metadata={"type": float, "rules": rules})
 
 
-def count(default: int, *, at_least: int = 0, at_most: int | None = None) -> Any:
+def period(default: float) -> Any:
+    """Declare a labelled weight between two things that recur, or before the first of them."""
+    return number(default, at_least=1e-6, at_most=1e12)
+
+
+MAX_COUNT: Final = 10**12
+"""Largest count: kernels have parameters as float64, which are exact far beyond it."""
+
+
+def count(default: int, *, at_least: int = 0, at_most: int = MAX_COUNT) -> Any:
     """Declare an integer parameter with its range."""
     rules = {"at least": at_least, "at most": at_most}
     return dataclasses.field(default=default, metadata={"type": int, "rules": rules})
@@ -53,7 +68,6 @@ class Parameters:
     family: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Check and convert every parameter."""
         for declared in dataclasses.fields(self):
             if declared.metadata:
                 value = check(declared.name, getattr(self, declared.name), declared.metadata)
@@ -64,14 +78,33 @@ class Parameters:
         """The plug-in's name: that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
+    @property
+    def spelled(self) -> str:
+        """The plug-in's name as a spec writes it and people read it."""
+        return spelling.of_spec(self.family, self.name)
+
     def to_dict(self) -> dict[str, Any]:
         """Return name and parameters as a spec writes them."""
-        return {"name": self.name} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {"name": self.spelled} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def continues(self, before: Parameters) -> bool:
+        """Return whether the state of a model means under these parameters what it meant under ``before``."""
+        return self.name == before.name
 
     def constants(self) -> tuple[float, ...]:
         """Return the numeric parameters in the order of their fields, for the kernels."""
         values = (getattr(self, f.name) for f in dataclasses.fields(self) if f.metadata.get("type"))
         return tuple(float(value) for value in values)
+
+
+def made_of(plugin: Any, parameters: dict[str, Any], owner: str) -> Any:
+    """Return a plug-in with these parameters; ParameterError names one that it does not have."""
+    known = [f.name for f in dataclasses.fields(plugin)]
+    for name, value in parameters.items():
+        if name not in known:
+            msg = f"{name}={value!r} is no parameter of {owner!r}; {spelling.known(name, known)}"
+            raise ParameterError(msg)
+    return plugin(**parameters)
 
 
 def check(name: str, value: Any, metadata: Any) -> Any:

@@ -1,8 +1,9 @@
-"""Plug-ins are files: ``core/<family>/<name>.py`` holds a class ``Plugin``, a spec names the file.
+"""Plug-in registry: ``<name>.py`` in a family's package holds a class ``Plugin``; a spec names it.
 
 The registry lists a family's modules, imports what is asked for, and knows nothing else. A spec may write
-``-`` for ``_``. The position in the sorted list of names is the plug-in's *kind*: the integer that compiled
-code branches on. Kinds never leave the process: a snapshot holds names.
+``-`` for ``_``, and a file may have other names that people give its plug-in (``ALIASES``). The position in
+the sorted list of names is the plug-in's *kind*: the integer that compiled code branches on. Kinds never
+leave the process: a snapshot holds names.
 """
 
 from __future__ import annotations
@@ -11,40 +12,62 @@ import functools
 import importlib
 import pkgutil
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
+from core import spelling
 from core.errors import UnknownPluginError
 from core.jit import kernel
 
-FAMILIES = (
-    "learners",
-    "observers",
-    "criteria",
-    "bounds",
-    "schedules",
-    "leaf_models",
-    "drift",
-    "queries",
-    "budgets",
-)
+FAMILIES: Final = {
+    "learners": "core.learners",
+    "observers": "core.observers",
+    "criteria": "core.criteria",
+    "bounds": "core.bounds",
+    "schedules": "core.hoeffding.schedules",
+    "leaf_models": "core.leaf_models",
+    "drift": "core.drift",
+    "queries": "core.active.queries",
+    "budgets": "core.active.budgets",
+}
+"""The families that a spec is made of, and the package of each."""
+
+PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
+"""All families, and the package of each."""
+
+
+NO_PLUGINS: Final = ("base", "protocol", "arrays")
+"""Modules beside the plug-ins that these are made of; others begin with ``_``."""
 
 
 @functools.cache
 def names(family: str) -> tuple[str, ...]:
     """Return the names of a family's plug-ins, sorted."""
-    package = importlib.import_module(f"core.{family}")
+    package = importlib.import_module(PACKAGES[family])
     found = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(name for name in found if name != "base" and not name.startswith("_")))
+    return tuple(sorted(name for name in found if name not in NO_PLUGINS and not name.startswith("_")))
 
 
 def module(family: str, name: str) -> ModuleType:
-    """Return the module of a plug-in."""
-    file_name = str(name).replace("-", "_")
+    """Return the module of a plug-in; UnknownPluginError names those there are, and the nearest."""
+    file_name = spelling.of_file(name)
     if file_name not in names(family):
-        known = ", ".join(n.replace("_", "-") if family == "learners" else n for n in names(family))
-        msg = f"unknown {SINGULAR[family]} {name!r}; known: {known}"
-        raise UnknownPluginError(msg)
-    return importlib.import_module(f"core.{family}.{file_name}")
+        others = aliases(family)
+        if file_name not in others:
+            spelled = [[spelling.of_spec(family, n) for n in listed] for listed in (names(family), others)]
+            msg = f"unknown {SINGULAR[family]} {name!r}; {spelling.known(name, *spelled)}"
+            raise UnknownPluginError(msg)
+        file_name = others[file_name]
+    return importlib.import_module(f"{PACKAGES[family]}.{file_name}")
+
+
+@functools.cache
+def aliases(family: str) -> dict[str, str]:
+    """Return the other names of a family's plug-ins, as files are named, and the file of each."""
+    return {
+        alias: name
+        for name in names(family)
+        for alias in getattr(importlib.import_module(f"{PACKAGES[family]}.{name}"), "ALIASES", ())
+    }
 
 
 def modules(family: str) -> tuple[ModuleType, ...]:
@@ -62,21 +85,29 @@ def kind(family: str, name: str) -> int:
     return names(family).index(name)
 
 
-def dispatch(family: str, function: str, parameters: str) -> Any:
+def dispatch(family: str, function: str, parameters: str, otherwise: int | None = None) -> Any:
     """Return compiled code that calls a function of the plug-in with a given kind.
 
-    ``dispatch("queries", "decide", "knobs, floats")`` has the parameters ``kind, knobs, floats`` and calls
-    ``core.queries.<name>.decide(knobs, floats)``. Plug-ins without such a function are left out. Branches
-    on an integer, because a compiled function as an argument costs microseconds a call and defeats the
-    cache.
+    ``dispatch("queries", "decide", "params, floats")`` has the parameters ``kind, params, floats`` and calls
+    ``core.active.queries.<name>.decide(params, floats)``. Plug-ins without such a function are left out, and
+    must not be asked for; or, where ``otherwise`` is given, the answer is that. Branches on an integer,
+    because a compiled function as an argument costs microseconds a call and defeats the cache.
     """
-    members = [(n, m) for n, m in zip(names(family), modules(family), strict=True) if hasattr(m, function)]
-    scope: dict[str, Any] = {f"{name}_{function}": getattr(m, function) for name, m in members}
+    return dispatch_to(list(enumerate(modules(family))), function, parameters, otherwise)
+
+
+def dispatch_to(
+    members: list[tuple[int, ModuleType]], function: str, parameters: str, otherwise: int | None = None
+) -> Any:
+    """Return compiled code that calls a function of one of these modules, by its kind."""
+    having = [(kind, f"of_{kind}", member) for kind, member in members if hasattr(member, function)]
+    scope: dict[str, Any] = {name: getattr(member, function) for _, name, member in having}
     lines = [f"def {function}(kind, {parameters}):"]
-    for name, _ in members[:-1]:
-        lines.append(f"    if kind == {kind(family, name)}:")
-        lines.append(f"        return {name}_{function}({parameters})")
-    lines.append(f"    return {members[-1][0]}_{function}({parameters})")
+    for kind, name, _ in having if otherwise is not None else having[:-1]:
+        lines.append(f"    if kind == {kind}:")
+        lines.append(f"        return {name}({parameters})")
+    last = f"{having[-1][1]}({parameters})" if otherwise is None else otherwise
+    lines.append(f"    return {last}")
     exec("\n".join(lines), scope)  # noqa: S102
     return kernel(scope[function])
 

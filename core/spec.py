@@ -21,13 +21,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from core import registry
-from core.budgets.base import Budget
+from core import registry, spelling
+from core.active.budgets.base import Budget
+from core.active.queries.base import Query
 from core.drift.base import Detector
 from core.errors import ParameterError, SpecError
-from core.learners.base import Learner, build
-from core.plugin import Parameters, check, count, number
-from core.queries.base import Query
+from core.json_text import DeepError, read_json
+from core.learners.protocol import build
+from core.plugin import Parameters, check, count, made_of, number
+from core.state_version import STATE_VERSION, upgrade
 
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"}
 FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift"}
@@ -61,7 +63,8 @@ class EvaluationPlan(Parameters):
 class Spec:
     """A checked model spec; equal specs are equal, and hash alike."""
 
-    learner: Learner
+    learner: Any
+    """A Learner (core/learners/protocol.py); which parameters it has, its file says."""
     query: Query
     budget: Budget
     drift: Detector
@@ -71,25 +74,30 @@ class Spec:
     explain: bool = False
 
     @staticmethod
-    def parse(given: str | bytes | dict[str, Any] | Spec | None = None) -> Spec:
-        """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults."""
+    def parse(
+        given: str | bytes | dict[str, Any] | Spec | None = None, state_version: int = STATE_VERSION
+    ) -> Spec:
+        """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults.
+
+        ``state_version``: of the release that it was given to; it means what it meant there.
+        """
         if isinstance(given, Spec):
             return given
         if given is None:
-            return _build(json.dumps({}))
+            given = {}
         if isinstance(given, dict):
-            return _build(_shallow(given))
+            return _build(_shallow(given, state_version))
         text = given.decode() if isinstance(given, bytes) else given
         if not text.lstrip().startswith("{"):
-            return _build(_canonical({"learner": text.strip()}))
+            return _build(_shallow({"learner": text.strip()}, state_version))
         try:
-            body = json.loads(text)
+            body = read_json(text)
+        except DeepError:
+            raise SpecError(too_deep("spec")) from None
         except ValueError as error:
             msg = f"spec={text[:80]!r} must be a JSON object or the name of a learner: {error}"
             raise SpecError(msg) from error
-        except RecursionError:
-            raise SpecError(too_deep("spec")) from None
-        return _build(_shallow(body))
+        return _build(_shallow(body, state_version))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec with every parameter written out."""
@@ -113,7 +121,7 @@ class Spec:
 
 def presets() -> tuple[str, ...]:
     """Return the names that are specs by themselves."""
-    return tuple(name.replace("_", "-") for name in registry.names("learners"))
+    return tuple(spelling.of_spec("learners", name) for name in registry.names("learners"))
 
 
 def is_deep(given: Any) -> bool:
@@ -134,10 +142,10 @@ def too_deep(name: str) -> str:
     )
 
 
-def _shallow(body: dict[str, Any]) -> str:
+def _shallow(body: dict[str, Any], state_version: int) -> str:
     if is_deep(body):
         raise SpecError(too_deep("spec"))
-    return _canonical(body)
+    return _canonical(upgrade(body, state_version))
 
 
 def _canonical(body: dict[str, Any]) -> str:
@@ -150,7 +158,7 @@ def _build(text: str) -> Spec:
     known = {f.name for f in dataclasses.fields(Spec)}
     for name in body:
         if name not in known:
-            msg = f"{name}={body[name]!r} is no part of a spec; known: {', '.join(sorted(known))}"
+            msg = f"{name}={body[name]!r} is no part of a spec; {spelling.known(name, sorted(known))}"
             raise ParameterError(msg)
     parts = {part: _named(part, body.get(part, default)) for part, default in DEFAULTS.items()}
     evaluation = body.get("evaluation", {})
@@ -168,7 +176,7 @@ def _build(text: str) -> Spec:
         query=_plugin("query", parts["query"]),
         budget=_plugin("budget", parts["budget"]),
         drift=_plugin("drift", parts["drift"]),
-        evaluation=_arguments("evaluation", EvaluationPlan, evaluation),
+        evaluation=made_of(EvaluationPlan, evaluation, "evaluation"),
         seed=check("seed", body.get("seed", 1), {"type": int, "rules": {"at least": 0, "at most": MAX_SEED}}),
         max_classes=min(max_classes, learner.max_classes or max_classes),
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
@@ -193,14 +201,4 @@ def _named(part: str, given: Any) -> dict[str, Any]:
 def _plugin(part: str, body: dict[str, Any]) -> Any:
     parameters = dict(body)
     name = parameters.pop("name")
-    return _arguments(name, registry.plugin(FAMILIES[part], name), parameters)
-
-
-def _arguments(owner: str, plugin: Any, parameters: dict[str, Any]) -> Any:
-    known = [f.name for f in dataclasses.fields(plugin)]
-    for name, value in parameters.items():
-        if name not in known:
-            listed = ", ".join(known) or "none"
-            msg = f"{name}={value!r} is no parameter of {owner!r}; known: {listed}"
-            raise ParameterError(msg)
-    return plugin(**parameters)
+    return made_of(registry.plugin(FAMILIES[part], name), parameters, name)

@@ -1,1 +1,1 @@
-"""The application: Faust worker, tasks, outbox, probes and command line."""
+"""The application: Faust worker, tasks, outputs, probes and command line."""

@@ -1,15 +1,15 @@
-"""Where topics and core meet: a data set or generator by its address, and the schema that follows it."""
+"""Data sets for learners: a file or generator by its address, and the schema that grows with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from core.errors import TooManyClassesError
-from core.features import Attribute, Schema
+from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.streams.base import SCHEME, parse_address
 from streamapp.errors import UsageError
 
@@ -56,16 +56,15 @@ class GeneratedDataset:
 
 def open_data(
     address: str,
+    rows: int | None = None,
+    *,
     form: Format | None = None,
     target: str | None = None,
     header: bool | None = None,
-    rows: int | None = None,
-    *,
     delimiter: str | None = None,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
+    ignore: Sequence[str] | None = None,
+    nominal: Sequence[str] | None = None,
     bounded_by: str = "",
-    **options: Any,
 ) -> Dataset:
     """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator.
 
@@ -102,9 +101,8 @@ def open_data(
         target=target,
         header=header,
         delimiter=delimiter,
-        ignore=list(ignore),
-        nominal=list(nominal),
-        **options,
+        ignore=list(ignore or ()),
+        nominal=list(nominal or ()),
     )
 
 
@@ -141,12 +139,12 @@ class FollowingSchema:
         """Take in what was discovered up to this batch; values beyond the schema's limit become NaN."""
         x, _ = batch
         schema, values = self.current, self._dataset.values
+        schema = schema.with_values(
+            (column, value)
+            for column in self._open
+            for value in values[column][len(schema.attributes[column].values) : MAX_VALUES]
+        )
         for column in self._open:
-            for value in values[column][len(schema.attributes[column].values) :]:
-                grown = schema.with_value(column, value)
-                if grown is schema:
-                    break
-                schema = grown
             known = len(schema.attributes[column].values)
             if known < len(values[column]):
                 self.overfull[schema.attributes[column].name] = len(values[column])

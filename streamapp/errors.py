@@ -1,4 +1,7 @@
-"""Errors that a person or an operator is meant to read: one line, what is wrong and what to do."""
+"""Errors that a person or an operator is meant to read: one line, what is wrong and what to do.
+
+And what is no error yet, because waiting may end it (`NotYetError`).
+"""
 
 
 class StreamappError(Exception):
@@ -23,5 +26,9 @@ class DownloadError(StreamappError):
     """A file of the embedded broker could not be fetched or is not what the lock file says."""
 
 
-class BrokerError(StreamappError):
+class EmbeddedBrokerError(StreamappError):
     """The Kafka broker does not answer, or did not start."""
+
+
+class NotYetError(Exception):
+    """Something is not there yet, a transaction of another worker is open, say; it has to be waited for."""

@@ -1,4 +1,4 @@
-"""Fault points: a worker that ends, without a word, at a named step. For tests only.
+"""Fault points: a worker that is killed at a named step. For tests only.
 
 `GROVE_FAULT_POINT=snapshot-index` kills the worker where it comes to that step for the first time,
 `snapshot-index:3` at the third time.

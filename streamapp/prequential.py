@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from core import jit
 from core.evaluation import Evaluation
-from core.events import Event
-from core.features import Schema
-from core.model import Model
+from core.growth.events import Event
+from core.model.model import Model
 from core.model_table import ON_REQUEST, ModelTable
+from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.datasets import FollowingSchema
 from streamapp.errors import UsageError
@@ -166,6 +166,11 @@ def _estimate(evaluation: Evaluation) -> dict[str, float | None]:
     }
 
 
+MEASURES: Final = ("accuracy", "accuracy_windowed", "kappa", "kappa_m", "kappa_temporal")
+COMPARED: Final = 1 << 18
+"""Counts of labels, by row and class, that are looked at together."""
+
+
 class Tally:
     """Predictions against labels over all labelled rows, whether the model learned them or not."""
 
@@ -176,25 +181,45 @@ class Tally:
         self._labels = np.zeros(0, np.int64)
         self._predictions = np.zeros(0, np.int64)
         self._recent = np.zeros(0, np.bool_)
+        self._repeats = 0
+        self._majority = 0
+        self._last = 0
 
     def add(self, label: npt.NDArray[np.int32], prediction: npt.NDArray[np.int32]) -> None:
         """Count rows; label int32[n] (-1: none, not counted), prediction int32[n] (-1: no class known)."""
         labelled = label >= 0
         label, prediction = label[labelled], prediction[labelled]
         hit = label == prediction
+        self._compare(label)
         self._total += len(label)
         self._hits += int(hit.sum())
         self._labels = _added(self._labels, label)
         self._predictions = _added(self._predictions, prediction[prediction >= 0])
         self._recent = np.concatenate((self._recent, hit))[-self._window :]
 
+    def _compare(self, label: npt.NDArray[np.int32]) -> None:
+        """Count what the last label and the class with most labels get right, as core/evaluation.py does."""
+        if not len(label):
+            return
+        self._repeats += int((np.concatenate(([self._last], label[:-1])) == label).sum())
+        self._last = int(label[-1])
+        counts = _added(self._labels, np.array([label.max()], dtype=np.int32))
+        counts[label.max()] -= 1
+        step = max(COMPARED // len(counts), 1)
+        for start in range(0, len(label), step):
+            part = label[start : start + step]
+            after = counts + np.cumsum(part[:, None] == np.arange(len(counts)), axis=0)
+            self._majority += int((after.argmax(axis=1) == part).sum())
+            counts = after[-1]
+
     def figures(self) -> dict[str, float | None]:
-        """Accuracy, accuracy of the last window, Cohen's kappa (0 where chance alone explains everything).
+        """Accuracy, accuracy of the last window, Cohen's kappa, kappas against the class with most labels
+        and the last label (0 where these alone explain everything).
 
         None where no labelled row was judged: then nothing is known.
         """
         if self._total == 0:
-            return {"accuracy": None, "accuracy_windowed": None, "kappa": None}
+            return dict.fromkeys(MEASURES)
         total = self._total
         agreed = self._hits / total
         both = min(len(self._labels), len(self._predictions))
@@ -202,8 +227,15 @@ class Tally:
         return {
             "accuracy": agreed,
             "accuracy_windowed": float(self._recent.mean()),
-            "kappa": (agreed - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0,
+            "kappa": _kappa(agreed, by_chance),
+            "kappa_m": _kappa(agreed, self._majority / total),
+            "kappa_temporal": _kappa(agreed, self._repeats / total),
         }
+
+
+def _kappa(agreed: float, baseline: float) -> float:
+    """How much better than a baseline, of what there is above it; 0: nothing is above it."""
+    return (agreed - baseline) / (1 - baseline) if baseline < 1 else 0.0
 
 
 def _added(counts: npt.NDArray[np.int64], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

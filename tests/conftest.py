@@ -1,13 +1,20 @@
-"""The brokers of the broker tests: one for the session, private ones that a test may stop and start again."""
+"""Which tests run, and their brokers: one for the session, private ones that a test may stop and start."""
 
 import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import hypothesis
 import pytest
 
 from streamapp.embedded import EmbeddedBroker
+from tests import tiers
+from tests.broker.fork_server import fork_server
+from tests.container_broker import ContainerBroker, check_docker
+from tests.session_broker import SessionBroker, address_of
+from tests.skips import SkipBudget
 
 # Who starts the tests in the background of a script has SIGINT ignored, and so would every program that they
 # start and interrupt.
@@ -29,19 +36,79 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="embedded",
         help="the real Kafka of the broker tests, unless GROVE_KAFKA_BOOTSTRAP_SERVERS names one",
     )
+    parser.addoption(
+        "--tier",
+        choices=tiers.EXAMPLES,
+        default="gate",
+        help="quick: no broker, few examples; gate: what decides; all: what is marked nightly too (hours)",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tiers.leave_out(config, items)
+    if hasattr(config, "workerinput"):
+        tiers.mix(items)
+
+
+def named_broker() -> str | None:
+    """The broker that is there already, and that the tests shall use."""
+    return os.environ.get("GROVE_KAFKA_BOOTSTRAP_SERVERS")
+
+
+SESSION_BROKER = pytest.StashKey[SessionBroker]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile(config.getoption("--tier"))
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(SkipBudget())
+    in_container = config.getoption("--broker") == "container" and not named_broker()
+    if in_container:
+        check_docker()
+    config.stash[SESSION_BROKER] = SessionBroker(
+        ContainerBroker if in_container else lambda: EmbeddedBroker(brief=True, heap_mb=1024)
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process of xdist whom to ask."""
+    node.workerinput["broker"] = node.config.stash[SESSION_BROKER].socket
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if SESSION_BROKER in config.stash:
+        config.stash[SESSION_BROKER].close()
+    if fork_server.cache_info().currsize:
+        fork_server().close()
 
 
 @pytest.fixture(scope="session")
-def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """The broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if set, else an embedded one or one in a container."""
-    address = os.environ.get("GROVE_KAFKA_BOOTSTRAP_SERVERS")
-    if address:
-        yield Broker(address)
-    elif request.config.getoption("--broker") == "container":
-        yield from _container()
-    else:
-        with EmbeddedBroker(brief=True) as embedded:
-            yield Broker(embedded.bootstrap_servers)
+def broker(request: pytest.FixtureRequest) -> Broker:
+    """The broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if set, else the one of the session."""
+    config = request.config
+    if address := named_broker():
+        return Broker(address)
+    workerinput = getattr(config, "workerinput", None)
+    return Broker(address_of(workerinput["broker"] if workerinput else config.stash[SESSION_BROKER].socket))
+
+
+@pytest.fixture(autouse=True)
+def topics_of_this_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Delete the topics that a test made on the shared broker; where a broker is its own they go with it."""
+    if "broker" not in request.fixturenames:
+        yield
+        return
+    shared: Broker = request.getfixturevalue("broker")
+    from tests.broker.workers import OF_THIS_TEST
+
+    yield
+    while OF_THIS_TEST:
+        installation = OF_THIS_TEST.pop()
+        if installation.servers == shared.bootstrap_servers:
+            installation.close()
 
 
 @pytest.fixture
@@ -49,14 +116,3 @@ def private_broker() -> Iterator[EmbeddedBroker]:
     """A running embedded broker of this test alone: `stop()` and `start()` keep data and port."""
     with EmbeddedBroker(brief=True) as embedded:
         yield embedded
-
-
-def _container() -> Iterator[Broker]:
-    kafka = pytest.importorskip("testcontainers.kafka", reason="--broker=container needs testcontainers")
-    docker = pytest.importorskip("docker", reason="--broker=container needs the package docker")
-    try:
-        docker.from_env().ping()
-    except docker.errors.DockerException as error:
-        pytest.skip(f"--broker=container needs a Docker engine: {error}")
-    with kafka.KafkaContainer().with_kraft() as container:
-        yield Broker(container.get_bootstrap_server())

@@ -1,1 +1,1 @@
-"""What is on the wire: records, codecs, the topic catalogue, data set readers, replay and the oracle."""
+"""Topics: records, codecs, the topic catalogue, data set readers, replay and the oracle."""

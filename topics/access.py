@@ -1,4 +1,4 @@
-"""What a broker does not allow this client, said with the right to grant."""
+"""Access: what a broker denies this client, with the right to grant."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Access:
 
     @staticmethod
     def of(kafka: Mapping[str, Any]) -> Access:
-        """Return who a client with these properties is."""
         user = kafka.get("sasl.username")
         return Access(None if user is None else str(user))
 

@@ -1,4 +1,4 @@
-"""A Kafka cluster as seen by its administration client: reachable or not, and which topics it has.
+"""Cluster: Kafka's administration client; whether it is reachable, and which topics there are.
 
 Every call is bounded in time, and a cluster that does not answer is one clear error instead of librdkafka's
 endless attempts and lines on stderr.
@@ -6,6 +6,7 @@ endless attempts and lines on stderr.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -37,10 +38,23 @@ NOT_YET = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError._NOENT,  # noqa: SLF001 - what librdkafka says of the first ones, see `look_anew`
 )
 
 # librdkafka's own errors (no broker answered) have negative codes, errors a broker sends have positive ones.
 _ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
+
+
+def refresh_leaders(client: Any, failure: KafkaException, topic: str, timeout: float = TIMEOUT_S) -> None:
+    """Let a client that knows no leader of a topic's partitions ask the broker before it answers again.
+
+    A client of librdkafka 2.16 that knows some topic and has asked for the offsets of one that did not exist
+    yet, or that the broker had not made known yet, remembers that and answers `list_offsets` with `_NOENT`,
+    "No leaders found", for ever, without a request. One for the topic's metadata takes that back.
+    """
+    if failure.args[0].code() == KafkaError._NOENT:  # noqa: SLF001 - librdkafka's own codes look so
+        with contextlib.suppress(KafkaException):  # then the next answer tells
+            client.list_topics(topic, timeout=timeout)
 
 
 class _Complaint:
@@ -185,7 +199,7 @@ class Cluster:
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its configuration, defaults included, under Kafka's names; of those it may see."""
-        return self._configs(names, lambda entry: True)
+        return self._configs(names, lambda entry: True)  # noqa: ARG005 - all of them
 
     def overrides(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → what was set for it alone, under Kafka's names; of those it may see."""

@@ -1,4 +1,4 @@
-"""The catalogue of topics: name, direction, key, cleanup, retention, size limits, co-partition group.
+"""Topic catalogue: name, direction, key, cleanup, retention, size limits, co-partition group.
 
 Everything that creates, checks or names a topic asks here. The key of every topic is the model key, and all
 topics are in one co-partition group: same key, same number of partitions, same partitioner (murmur2), because
@@ -188,7 +188,6 @@ class TopicNames:
             object.__setattr__(self, topic.name.replace("-", "_"), self.prefix + topic.name)
 
     def of(self, topic: Topic) -> str:
-        """Return the full name of a topic of the catalogue."""
         return self.prefix + topic.name
 
     def all(self) -> dict[str, Topic]:

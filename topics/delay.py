@@ -1,4 +1,4 @@
-"""How long a label takes: so many records or so many seconds, always the same or at random."""
+"""Label delay: so many records or so many seconds, fixed or random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers that belong to a row: the same for the same row, whatever the batch and wherever one begins.
+"""Random draws of a row: the same for the same row, in whatever batch it is.
 
 Draw number `at` of stream `stream` under `seed` is SplitMix64 (Steele, Lea, Flood 2014) of a counter made
 of the three. Streams keep decisions about the same row independent of each other.

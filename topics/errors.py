@@ -1,4 +1,4 @@
-"""What can be wrong in `topics`: exceptions for people, reasons for records.
+"""Exceptions of topics, and the reasons of dead letters.
 
     TopicsError
     ├── CodecError       columns that a format cannot carry (a mistake of the caller, never of a record)
@@ -73,6 +73,7 @@ class Reason(StrEnum):
     BAD_KEY = "bad-key"
     NULL_VALUE = "null-value"
     TOO_LARGE = "too-large"
+    TOO_LONG = "too-long"
     UNKNOWN_CONTENT_TYPE = "unknown-content-type"
     NOT_JSON = "not-json"
     BAD_HEADER = "bad-header"
@@ -83,6 +84,7 @@ class Reason(StrEnum):
     BAD_WEIGHT = "bad-weight"
     BAD_BLOCK = "bad-block"
     TOO_MANY_ROWS = "too-many-rows"
+    TOO_MANY_FEATURES = "too-many-features"
     BAD_ROWS = "bad-rows"
     UNKNOWN_COMMAND = "unknown-command"
 

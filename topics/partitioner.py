@@ -1,4 +1,4 @@
-"""The partition of a key, as Java's clients choose it.
+"""Partitioner: the partition of a key, as Java's clients choose it.
 
 `murmur2` is the hash of Kafka's Java client (`org.apache.kafka.common.utils.Utils.murmur2`: Austin Appleby's
 MurmurHash2, 32 bits, seed 0x9747b28c). Java's default partitioner takes `toPositive(murmur2(key))` modulo the

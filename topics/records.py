@@ -1,4 +1,4 @@
-"""Records as columns: what the codecs make of a batch, and what they make records of.
+"""Records as columns: what codecs decode batches to, and what they encode.
 
 A batch is decoded into a few arrays and lists, never into an object per record. `n` is the number of rows of
 a batch: one for each good record, and for a block record (Arrow) one for each good row. Rows stand in the
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,22 @@ from topics.errors import Reason
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 Command = Literal["create", "configure", "freeze", "reset", "delete", "import"]
 Format = Literal["json", "packed", "arrow"]
+
+MAX_WEIGHT: Final = 1e9
+"""Largest weight of a record: what a model sums up stays exact over millions of the heaviest."""
+
+
+def weight_rule(weight: float) -> str:
+    """Return what is said of a weight that is refused.
+
+    >>> weight_rule(1e20)
+    'weight=1e+20 must be above 0 and at most 1e+09; scale all weights of the stream by one factor'
+    """
+    rule = f"must be above 0 and at most {MAX_WEIGHT:g}"
+    return f"weight={weight} {rule}; scale all weights of the stream by one factor"
 
 
 # -- coming in ----------------------------------------------------------------------------------------------
@@ -44,7 +57,6 @@ class RawRecords:
     headers: list[Headers]  # () where a record has none
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self.offsets)
 
 
@@ -73,7 +85,7 @@ class Features:
     def of(
         cls,
         names: Sequence[str] | None,
-        values: Floats,
+        values: npt.ArrayLike,
         strings: Mapping[int, list[str | None]] | None = None,
     ) -> Features:
         """Return the features of a batch in which all rows name the same ones (for encoding)."""
@@ -82,7 +94,6 @@ class Features:
         return cls(None if names is None else tuple(names), rows, columns, dict(strings or {}))
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.rows)
 
 
@@ -97,13 +108,12 @@ class Instances:
     ids: Sequence[str]  # n: the producer's, else "<partition>-<offset>", in blocks "-<row>" after it
     label_values: list[str]  # distinct canonical class names of the batch
     label: Ints32  # int32[n] into label_values; -1: no label
-    weight: Floats  # float64[n], > 0, finite; 1.0 where absent
+    weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent
     features: list[Features]  # every row is in exactly one of them
     blocks: Ints32  # int32[b, 3]: record, first row, rows (good ones) of each block record, ascending
     malformed: list[Malformed]  # ascending by record
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.record)
 
 
@@ -118,13 +128,12 @@ class Labels:
     ids: list[str]  # n instance ids; always given by the producer
     label_values: list[str]  # distinct canonical class names of the batch
     label: Ints32  # int32[n] into label_values; -1: declined
-    weight: Floats  # float64[n], > 0, finite; 1.0 where absent
+    weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent
     annotators: list[str | None]
     features: list[Features]  # only of the rows that carry features; a row is in at most one of them
     malformed: list[Malformed]  # ascending by record
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.record)
 
 
@@ -146,7 +155,6 @@ class Controls:
     malformed: list[Malformed]  # ascending by record
 
     def __len__(self) -> int:
-        """Return the number of commands."""
         return len(self.items)
 
 
@@ -165,7 +173,6 @@ class Predictions:
     explanation: list[str | None] | None = None  # rule path of each row
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.ids)
 
 
@@ -184,7 +191,6 @@ class LabelRequests:
     malformed: list[Malformed] = field(default_factory=list)  # what could not be read
 
     def __len__(self) -> int:
-        """Return the number of requests."""
         return len(self.request_ids)
 
 
@@ -225,6 +231,10 @@ class EvaluationRecord:
     accuracy_unbiased_low: float = math.nan
     accuracy_unbiased_high: float = math.nan
     growth_stopped: bool = False  # the tree reached its leaf or memory limit
+    kappa_m: float = math.nan  # against the class with most labels so far
+    kappa_m_windowed: float = math.nan
+    kappa_temporal: float = math.nan  # against the last label
+    kappa_temporal_windowed: float = math.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,5 +251,4 @@ class ReceivedPredictions:
     malformed: list[Malformed]
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.ids)

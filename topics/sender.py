@@ -1,4 +1,4 @@
-"""Sends records at full speed and loses none silently.
+"""Sender: produces records at full speed and loses none silently.
 
 librdkafka reports only failed deliveries (a callback for each good one costs as much as producing it); what
 was produced and not reported is delivered once `flush` returns.
@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from topics.access import Access, denied_kind
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
+from topics.records import Headers
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class _Rest:
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None]
     timestamps: Sequence[int]
-    headers: Sequence[Sequence[tuple[str, bytes]]] | None
+    headers: Sequence[Headers] | None
 
     def records(self) -> tuple[Iterator[bytes | None], list[Iterable[Any]]]:
         """Return the values still to be taken, and the arguments of `produce`, which take them."""
@@ -98,7 +99,7 @@ class _Failures:
             return
         self.failed += 1
         # librdkafka says of most records only that another one of their batch was refused.
-        if not self.reason or self._reason_is_another and not _blames_another(error):
+        if not self.reason or (self._reason_is_another and not _blames_another(error)):
             self.reason = f"{message.topic()}[{message.partition()}]: {self.told(error, message.topic())}"
             self._reason_is_another = _blames_another(error)
 
@@ -120,14 +121,13 @@ class _Failures:
         self.failed, self.reason, self._reason_is_another = 0, "", False
 
     def erred(self, error: KafkaError) -> None:
-        """Note an error of the client."""
         if error.fatal():
             self.ended(error)
         else:
             logger.warning("producer: %s", error.str())
 
     def ended(self, error: KafkaError | None) -> None:
-        """Note what ended the client; None: nobody knows."""
+        """Note what ended the client; None: unknown."""
         why = "its lines in the log say why" if error is None else self.told(error)
         self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
 
@@ -211,7 +211,7 @@ class Sender:
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Sequence[int],
-        headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
+        headers: Sequence[Headers] | None = None,
     ) -> None:
         """Produce records of one partition in order, as fast as the client can; raise what went wrong so far.
 
@@ -227,7 +227,7 @@ class Sender:
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Sequence[int],
-        headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
+        headers: Sequence[Headers] | None = None,
     ) -> None:
         """Produce records as `send_run` does, but never wait: what finds no room is kept, in order."""
         self._offered.append(_Rest(topic, partition, values, keys, timestamps, headers))

@@ -1,4 +1,4 @@
-"""Sends records in transactions: outputs and the offsets of what they answer become visible together.
+"""Transactional sender: outputs and the offsets they answer become visible together.
 
     open ──> send … send ──> commit(offsets)        all of it, or
                         └──> abort                  nothing of it
@@ -19,12 +19,13 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.access import Access, denied_kind
 from topics.errors import AbortedError, BrokerError, FencedError
+from topics.records import Headers
 from topics.sender import Sender
 
 logger = logging.getLogger(__name__)
 
 TIMEOUT_MS: Final = 10_000
-"""A dead producer's open transaction hides what comes after it for so long, if nobody takes its id over."""
+"""A dead producer's open transaction hides what comes after it for so long, unless its id is taken over."""
 
 STEP_S: Final = 5.0
 
@@ -102,7 +103,7 @@ class TransactionalSender(Sender):
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Sequence[int],
-        headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
+        headers: Sequence[Headers] | None = None,
     ) -> None:
         """Produce records as a part of the transaction; AbortedError if it cannot be committed any more."""
         self._begin()
@@ -175,10 +176,10 @@ class TransactionalSender(Sender):
             self._patiently(self._producer.begin_transaction)
             self.in_transaction = True
 
-    def _patiently(self, step: Callable[[], None], patience: float = STUCK_S) -> None:
+    def _patiently(self, step: Callable[[], None], timeout_s: float = STUCK_S) -> None:
         """Take a step of the transaction protocol, again while the broker is merely slow or away.
 
-        AbortedError: nothing can be done but `abort` (StuckError: for `patience` seconds the step did not
+        AbortedError: nothing can be done but `abort` (StuckError: for `timeout_s` seconds the step did not
         succeed). BrokerError: the broker refuses it.
         """
         said, began = "", time.monotonic()
@@ -201,8 +202,8 @@ class TransactionalSender(Sender):
                 if said != (said := error.str()):
                     logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, said)
                 self._check_stopping()
-                if time.monotonic() - began > patience:
-                    message = f"the transaction coordinator was not heard of for {patience:g} s: {said}"
+                if time.monotonic() - began > timeout_s:
+                    message = f"the transaction coordinator was not heard of for {timeout_s:g} s: {said}"
                     raise StuckError(message) from None
                 self._poll(PAUSE_S)
             else:

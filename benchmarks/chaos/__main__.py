@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.chaos import evidence
-from benchmarks.chaos.checker import check
+from benchmarks.chaos.checker import check, log_ends
 from benchmarks.chaos.coordinator import transactions
 from benchmarks.chaos.counts import Counts
 from benchmarks.chaos.faults import Faults
@@ -29,6 +29,8 @@ from benchmarks.chaos.installation import (
 )
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.reference import Reference
+from benchmarks.chaos.retention import Retention
+from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker
 
@@ -72,6 +74,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--models-max-bytes", type=int, default=0, help="of a worker; 1: none stays, 0: all do"
     )
     parser.add_argument("--standbys", type=int, default=0, help="other workers that keep snapshots warm")
+    parser.add_argument("--learner", default="", help="a learner's name; default: a tree that splits early")
     parser.add_argument("--keep", type=Path, help="an empty directory for the workers' logs, which stay")
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     return parser.parse_args(arguments)
@@ -80,7 +83,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:
     """Feed, harm, drain, check."""
     servers = broker.bootstrap_servers
-    place = Installation(servers, PREFIX, GROUP, options.models_max_bytes, options.standbys)
+    place = Installation(servers, PREFIX, GROUP, options.models_max_bytes, options.standbys, options.learner)
     place.create_topics()
     names = place.names
     load = Load(servers, names.instances, PARTITIONS, MODELS, options.rate, options.seed)
@@ -90,12 +93,15 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
     with (
         Tape(servers, names.journal, PARTITIONS) as journal,
         Tape(servers, names.snapshots, PARTITIONS, with_values=False) as chunks,
+        SourceTape(servers, names.instances, PARTITIONS) as instances,
+        SourceTape(servers, names.labels, PARTITIONS) as labels,
         Fleet(place.environment(options.guarantee), directory, options.workers, oracle) as fleet,
         Counts(fleet.workers) as counts,
     ):
         fleet.wait_until_ready()
         load.start()
-        faults = Faults(fleet, broker, SESSION_S, options.seed)
+        retention = Retention(servers, GROUP, names.instances, instances, journal)
+        faults = Faults(fleet, broker, SESSION_S, options.seed, retention)
         faults.run(options.seconds)
         load.stop()
         loaded_ms = time.time_ns() // 10**6
@@ -103,8 +109,12 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         live = models(fleet, load.keys)
         journal.stop()
         chunks.stop()
-    findings = check(servers, PREFIX, PARTITIONS, load.sent, values(journal.records))
-    reference = Reference(servers, names, values(journal.records)).models()
+        for tape, topic in ((instances, names.instances), (labels, names.labels)):
+            tape.wait_for(dict(enumerate(log_ends(servers, topic, PARTITIONS))))
+    findings = check(
+        servers, PREFIX, PARTITIONS, load.sent, values(journal.records), retention.deleted, instances.records
+    )
+    reference = Reference(names, values(journal.records), instances, labels).models()
     over = transactions(servers)
     return {
         "seed": options.seed,
@@ -112,6 +122,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         "rate": options.rate,
         "models_max_bytes": options.models_max_bytes,
         "standbys": options.standbys,
+        "learner": options.learner or "h-tree",
         **counts.report(),
         "faults": sum(faults.done.values()),
         "faults_by_kind": dict(faults.done),

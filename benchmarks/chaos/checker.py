@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,13 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from benchmarks.chaos.load import Sent
+from benchmarks.chaos.wire import Record
 
 SOURCES: Final = ("controls", "instances", "labels")
 ENTRY: Final = 0
 """As the journal has them (docs/journal.md)."""
+
+PACKED: Final = b"\xd6\x47"
 
 
 @dataclass
@@ -31,7 +35,7 @@ class Findings:
     records: int = 0
     rows: int = 0
     lost: int = 0  # rows without an outcome, malformed records without a dead letter
-    doubled: int = 0  # outcomes beyond the first
+    doubled: int = 0  # outcomes beyond the first, or of what retention took
     disordered: int = 0  # answers of a model out of the order of its instances
     invented: int = 0  # outcomes of what was never sent
     requests: int = 0
@@ -40,6 +44,8 @@ class Findings:
     labels_unasked: int = 0  # for what no request that counts asks
     not_learned: int = 0  # records of the sources that no commit of the journal processed
     learned_twice: int = 0  # and those that two did
+    unacknowledged: int = 0  # instances in the log that the load does not know of: it wrote them twice
+    deleted: int = 0  # offsets that retention took before a commit of the journal came to them
     examples: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
@@ -54,18 +60,35 @@ def check(
     partitions: int,
     sent: Mapping[tuple[int, int], Sent],
     journal: Mapping[int, Sequence[bytes]],
+    deleted: Mapping[int, int] | None = None,
+    logged: Mapping[int, Sequence[Record]] | None = None,
 ) -> Findings:
-    """Compare outputs with inputs; `journal`: its values from the first one on, by partition."""
+    """Compare outputs with inputs; `journal`: its values from the first one on, by partition.
+
+    `deleted`: up to which offset retention has taken the instances of a partition; `logged`: all there were.
+    """
     findings = Findings(records=len(sent), rows=sum(len(each.ids) for each in sent.values()))
-    _check_answers(findings, servers, prefix, partitions, sent)
-    _check_dead_letters(findings, servers, prefix, partitions, sent)
+    for partition, records in (logged or {}).items():
+        unknown = [record for record in records if (partition, record.offset) not in sent]
+        findings.unacknowledged += len(unknown)
+        if unknown:
+            findings.note(f"instances[{partition}]: {len(unknown)} unacknowledged, the first {unknown[0]}")
+    gone = _check_journal(findings, servers, prefix, journal, deleted or {})
+    left = {place: each for place, each in sent.items() if place not in gone}
+    names = {name for place in gone & sent.keys() for name in sent[place].ids}
+    _check_answers(findings, servers, prefix, partitions, left, names)
+    _check_dead_letters(findings, servers, prefix, partitions, left, gone)
     _check_labels(findings, servers, prefix, partitions)
-    _check_journal(findings, servers, prefix, journal)
     return findings
 
 
 def _check_answers(
-    findings: Findings, servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]
+    findings: Findings,
+    servers: str,
+    prefix: str,
+    partitions: int,
+    sent: Mapping[tuple[int, int], Sent],
+    gone: set[str],
 ) -> None:
     wanted: dict[tuple[int, str], list[str]] = defaultdict(list)
     for (partition, _), each in sorted(sent.items()):
@@ -78,11 +101,18 @@ def _check_answers(
         expected = set(wanted[place])
         missing = [name for name in wanted[place] if name not in counts]
         findings.lost += len(missing)
-        findings.invented += sum(n for name, n in counts.items() if name not in expected)
+        answered = [name for name in counts if name in gone]
+        if answered:
+            findings.doubled += len(answered)
+            findings.note(f"{place}: answered, and deleted unread: {answered}")
+        findings.invented += sum(n for name, n in counts.items() if name not in expected | gone)
         findings.doubled += sum(n - 1 for name, n in counts.items() if name in expected)
+        twice = [name for name, n in counts.items() if name in expected and n > 1]
+        if twice:
+            findings.note(f"{place}: {len(twice)} rows answered again, the first is {twice[0]}")
         if missing:
             findings.note(f"{place}: {len(missing)} rows not answered, the first is {missing[0]}")
-        first = list(dict.fromkeys(given[place]))
+        first = [name for name in dict.fromkeys(given[place]) if name in expected]
         if first != [name for name in wanted[place] if name in counts]:
             findings.disordered += 1
             findings.note(f"{place}: answers out of order")
@@ -92,23 +122,34 @@ def _ids(message: Message) -> list[str]:
     value = message.value() or b""
     if value[:1] == b"{":
         return [str(json.loads(value)["id"])]
+    if value[:2] == PACKED:
+        _, _, size, _, id_bytes, n, _ = struct.unpack_from("<BBBBHIi", value, 2)
+        start = 24 + n * size  # behind the header, the version and the probabilities
+        return [value[start : start + id_bytes].decode()]
     table = pa.ipc.open_stream(io.BytesIO(value)).read_all()
     return [str(name) for name in table.column("id").to_pylist()]
 
 
 def _check_dead_letters(
-    findings: Findings, servers: str, prefix: str, partitions: int, sent: Mapping[tuple[int, int], Sent]
+    findings: Findings,
+    servers: str,
+    prefix: str,
+    partitions: int,
+    sent: Mapping[tuple[int, int], Sent],
+    gone: set[tuple[int, int]],
 ) -> None:
     wanted = {place for place, each in sent.items() if each.kind == "malformed"}
     given: Counter[tuple[int, int]] = Counter()
     for message in read(servers, prefix + "dead-letters", partitions):
-        headers = dict(message.headers() or [])  # type: ignore[arg-type]
+        headers = dict(message.headers() or [])
         if str(_text(headers["__streams.errors.topic"])).endswith("instances"):
             partition = int(_text(headers["__streams.errors.partition"]))
             given[partition, int(_text(headers["__streams.errors.offset"]))] += 1
     findings.lost += len(wanted - given.keys())
-    findings.doubled += sum(n - 1 for n in given.values())
-    findings.invented += len(given.keys() - wanted)
+    findings.doubled += sum(n if place in gone else n - 1 for place, n in given.items())
+    for place in sorted(place for place, n in given.items() if n > 1 or place in gone):
+        findings.note(f"{place}: {given[place]} dead letters{', and deleted unread' * (place in gone)}")
+    findings.invented += len(given.keys() - wanted - gone)
 
 
 def _check_labels(findings: Findings, servers: str, prefix: str, partitions: int) -> None:
@@ -128,23 +169,38 @@ def _check_labels(findings: Findings, servers: str, prefix: str, partitions: int
 
 
 def _check_journal(
-    findings: Findings, servers: str, prefix: str, journal: Mapping[int, Sequence[bytes]]
-) -> None:
-    """Hold what the journal says was processed against the logs: all of it, and none of it twice."""
+    findings: Findings,
+    servers: str,
+    prefix: str,
+    journal: Mapping[int, Sequence[bytes]],
+    deleted: Mapping[int, int],
+) -> set[tuple[int, int]]:
+    """Hold what the journal says was processed against the logs: all of it, and none of it twice.
+
+    Return the places of the instances that retention took before they were processed.
+    """
+    gone = set[tuple[int, int]]()
     ends = {topic: log_ends(servers, prefix + topic, len(journal)) for topic in SOURCES}
     for partition, values in journal.items():
-        at = [0, 0, 0]
+        at = dict.fromkeys(SOURCES, 0)
         for entry in (body for body in map(_unpacked, values) if body[1] == ENTRY):
             before, after, steps = entry[5:8]
             _compare(findings, partition, at, before)
-            skipped = [last - first for _, _, *more in steps if more for first, last in more[0]]
-            findings.not_learned += sum(skipped)
-            at = list(after)
-        _compare(findings, partition, at, [ends[topic][partition] for topic in SOURCES])
+            for source, _, *more in steps:
+                taken = deleted.get(partition, 0) if source == "instances" else 0
+                for first, end in more[0] if more else ():
+                    lost = range(first, max(first, min(end, taken)))
+                    gone |= {(partition, offset) for offset in lost}
+                    findings.deleted += len(lost)
+                    findings.not_learned += end - first - len(lost)
+            at = after
+        _compare(findings, partition, at, {topic: ends[topic][partition] for topic in SOURCES})
+    return gone
 
 
-def _compare(findings: Findings, partition: int, at: Sequence[int], then: Sequence[int]) -> None:
-    for topic, here, there in zip(SOURCES, at, then, strict=True):
+def _compare(findings: Findings, partition: int, at: Mapping[str, int], then: Mapping[str, int]) -> None:
+    for topic in SOURCES:
+        here, there = at[topic], then[topic]
         findings.not_learned += max(0, there - here)
         findings.learned_twice += max(0, here - there)
         if here != there:
@@ -161,7 +217,6 @@ def _text(value: Any) -> str:
 
 
 def log_ends(servers: str, topic: str, partitions: int) -> list[int]:
-    """Return where the log of each partition ends."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "chaos-checker", "log_level": 0})
     try:
         places = (TopicPartition(topic, number) for number in range(partitions))
@@ -191,7 +246,7 @@ def read(servers: str, topic: str, partitions: int) -> Iterator[Message]:
                 error = message.error()
                 if error is None:
                     yield message
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                elif error.code() == KafkaError._PARTITION_EOF:
                     ended.add(message.partition())  # type: ignore[arg-type]
                 else:
                     raise RuntimeError(f"{topic}: {error.str()}")

@@ -70,7 +70,6 @@ def decode(key: bytes, value: bytes, time_ms: int) -> Change:
 
 
 def pair_up(found: Iterable[Change]) -> list[Transaction]:
-    """Return the transactions that these changes tell of."""
     open_ones: dict[str, list[int]] = {}
     over = []
     for change in found:

@@ -35,7 +35,6 @@ class Counts:
         self._thread = threading.Thread(target=self._run, name="counts", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to ask."""
         self._thread.start()
         return self
 
@@ -49,7 +48,6 @@ class Counts:
             self._ask()
 
     def report(self) -> dict[str, int]:
-        """Return the sums by name."""
         return {name: int(sum(each[name] for each in self._last.values())) for name in METRICS}
 
     def _run(self) -> None:
@@ -57,7 +55,6 @@ class Counts:
             self._ask()
 
     def _ask(self) -> None:
-        """Ask all that run and are awake."""
         for worker in self._workers:
             pid = worker.pid
             if pid is None or worker.frozen or not worker.runs:

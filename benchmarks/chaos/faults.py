@@ -11,8 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from benchmarks.chaos.fleet import ChaosError, Fleet, Worker, wait_until
+from benchmarks.chaos.retention import Retention
 from streamapp.embedded import EmbeddedBroker
 
 KINDS = {  # how many of each are in a deck
@@ -23,7 +25,12 @@ KINDS = {  # how many of each are in a deck
     "wipe": 2,  # local state is gone as well
     "scale": 1,  # to one worker and back
     "broker": 1,
+    "lag": 2,  # all stand still for a while, and then a rebalance meets what they have to catch up with
+    "retention": 1,  # all stand still, and retention takes what they have not read yet
 }
+OF_ALL = ("scale", "broker", "lag", "retention")
+
+T = TypeVar("T")
 
 LEAST = 3
 LIFE_S = 20.0
@@ -44,8 +51,16 @@ class Frozen:
 class Faults:
     """Does harm at random until the time is over."""
 
-    def __init__(self, fleet: Fleet, broker: EmbeddedBroker | None, session_s: float, seed: int) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        broker: EmbeddedBroker | None,
+        session_s: float,
+        seed: int,
+        retention: Retention | None = None,
+    ) -> None:
         """`broker`: None if it is not ours to restart; `session_s`: the group's session timeout."""
+        self._retention = retention
         self.done: Counter[str] = Counter()
         self.freezes: list[Frozen] = []
         self.outages: list[tuple[int, int]] = []  # of the broker, in ms since 1970
@@ -60,6 +75,8 @@ class Faults:
             "wipe": self._wipe,
             "scale": lambda _: self._scale(),
             "broker": lambda _: self._restart_broker(),
+            "lag": self._rebalance_under_lag,
+            "retention": lambda _: self._overtake(),
         }
 
     def run(self, seconds: float) -> None:
@@ -83,7 +100,7 @@ class Faults:
             waking.join()
 
     def _do(self, kind: str, worker: Worker) -> None:
-        if kind not in ("scale", "broker"):
+        if kind not in OF_ALL:
             if worker.frozen and kind.startswith("freeze"):
                 return
             lives = kind == "freeze long" or (kind in ("kill", "wipe") and self._draw.random() < 0.5)
@@ -97,7 +114,8 @@ class Faults:
         self.done[kind] += 1
 
     def _shuffled(self) -> list[str]:
-        kinds = [kind for kind in KINDS if kind != "broker" or self._broker is not None]
+        missing = {"broker": self._broker is None, "retention": self._retention is None}
+        kinds = [kind for kind in KINDS if not missing.get(kind)]
         deck = [kind for kind in kinds for _ in range(KINDS[kind])]
         self._draw.shuffle(deck)
         return deck
@@ -132,6 +150,28 @@ class Faults:
         for worker in others:
             worker.signal(DRAIN)
         time.sleep(self._session)  # for so long there is one; the others come back then
+
+    def _stand_still(self, work: Callable[[], T]) -> T:
+        """Let all workers live, freeze them until they lag, and do something before they wake up."""
+        self._let_wake()
+        self._fleet.wait_until_ready()
+        for worker in self._fleet.workers:
+            worker.freeze(True)
+        try:
+            time.sleep(self._session * self._draw.uniform(0.3, 0.5))  # shorter than the session
+            return work()
+        finally:
+            for worker in self._fleet.workers:
+                worker.freeze(False)
+
+    def _rebalance_under_lag(self, worker: Worker) -> None:
+        self._stand_still(worker.kill if self._draw.random() < 0.5 else lambda: worker.signal(DRAIN))
+
+    def _overtake(self) -> None:
+        assert self._retention is not None
+        partition = self._stand_still(self._retention.overtake)
+        if partition is not None:
+            self._retention.wait_for_snapshot(partition)
 
     def _restart_broker(self) -> None:
         assert self._broker is not None

@@ -47,7 +47,6 @@ class Worker:
 
     @property
     def runs(self) -> bool:
-        """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -90,7 +89,6 @@ class Worker:
             self._mark()
 
     def kill(self) -> None:
-        """End it at once."""
         self.signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait(10)
@@ -120,17 +118,14 @@ class Worker:
             return None
 
     def is_ready(self) -> bool:
-        """Whether all its partitions live."""
         return self.page("/readyz") is not None
 
     @property
     def log(self) -> str:
-        """What it said."""
         return self._log.read_text("utf-8", "replace") if self._log.exists() else ""
 
     @property
     def log_size(self) -> int:
-        """The bytes of what it has said so far."""
         return self._log.stat().st_size if self._log.exists() else 0
 
     def said_from(self, start: int) -> tuple[str, int | None]:

@@ -18,7 +18,7 @@ MODELS: Final = 16
 SESSION_S: Final = 6.0
 DRAIN_S: Final = 300.0  # without that anything of the lag goes
 
-SPEC: Final = {
+SPEC: Final[dict[str, object]] = {
     "learner": {"name": "h-tree", "grace_period": 100, "delta": 1e-3, "tau": 0.1, "leaf_model": "nba"},
     "query": "variable_uncertainty",
     "budget": {"name": "count", "limit": 0.3},
@@ -43,25 +43,27 @@ class Installation:
     group: str
     models_max_bytes: int = 0  # 0: all stay in memory
     standbys: int = 0
+    learner: str = ""  # a learner's name instead of the one of SPEC
+
+    @property
+    def spec(self) -> dict[str, object]:
+        return {**SPEC, "learner": self.learner} if self.learner else SPEC
 
     @property
     def names(self) -> TopicNames:
-        """The names of the topics."""
         return TopicNames(self.prefix)
 
     def create_topics(self) -> None:
-        """Make the topics."""
         admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, 1)
 
     def environment(self, guarantee: str) -> Mapping[str, str]:
-        """Return the settings of its workers."""
         return {
             "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.servers,
             "GROVE_APPLICATION_ID": self.group,
             "GROVE_TOPICS_PREFIX": self.prefix,
             "GROVE_PROCESSING_GUARANTEE": guarantee,
             "GROVE_KAFKA_SESSION_TIMEOUT_MS": str(int(SESSION_S * 1000)),
-            "GROVE_MODEL_SPEC": json.dumps(SPEC),
+            "GROVE_MODEL_SPEC": json.dumps(self.spec),
             "GROVE_MODELS_MAX_BYTES": str(self.models_max_bytes),
             "GROVE_NUM_STANDBY_REPLICAS": str(self.standbys),
             **SNAPSHOTS,
@@ -112,6 +114,5 @@ def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
 
 
 def model_page(fleet: Fleet, key: str) -> bytes | None:
-    """Return the snapshot that a worker has of a model."""
     pages = (worker.page(f"/models/{key}") for worker in fleet.workers if worker.runs)
     return next((page for page in pages if page is not None), None)

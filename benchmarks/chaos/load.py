@@ -1,4 +1,4 @@
-"""What is fed to the workers: instances as JSON and as blocks, with malformed records among them.
+"""What is fed to the workers: instances as JSON, packed and as blocks, with malformed records among them.
 
 Row i of the stream is row i of the data set that the oracle answers from, so its label is known. What was
 written where is remembered: it is what the checker compares the outputs with.
@@ -17,20 +17,39 @@ import numpy as np
 import orjson
 from confluent_kafka import Producer
 
+from benchmarks.chaos.raw_client import RawClient, RawClientError
+from benchmarks.chaos.wire import Record
 from benchmarks.rig.stream import NAMES, Rows, generate
 from topics.codecs import encode_instances
 from topics.partitioner import partition_of
 from topics.records import Features
 
+Kind = Literal["row", "block", "malformed"]
+
 BLOCK_SHARE, BLOCK_ROWS = 0.02, 20
+PACKED_SHARE = 0.05  # under keys of their own: their features have no names
 MALFORMED_SHARE = 0.01
+HEADERS_SHARE = 0.005  # with header names that no client library would write
+PACKED_MODELS = 2
 LABELLED_SHARE = 0.2
 """Of the instances carry their label; the others have to ask for it."""
-MALFORMED = (b"{not json", b"[]", b'{"features":{"a1":"NaN"', b'{"id":7,"features":true}')
+MALFORMED = (
+    b"{not json",
+    b"[]",
+    b'{"features":{"a1":"NaN"',
+    b'{"id":7,"features":true}',
+    b'{"features":{"a1":1},"label":"yes","weight":-1}',
+    b'{"features":{"a1":1},"label":"yes","weight":1e20}',
+)
+PACKED_TYPE = b"application/vnd.grove.packed"
+HEADERS: dict[bytes, Kind] = {  # what becomes of a row as JSON with such a header and the value PACKED_TYPE
+    "größe".encode("latin-1"): "malformed",
+    b"content-type\0x": "malformed",  # its name ends at the NUL
+    b"x\0content-type": "row",
+    b"": "row",
+}
 
 STEP_S = 0.02
-
-Kind = Literal["row", "block", "malformed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +72,8 @@ class Load:
         self.rows = 0
         self.failed = 0
         self._keys = tuple(f"model-{number:02d}" for number in range(models))
+        self._packed_keys = tuple(f"packed-{number}" for number in range(PACKED_MODELS))
+        self._raw = [RawClient(servers, topic, number) for number in range(partitions)]
         self._topic, self._partitions, self._rate = topic, partitions, rate
         self._draw = random.Random(seed)
         self._producer = Producer(
@@ -69,8 +90,7 @@ class Load:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The models' keys."""
-        return self._keys
+        return self._keys + self._packed_keys
 
     def write_data(self, path: Path, rows: int, seed: int) -> None:
         """Write the data set that rows come from and the oracle knows."""
@@ -83,7 +103,6 @@ class Load:
         self._labels = labels
 
     def start(self) -> None:
-        """Begin to produce."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -91,6 +110,8 @@ class Load:
         self._stopped.set()
         self._thread.join()
         self._producer.flush()
+        for client in self._raw:
+            client.close()
 
     def _run(self) -> None:
         began = time.monotonic()
@@ -107,10 +128,16 @@ class Load:
             self._produce(Sent("malformed", key, ()), self._draw.choice(MALFORMED))
         elif draw < MALFORMED_SHARE + BLOCK_SHARE:
             self._send_block(key)
+        elif draw < MALFORMED_SHARE + BLOCK_SHARE + PACKED_SHARE:
+            self._send_packed(self._draw.choice(self._packed_keys))
+        elif draw < MALFORMED_SHARE + BLOCK_SHARE + PACKED_SHARE + HEADERS_SHARE:
+            self._send_with_header(key, self._draw.choice(list(HEADERS)))
         else:
-            self._send_row(key)
+            row, document = self._row()
+            self._produce(Sent("row", key, (str(row),)), document)
 
-    def _send_row(self, key: str) -> None:
+    def _row(self) -> tuple[int, bytes]:
+        """Return the number of the next row, and the row as JSON."""
         row = self.rows
         document: dict[str, Any] = {
             "id": str(row),
@@ -119,7 +146,28 @@ class Load:
         if self._draw.random() < LABELLED_SHARE:
             document["label"] = str(self._labels[row])
         self.rows += 1
-        self._produce(Sent("row", key, (str(row),)), orjson.dumps(document))
+        return row, orjson.dumps(document)
+
+    def _send_packed(self, key: str) -> None:
+        row = self.rows
+        self.rows += 1
+        label = str(self._labels[row]) if self._draw.random() < LABELLED_SHARE else None
+        features = Features.of(None, self._data.x[row : row + 1])
+        (value,) = encode_instances(features, format="packed", ids=[str(row)], labels=[label])
+        self._produce(Sent("row", key, (str(row),)), value)
+
+    def _send_with_header(self, key: str, name: bytes) -> None:
+        row, document = self._row()
+        kind = HEADERS[name]
+        sent = Sent(kind, key, (str(row),) if kind == "row" else ())
+        partition = partition_of(key.encode(), self._partitions)
+        record = Record(key.encode(), document, [(name, PACKED_TYPE)], time.time_ns() // 10**6)
+        try:
+            offset = self._raw[partition].write([record])
+        except RawClientError:
+            self.failed += 1
+        else:
+            self.sent[partition, offset] = sent
 
     def _send_block(self, key: str) -> None:
         rows = range(self.rows, min(self.rows + BLOCK_ROWS, len(self._data)))

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.chaos.__main__ import wrong
-from benchmarks.chaos.checker import check
+from benchmarks.chaos.checker import check, log_ends
 from benchmarks.chaos.fleet import ChaosError, Fleet, wait_until
 from benchmarks.chaos.installation import MODELS, PARTITIONS, Installation, compile_kernels, models
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.reference import Reference
+from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker
 from streamapp.faults import POINTS, VARIABLE
@@ -68,6 +69,8 @@ def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBrok
     oracle = ["--data", str(directory / "data.csv"), "--delay", "~100ms", "--loss", "0.1"]
     with (
         Tape(servers, place.names.journal, PARTITIONS) as journal,
+        SourceTape(servers, place.names.instances, PARTITIONS) as instances,
+        SourceTape(servers, place.names.labels, PARTITIONS) as labels,
         Fleet(place.environment(options.guarantee), directory, 1, oracle) as fleet,
     ):
         fleet.wait_until_ready()
@@ -79,8 +82,10 @@ def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBrok
         place.drain(fleet)
         live = models(fleet, load.keys)
         journal.stop()
+        for tape, topic in ((instances, place.names.instances), (labels, place.names.labels)):
+            tape.wait_for(dict(enumerate(log_ends(servers, topic, PARTITIONS))))
     findings = check(servers, place.prefix, PARTITIONS, load.sent, values(journal.records))
-    reference = Reference(servers, place.names, values(journal.records)).models()
+    reference = Reference(place.names, values(journal.records), instances, labels).models()
     return {
         "step": step,
         "guarantee": options.guarantee,
@@ -107,7 +112,6 @@ def harm(step: str, fleet: Fleet) -> float:
 
 
 def in_words(report: dict[str, Any]) -> str:
-    """Return a line for a person."""
     broken = wrong(report)
     rows, doubled = report["rows"], report["doubled"]
     return f"{report['step']:20} {rows:6} rows, {doubled} doubled: {broken or 'nothing wrong'}"

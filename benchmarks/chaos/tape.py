@@ -43,7 +43,6 @@ class Tape:
         self._thread = threading.Thread(target=self._run, name="tape", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to read."""
         self._consumer = self._open()
         self._thread.start()
         return self
@@ -73,7 +72,6 @@ class Tape:
             self._consumer.close()
 
     def _open(self) -> Consumer:
-        """Return a consumer that stands where reading goes on."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._servers,
@@ -107,7 +105,7 @@ class Tape:
             number, error = int(message.partition() or 0), message.error()
             if error is None:
                 self._keep(number, message)
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            elif error.code() == KafkaError._PARTITION_EOF:
                 at_end.add(number)
             elif not error.retriable():
                 raise ChaosError(error.str())
@@ -116,10 +114,9 @@ class Tape:
     def _keep(self, number: int, message: Message) -> None:
         value = message.value()
         kept = value if self._with_values or value is None else b""
-        self.records[number].append(Kept(message.timestamp()[1], message.key(), kept))  # type: ignore[arg-type]
+        self.records[number].append(Kept(message.timestamp()[1], message.key(), kept))
         self._next[number] = int(message.offset() or 0) + 1
 
 
 def values(records: Mapping[int, Sequence[Kept]]) -> dict[int, list[bytes]]:
-    """Return the values of records that all have one."""
     return {number: [kept.value or b"" for kept in those] for number, those in records.items()}

@@ -51,11 +51,14 @@ def next_messages(consumer: Consumer, job: Job) -> list[Message]:
     return messages
 
 
-def produce(producer: Producer, topic: str, value: bytes, key: bytes | None, partition: int) -> None:
+def produce(
+    producer: Producer, topic: str, value: bytes | None, key: bytes | None, partition: int | None
+) -> None:
     """Hand over one record; when the local queue is full, let deliveries be served first."""
     while True:
         try:
-            producer.produce(topic, value, key, partition)
+            # Only of errors, which have been raised, value and partition may be None.
+            producer.produce(topic, value, key, partition)  # type: ignore[arg-type]
         except BufferError:
             producer.poll(0.05)
         else:

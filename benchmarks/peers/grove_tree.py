@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from benchmarks.datasets import Rows
 from benchmarks.peers.result import Result, Task
-from core.events import Split
-from core.model import Model
+from core import registry
+from core.growth.events import Split
+from core.learners.base import HoeffdingLearner
+from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 
@@ -29,12 +31,11 @@ class Trace:
 
 
 def spec(task: Task, window: int = 1000) -> Spec:
-    """Return the model spec of a task."""
-    learner: dict[str, Any] = {
-        "name": task.learner,
-        "leaf_model": task.leaf_model,
-        "compat": task.compat,
-    }
+    learner: dict[str, Any] = {"name": task.learner}
+    if issubclass(registry.plugin("learners", task.learner), HoeffdingLearner):
+        learner |= {"leaf_model": task.leaf_model, "compat": task.compat}
+    if task.evidence is not None:
+        learner["evidence"] = task.evidence
     if task.learner in ("h-tree", "efdt"):
         learner |= {
             "criterion": task.criterion,

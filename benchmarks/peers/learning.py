@@ -43,8 +43,7 @@ class Models:
         return answers
 
 
-def rows(form: str, identity: str, value: bytes) -> Iterator[Row]:
-    """Yield the rows of one record value."""
+def rows(form: str, identity: str, value: Any) -> Iterator[Row]:
     if form == "json":
         record = orjson.loads(value)
         yield record.get("id", identity), record["features"], record.get("label")

@@ -161,6 +161,43 @@ def drive(
     )
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """What a classifier of MOA answered, and what MOA's evaluators said of it."""
+
+    predictions: npt.NDArray[np.int32]
+    votes: npt.NDArray[np.float64]
+    """float64[record, class], as they are: not normalised."""
+    measures: npt.NDArray[np.float64]
+    """[point, 9]: record; accuracy, kappa, kappa temporal, kappa M over all records, then over the window."""
+
+
+def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000) -> Evaluated:
+    """Let a classifier, named as on MOA's command line, predict and learn the rows, and evaluate it."""
+    with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
+        place = Path(name)
+        np.column_stack([rows.x, rows.y]).astype("<f8").tofile(place / "columns")
+        job = {
+            "columns": place / "columns",
+            "records": len(rows.y),
+            "attributes": ",".join("n" if values is None else str(values) for values in rows.attributes),
+            "classes": rows.classes,
+            "learner": learner,
+            "window": window,
+            "every": every,
+            **{file: place / file for file in ("predictions", "votes", "measures")},
+        }
+        (place / "job").write_text(
+            "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
+        )
+        _java(["-cp", _classpath(), "Baselines", str(place / "job")])
+        return Evaluated(
+            np.fromfile(place / "predictions", "<i4"),
+            np.fromfile(place / "votes", "<f8").reshape(len(rows.y), rows.classes),
+            np.loadtxt(place / "measures", ndmin=2),
+        )
+
+
 def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
     """Return the first n records (x float64[n, d], y int32[n]) of a stream named as on MOA's command line."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
@@ -168,6 +205,18 @@ def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
         _java(["-cp", _classpath(), "Records", stream, str(n), str(path)])
         columns = np.fromfile(path, "<f8").reshape(n, -1)
     return np.ascontiguousarray(columns[:, :-1]), columns[:, -1].astype(np.int32)
+
+
+def levels(detector: str, inputs: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """Return the level of a drift detector, named as on MOA's command line, after each input.
+
+    inputs: int8[n], 1 for a wrong prediction. Levels: int8[n], 0 in control, 1 warning, 2 drift.
+    """
+    with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
+        place = Path(name)
+        (place / "inputs").write_bytes(inputs.astype(np.int8).tobytes())
+        _java(["-cp", _classpath(), "Detectors", detector, str(place / "inputs"), str(place / "levels")])
+        return np.fromfile(place / "levels", np.int8)
 
 
 def _installed(path: Path) -> list[tuple[int, int, str, float]]:

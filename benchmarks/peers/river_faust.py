@@ -22,7 +22,12 @@ def create_app(job: Job, state: str) -> faust.App:
         topic_allow_declare=False,
         consumer_auto_offset_reset="earliest",
     )
-    raw = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
+    raw: dict[str, Any] = {
+        "key_type": bytes,
+        "value_type": bytes,
+        "key_serializer": "raw",
+        "value_serializer": "raw",
+    }
     source, sink = app.topic(job.source, **raw), app.topic(job.sink, **raw)
     models = Models(job.leaf)
 

@@ -8,12 +8,12 @@ import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from benchmarks.rig.backlog import Backlog
-from benchmarks.rig.measure import Answers
+from benchmarks.rig.measure import AnswerTopic
 
 SILENCE_SECONDS = 20.0
 
 
-def read(bootstrap: str, answers: Answers) -> list[list[bytes]]:
+def read(bootstrap: str, answers: AnswerTopic) -> list[list[bytes]]:
     """Return the values that are on the topic now, partition by partition, from where `answers` began.
 
     What is committed, that is. The ends count markers of transactions, which no reader is given: it is the
@@ -39,12 +39,15 @@ def read(bootstrap: str, answers: Answers) -> list[list[bytes]]:
         if message is None:
             text = f"{answers.topic}: partitions {sorted(unfinished)} could not be read back to their end: "
             raise TimeoutError(f"{text}nothing came for {SILENCE_SECONDS:.0f} s")
-        partition, error = message.partition(), message.error()
+        partition, offset, error = message.partition(), message.offset(), message.error()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
-        if error is None and message.offset() < ends[partition]:
-            values[partition].append(message.value())
-        elif message.offset() >= ends[partition]:  # the end, or what came after we looked
+        assert partition is not None and offset is not None
+        if error is None and offset < ends[partition]:
+            value = message.value()
+            assert value is not None, "an answer has a value"
+            values[partition].append(value)
+        elif offset >= ends[partition]:  # the end, or what came after we looked
             unfinished.discard(partition)
     consumer.close()
     return values

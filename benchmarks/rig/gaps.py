@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import defaultdict
@@ -70,8 +71,10 @@ class AnswerWatch:
             if message.error() is not None:
                 self._failed = KafkaException(message.error())
                 return
-            handed_over = int(orjson.loads(message.value())["id"])
-            self._seen[message.partition()].append((time.monotonic_ns(), handed_over))
+            partition, value = message.partition(), message.value()
+            assert partition is not None and value is not None
+            handed_over = int(orjson.loads(value)["id"])
+            self._seen[partition].append((time.monotonic_ns(), handed_over))
 
     @property
     def newest(self) -> dict[int, int]:
@@ -92,7 +95,7 @@ def worst(answers: Sequence[Sequence[tuple[int, int]]], since: int) -> Gap:
         return Gap(0, None, None)
     silence = delay = 0
     for seen in answers:
-        pairs = zip(seen, seen[1:], strict=False)
+        pairs = itertools.pairwise(seen)
         silence = max([silence, *(b - a for (a, _), (b, _) in pairs if b > since)])
         delay = max([delay, *(at - handed_over for at, handed_over in seen if at > since)])
     return Gap(len(answers), silence / 1e9, delay / 1e9)

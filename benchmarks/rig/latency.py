@@ -130,7 +130,9 @@ def _observe(
             continue
         if message.error() is not None:
             raise KafkaException(message.error())
-        seen[topics[message.topic()]].append((int(orjson.loads(message.value())["id"]), now))
+        topic, value = message.topic(), message.value()
+        assert topic is not None and value is not None
+        seen[topics[topic]].append((int(orjson.loads(value)["id"]), now))
         last = time.monotonic()
     consumer.close()
     return seen

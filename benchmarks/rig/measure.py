@@ -47,7 +47,7 @@ class Progress(Protocol):
         """Return how many records are answered."""
 
 
-class Answers:
+class AnswerTopic:
     """The answers of one system on its output topic, counted from `start`: of one without transactions."""
 
     def __init__(self, cluster: Cluster, topic: str, partitions: int) -> None:

@@ -88,7 +88,6 @@ class Member:
             )
 
     def kill(self) -> None:
-        """End it at once."""
         self.end(signal.SIGKILL)
 
     def end(self, number: int) -> int:
@@ -137,7 +136,6 @@ class Member:
         return sum(float(at.rpartition(" ")[2]) for at in page.splitlines() if at.startswith(wanted))
 
     def wait_until_ready(self) -> None:
-        """Return when all its partitions are live."""
         self.wait(lambda: self.page("/readyz") is not None, "was not ready")
 
     def wait(self, done: Callable[[], bool], otherwise: str) -> None:

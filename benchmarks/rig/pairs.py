@@ -12,7 +12,7 @@ import orjson
 
 from benchmarks.rig.accuracy import read, score, worker_labels
 from benchmarks.rig.backlog import Backlog, truth
-from benchmarks.rig.measure import STALL_SECONDS, Answers, Pass, watch
+from benchmarks.rig.measure import STALL_SECONDS, AnswerTopic, Pass, watch
 from benchmarks.rig.passes import Bench, Result, median
 from benchmarks.rig.process import Child
 from benchmarks.rig.producing import Backfill
@@ -62,7 +62,7 @@ def measure_pairs(
 def once(bench: Bench) -> tuple[Pass, float]:
     """Let our worker go over both topics; return what it cost and how often the answers were right."""
     group = f"bench-{uuid.uuid4().hex[:8]}"
-    answers = Answers(bench.cluster, bench.names.predictions, bench.backlog.partitions)
+    answers = AnswerTopic(bench.cluster, bench.names.predictions, bench.backlog.partitions)
     with (
         TemporaryDirectory(prefix="grove-bench-") as place,
         bench.worker(group, Path(place), **SETTINGS) as child,

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.rig.accuracy import peer_labels, read, score, worker_labels
 from benchmarks.rig.backlog import Backlog
-from benchmarks.rig.measure import Answers, Committed, Pass, Progress, watch
+from benchmarks.rig.measure import AnswerTopic, Committed, Pass, Progress, watch
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import OURS, Options, System, peer_job, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
@@ -69,12 +69,12 @@ class Bench:
         rows = min(self.backlog.rows, system.most_rows or self.backlog.rows)
         with tempfile.TemporaryDirectory(prefix="grove-bench-") as state:
             if system.module is None:
-                answers = Answers(self.cluster, self.names.predictions, self.backlog.partitions)
+                answers = AnswerTopic(self.cluster, self.names.predictions, self.backlog.partitions)
                 child = self.worker(group, Path(state))
             else:
                 sink = f"{self.names.prefix}{group}"
                 self.cluster.create(sink, partitions=self.backlog.partitions, config=BLOCKS)
-                answers = Answers(self.cluster, sink, self.backlog.partitions)
+                answers = AnswerTopic(self.cluster, sink, self.backlog.partitions)
                 job = peer_job(self.options, self.backlog, sink, group)
                 child = Child(python(*job.command(system.module)), Path(state) / "log")
             per_answer = system.rows_per_answer(self.backlog)
@@ -97,7 +97,7 @@ class Bench:
         environment = worker_environment(self.options, self.names, partitions, group, place / "state")
         return Child(worker_command(), place / "log", environment | settings)
 
-    def _accuracy(self, system: System, answers: Answers) -> float | None:
+    def _accuracy(self, system: System, answers: AnswerTopic) -> float | None:
         if not system.learns:
             return None
         values = read(self.options.bootstrap, answers)
@@ -122,7 +122,6 @@ def measure(
 
 
 def median(bench: Bench, name: str, keys: int, passes: list[tuple[Pass, float | None]]) -> Result:
-    """Return the pass in the middle as the result of all."""
     rates = sorted(cost.rows_per_second for cost, _ in passes)
     middle = statistics.median_low(rates)
     cost, accuracy = next(found for found in passes if found[0].rows_per_second == middle)

@@ -82,7 +82,10 @@ class Child:
         """Return CPU seconds of the living threads, summed by thread name."""
         seconds: dict[str, float] = {}
         for task in Path(f"/proc/{self.pid}/task").iterdir():
-            stat = (task / "stat").read_text()
+            try:
+                stat = (task / "stat").read_text()
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended after the folder was listed
             name = stat[stat.index("(") + 1 : stat.rindex(")")]
             name = "main" if task.name == str(self.pid) else name
             seconds[name] = seconds.get(name, 0.0) + _cpu(stat)
@@ -108,5 +111,4 @@ def _cpu(stat: str) -> float:
 
 
 def python(*words: str) -> list[str]:
-    """Return a command for this interpreter."""
     return [sys.executable, *words]

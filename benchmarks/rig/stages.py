@@ -26,11 +26,11 @@ from benchmarks.rig.stream import Rows
 from benchmarks.rig.systems import WORKER, spec
 from core import run as kernels
 from streamapp.outputs.encoder import Encoder
-from streamapp.runs import ReadAhead
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Run, Task
+from streamapp.task.task import Task, TaskRun
 from streamapp.transport.columns import decode
-from streamapp.warming import warm_kernels
+from streamapp.transport.runs import ReadAhead
+from streamapp.worker.compile_ahead import warm_kernels
 from topics.codecs import decode_instances
 from topics.partitioner import partition_of
 from topics.sender import Sender
@@ -92,7 +92,6 @@ ENCODE, PRODUCE, CLIENT = "encode", "produce", "librdkafka's threads"
 
 
 def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwatch:
-    """Run all stages over the rows."""
     warm_kernels()
     batches = _record_batches(rows, form, partitions)
     config = TaskConfig(model_spec=spec(bench.options.leaf))
@@ -141,7 +140,7 @@ def _one_batch(
         with watch.measure(DECODE):
             instances = decode_instances(run.raw)
         with watch.measure(TASK):
-            effects = task.process(Run("instances", run.raw, instances, run.position))
+            effects = task.process(TaskRun("instances", run.raw, instances, run.position))
         with watch.measure(ENCODE):
             outgoing = encoder.encode(run.raw, effects)
         with watch.measure(PRODUCE):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from benchmarks.peers.job import Job
 from benchmarks.rig.backlog import Backlog
@@ -47,7 +48,7 @@ class Options:
 
     bootstrap: str
     leaf: str = "nba"
-    headers: str = "minimal"
+    headers: Literal["minimal", "full"] = "minimal"
     guarantee: str = "at_least_once"
     settings: Mapping[str, str] = field(default_factory=dict)  # further GROVE_ variables
 

@@ -7,6 +7,8 @@ import time
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from topics.cluster import refresh_leaders
+
 REQUEST_SECONDS = 10.0
 LEADER_SECONDS = 30.0  # a broker on a busy machine takes its time over a new topic
 LOOK_SECONDS = 0.05
@@ -39,8 +41,15 @@ class Cluster:
             self.ends(topic, partitions)  # leaders are known a moment after the creation
 
     def delete(self, *topics: str) -> None:
+        """Return when the broker does not name them any more; before, who creates them finds them there."""
         for future in self._admin.delete_topics(list(topics), request_timeout=REQUEST_SECONDS).values():
             future.result()
+        deadline = time.monotonic() + LEADER_SECONDS
+        while left := set(topics) & self._admin.list_topics(timeout=REQUEST_SECONDS).topics.keys():
+            if time.monotonic() > deadline:
+                message = f"topic {min(left)!r} was deleted, but is still named after {LEADER_SECONDS:.0f} s"
+                raise TimeoutError(message)
+            time.sleep(LOOK_SECONDS)
 
     def delete_prefix(self, prefix: str) -> None:
         """Delete every topic whose name starts with `prefix`."""
@@ -62,6 +71,7 @@ class Cluster:
             except KafkaException as error:
                 if time.monotonic() > deadline or error.args[0].code() not in NOT_YET:
                     raise
+                refresh_leaders(self._admin, error, topic, REQUEST_SECONDS)
                 time.sleep(LOOK_SECONDS)
 
     def _ends(self, topic: str, partitions: int) -> list[int]:

@@ -1,10 +1,11 @@
 """Confidence bounds: half-widths, and when a lead is enough.
 
-What a bound may look at is a *case*, float64[CASE_WORDS], written at every attempt (``core/verdict.py``).
-Kernels of a module (``knobs`` from ``at`` on: its parameters):
+What a bound may look at is a *case*, float64[CASE_WORDS], written at every attempt
+(``core/hoeffding/split_decision.py``).
+Kernels of a module (``params`` from ``at`` on: its parameters):
 
-``epsilon(knobs, at, case) -> float``: ε, in the unit of the criterion's merit
-``verdict(knobs, at, lead, epsilon, tau) -> int``
+``epsilon(params, at, case) -> float``: ε, in the unit of the criterion's merit
+``decision(params, at, lead, epsilon, tau) -> int``
     says whether the best test, leading the second best by so much, is to be installed: OPEN, GAP (the lead is
     enough), TIE (ε is so small that the two are as good as each other; tau = 0: never)
 """
@@ -30,7 +31,7 @@ CASE_ATTRIBUTES: Final = 6  # d
 CASE_TESTS: Final = 7  # tests that one attribute can propose, whatever the weight
 CASE_WORDS: Final = 8
 
-# Verdicts
+# Decisions
 OPEN: Final = 0
 GAP: Final = 1
 TIE: Final = 2
@@ -83,8 +84,8 @@ class Bound(Parameters):
 
 
 def dispatcher() -> tuple[Any, Any]:
-    """Return ``epsilon(kind, …)`` and ``verdict(kind, …)`` over all bounds."""
+    """Return ``epsilon(kind, …)`` and ``decision(kind, …)`` over all bounds."""
     return (
-        registry.dispatch("bounds", "epsilon", "knobs, at, case"),
-        registry.dispatch("bounds", "verdict", "knobs, at, lead, epsilon, tau"),
+        registry.dispatch("bounds", "epsilon", "params, at, case"),
+        registry.dispatch("bounds", "decision", "params, at, lead, epsilon, tau"),
     )

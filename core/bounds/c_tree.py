@@ -81,22 +81,21 @@ def log_share_of_delta(delta: float, case: Any) -> float:
 
 
 @kernel
-def epsilon(knobs: Any, at: int, case: Any) -> float:
-    """Return ε."""
+def epsilon(params: Any, at: int, case: Any) -> float:
     m, criterion = case[CASE_WEIGHT], int(case[CASE_CRITERION])
     if m <= 1.0:  # fractions of a record: logarithms below 0, and nothing to judge by
         return math.inf
-    if knobs[at + THEORY] != 0.0:
-        return deviation(criterion, m, log_share_of_delta(knobs[at + DELTA], case), int(case[CASE_CLASSES]))
+    if params[at + THEORY] != 0.0:
+        return deviation(criterion, m, log_share_of_delta(params[at + DELTA], case), int(case[CASE_CLASSES]))
     h = case[CASE_DEPTH] + 1.0
     spread = math.log(m * m * h * h * case[CASE_RECORDS] * case[CASE_ATTRIBUTES])
-    return knobs[at + C] * math.sqrt(spread / m) * growth(criterion, m)
+    return params[at + C] * math.sqrt(spread / m) * growth(criterion, m)
 
 
 @kernel
-def verdict(knobs: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(params: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
     """Ask for a lead above ε, in theory of at least 2ε; or an ε of at most τ."""
-    theory = knobs[at + THEORY] != 0.0
+    theory = params[at + THEORY] != 0.0
     if lead >= 2.0 * epsilon if theory else lead > epsilon:
         return GAP
     return TIE if tau > 0.0 and epsilon <= tau else OPEN

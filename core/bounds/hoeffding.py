@@ -29,26 +29,23 @@ class Plugin(Bound):
 
     @property
     def constant(self) -> float | None:
-        """Return ln(1/δ)/2."""
         return -math.log(self.delta) / 2.0
 
     @property
     def factor(self) -> float:
-        """Return 1 or 2."""
         return self.bound_factor
 
 
 @kernel
-def epsilon(knobs: Any, at: int, case: Any) -> float:
-    """Return ε."""
+def epsilon(params: Any, at: int, case: Any) -> float:
     square = case[CASE_RANGE] * case[CASE_RANGE]
     # -ln δ: the reciprocal of a δ below 5.6e-309 would be infinite.
-    return math.sqrt(square * -math.log(knobs[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
+    return math.sqrt(square * -math.log(params[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
 
 
 @kernel
-def verdict(knobs: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(params: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
     """Ask for a lead above the factor times ε, or an ε below τ."""
-    if lead > knobs[at + FACTOR] * epsilon:
+    if lead > params[at + FACTOR] * epsilon:
         return GAP
     return TIE if epsilon < tau else OPEN

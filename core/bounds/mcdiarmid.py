@@ -12,7 +12,11 @@ from core.jit import kernel
 from core.plugin import choice, number
 
 DELTA: Final = 0
-PRINTED: Final = 1
+FORM: Final = 1
+
+# Forms
+PRINTED: Final = 1.0
+CODED: Final = 2.0
 
 sensitivity = registry.dispatch("criteria", "sensitivity", "n, k, printed")
 
@@ -23,35 +27,37 @@ class Plugin(Bound):
 
     C depends on the criterion: 8 for Gini, ``6(K lg(e·n) + lg 2n) + 2 lg K`` for entropy in bits, where
     ``mcd_form="seed"`` takes lg e for lg(e·n) (ALGORITHMS section 7 [D15]; Rutkowski and others 2013). For
-    entropy it says nothing before some 10⁵ records.
+    entropy it says nothing before some 10⁵ records. ``mcd_form="cdt"`` is the constant for the entropy of two
+    classes, whatever the criterion, with 2.71 for e; CDT's code ran it with ``delta`` 1, which makes ε 0.
     """
 
-    delta: float = number(1e-7, above=0.0, below=1.0)
-    """How likely the true merit may be farther away than ε."""
-    mcd_form: str | None = choice("corrected", "corrected", "seed")
-    """The constant for entropy as its paper proves it, or as CDT prints it."""
+    delta: float = number(1e-7, above=0.0, at_most=1.0)
+    """How likely the true merit may be farther away than ε; 1: any lead is enough."""
+    mcd_form: str | None = choice("corrected", "corrected", "seed", "cdt")
+    """The constant for entropy as its paper proves it, as CDT prints it, or as CDT's code has it."""
 
     def constants(self) -> tuple[float, ...]:
-        """Return δ, and whether the seed's form is meant."""
-        return self.delta, float(self.mcd_form == "seed")
+        """Return δ, and which form is meant."""
+        return self.delta, float(("corrected", "seed", "cdt").index(str(self.mcd_form)))
 
     @property
     def needs(self) -> str | None:
-        """C."""
         return "sensitivity"
 
 
 @kernel
-def epsilon(knobs: Any, at: int, case: Any) -> float:
-    """Return ε."""
+def epsilon(params: Any, at: int, case: Any) -> float:
     n = case[CASE_WEIGHT]
     k = max(int(case[CASE_CLASSES]), 2)
-    c = sensitivity(int(case[CASE_CRITERION]), n, k, knobs[at + PRINTED] != 0.0)
-    return c * math.sqrt(-math.log(knobs[at + DELTA]) / (2.0 * n))
+    if params[at + FORM] == CODED:
+        c = 6.0 * (2.0 * math.log(2.71 * n) + math.log(2.0 * n)) / math.log(2.0) + 2.0
+    else:
+        c = sensitivity(int(case[CASE_CRITERION]), n, k, params[at + FORM] == PRINTED)
+    return c * math.sqrt(-math.log(params[at + DELTA]) / (2.0 * n))
 
 
 @kernel
-def verdict(knobs: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(params: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
     """Ask for a lead above ε, or an ε below τ."""
     if lead > epsilon:
         return GAP

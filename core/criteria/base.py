@@ -9,7 +9,7 @@ Kernels of a module (all weights are labelled weight):
 ``reach(k) -> float``: the range R of the merit with k classes
 
 ``impurity_roughly(masses, k, n, out, total)`` (not every criterion)
-    the same with an error of at most 1e-6 of the mass for each class (core/glance.py)
+    the same with an error of at most 1e-6 of the mass for each class (core/hoeffding/quick_reject.py)
 ``moment(n, squares)``, ``increment(n, cell, moment, weight) -> (added, moment)``, ``steepest(n, ratio)``
     (not every criterion) for those who follow a test record by record; without them a branch is measured
     anew. What is worth keeping of a branch of mass n (``squares``: the sum of its squared class masses); what
@@ -46,6 +46,8 @@ class Criterion(Parameters):
 
     null_merit_is_gain: ClassVar[bool] = True
     """Whether MOA measures "no split" on the scale of its merits (else it is minus infinity there)."""
+    sorts_branches: ClassVar[bool] = False
+    """Its published code leaves the class masses of branches sorted, and new leaves begin with them so."""
     max_classes: ClassVar[int | None] = None
     """Classes it is defined for, None: any number."""
     deviation_classes: ClassVar[int | None] = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from core.criteria.base import Criterion
 from core.jit import kernel
-from core.special import LN2, x_log2_x
+from core.numeric.special import LN2, x_log2_x
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,6 @@ class Plugin(Criterion):
 
 @kernel
 def reach(k: int) -> float:
-    """Return ½ ln max(K, 2)."""
     return 0.5 * math.log(max(k, 2))
 
 
@@ -39,7 +38,6 @@ def deviation(n: float, log_delta: float, k: int) -> float:
 
 @kernel
 def growth(n: float) -> float:
-    """Return ln n."""
     return math.log(n)
 
 

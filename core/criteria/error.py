@@ -24,7 +24,6 @@ class Plugin(Criterion):
 
 @kernel
 def reach(k: int) -> float:
-    """Return 1."""
     return 1.0
 
 

@@ -24,7 +24,6 @@ class Plugin(Criterion):
 
 @kernel
 def reach(k: int) -> float:
-    """Return 1."""
     return 1.0
 
 
@@ -36,7 +35,6 @@ def deviation(n: float, log_delta: float, k: int) -> float:
 
 @kernel
 def growth(n: float) -> float:
-    """Return 1."""
     return 1.0
 
 
@@ -63,7 +61,6 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
 
 @kernel
 def moment(n: float, squares: float) -> float:
-    """Return the sum of the squared class masses."""
     return squares
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 from core.criteria import entropy
 from core.criteria.base import Criterion
 from core.jit import kernel
+from core.numeric.special import LN2, log2, rough_log2, x_log2_x
 from core.plugin import number
-from core.special import LN2, log2, rough_log2, x_log2_x
 
 E: Final = math.e
 
@@ -35,7 +35,6 @@ class Plugin(Criterion):
 
 @kernel
 def reach(k: int) -> float:
-    """Return lg max(K, 2)."""
     return math.log2(max(k, 2))
 
 
@@ -47,7 +46,6 @@ def deviation(n: float, log_delta: float, k: int) -> float:
 
 @kernel
 def growth(n: float) -> float:
-    """Return ln n, in bits."""
     return 2.0 / LN2 * entropy.growth(n)
 
 
@@ -75,7 +73,6 @@ def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
 
 @kernel
 def moment(n: float, squares: float) -> float:
-    """Return ``n lg n``."""
     return x_log2_x(n)
 
 
@@ -94,7 +91,6 @@ def increment(n: float, cell: float, moment: float, weight: float) -> tuple[floa
 
 @kernel
 def impurity_roughly(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
-    """Write the same with short logarithms."""
     for j in range(n):
         total[j] = masses[0, j]
         out[j] = masses[0, j] * rough_log2(masses[0, j])

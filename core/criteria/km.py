@@ -21,13 +21,11 @@ class Plugin(Criterion):
     deviation_classes: ClassVar[int | None] = 2
 
     def merit_range(self, classes: int) -> float:
-        """Return ½."""
         return 0.5
 
 
 @kernel
 def reach(k: int) -> float:
-    """Return ½."""
     return 0.5
 
 
@@ -39,7 +37,6 @@ def deviation(n: float, log_delta: float, k: int) -> float:
 
 @kernel
 def growth(n: float) -> float:
-    """Return 1."""
     return 1.0
 
 

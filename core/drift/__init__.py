@@ -1,1 +1,1 @@
-"""Drift detectors: alarms on the errors of a model."""
+"""Drift detectors: alarms raised by the errors of a model."""

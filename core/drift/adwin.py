@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, Detector
+from core.errors import ParameterError
 from core.jit import called, kernel
-from core.plugin import count, flag, number
+from core.plugin import choice, count, flag, number
 
 # State: fields, then the rows from the youngest to the oldest
-TICKS: Final = 0  # inputs since the last reset
+TICKS: Final = 0  # inputs since the window was last begun
 WIDTH: Final = 1  # inputs in the window, their sum and squared deviations from their mean
 TOTAL: Final = 2
 SQUARES: Final = 3
@@ -29,6 +30,19 @@ ROW: Final = 1 + 2 * (BUCKETS + 1)
 ROWS: Final = 26
 """The window has room for 5·(2^26 - 1), that is 335 million inputs; beyond, the oldest bucket is dropped."""
 
+# Parameters behind ``params[at]``
+TWO_SIDED: Final = 4
+KEEP_NEWER: Final = 5
+MOA: Final = 6
+
+PROBLEMS: Final = (
+    f"rows in use must be a whole number from 0 to {ROWS}",
+    f"buckets of a row must be a whole number from 0 to {BUCKETS}, in the last row in use at least 1",
+    "rows beyond those in use must be empty",
+    "inputs in the window must be those of its buckets",
+    "inputs since the last reset must be a number",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
@@ -39,6 +53,10 @@ class Plugin(Detector):
     window has more than ``min_window`` inputs; ``confidence`` is the paper's δ. A window whose mean falls
     drops its older part quietly; with ``two_sided`` that is a drift too. There is no warning level, so that a
     rebuild begins with a new tree.
+
+    A drift leaves the newer part of the window, as in figure 1 of the paper; with ``keep_newer`` false an
+    empty one begins, as River has it. With ``compat="moa"`` both sides of a cut must have two inputs more,
+    and the mean must rise above that before the last input [D68].
     """
 
     confidence: float = number(0.002, above=0.0, below=1.0)
@@ -51,42 +69,62 @@ class Plugin(Detector):
     """Inputs above which there may be a cut."""
     two_sided: bool = flag(False)
     """A falling error rate is a drift, too."""
+    keep_newer: bool = flag(True)
+    """The newer part of the window outlives a drift; else an empty window begins."""
+    compat: str | None = choice(None, None, "moa")
+    """MOA's formulas."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, each and together."""
+        Detector.__post_init__(self)
+        if self.compat == "moa":
+            if not self.keep_newer:
+                msg = "keep_newer=False must be true with compat='moa': MOA's keeps the newer part"
+                raise ParameterError(msg)
+            if self.two_sided:
+                msg = "two_sided=True must be false with compat='moa': a falling mean is no drift of MOA's"
+                raise ParameterError(msg)
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the kernels' words."""
+        return (*Detector.constants(self), float(self.compat == "moa"))
 
     def initial(self) -> tuple[float, ...]:
-        """Return an empty window."""
         return (0.0,) * (FIELDS + ROWS * ROW)
 
     def error_rate(self, state: Any) -> float:
-        """Return the mean of the window."""
         return float(state[TOTAL] / state[WIDTH]) if state[WIDTH] else 0.0
 
 
 @kernel
-def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level; state: float64[344]."""
-    return take_in(knobs, at, floats, state, error)
+    return take_in(params, at, floats, state, error)
 
 
 @called
-def take_in(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+def take_in(params: Any, at: int, floats: Any, state: int, error: float) -> int:
     """Do what ``update`` says, as a call: most models have another detector."""
-    if floats[state + ALARM] != 0.0:
+    if floats[state + ALARM] != 0.0 and params[at + KEEP_NEWER] == 0.0:
         for word in range(FIELDS + ROWS * ROW):
             floats[state + word] = 0.0
+    earlier = floats[state + TOTAL] / floats[state + WIDTH] if floats[state + WIDTH] > 0.0 else 0.0
     insert(floats, state, error)
     floats[state + TICKS] += 1.0
-    confidence, clock, min_part, min_window = knobs[at], knobs[at + 1], knobs[at + 2], knobs[at + 3]
+    confidence, clock, min_part, min_window = params[at], params[at + 1], params[at + 2], params[at + 3]
     if floats[state + TICKS] % clock != 0.0 or floats[state + WIDTH] <= min_window:
         return IN_CONTROL
-    before = floats[state + TOTAL] / floats[state + WIDTH]
+    is_moa = params[at + MOA] != 0.0
+    before = earlier if is_moa else floats[state + TOTAL] / floats[state + WIDTH]
+    least = min_part + 2.0 if is_moa else min_part
     was_cut = False
-    while is_cut(floats, state, confidence, min_part):
+    while is_cut(floats, state, confidence, min_part, least):
         was_cut = True
         drop_oldest(floats, state)
-    if was_cut and (knobs[at + 4] != 0.0 or floats[state + TOTAL] > before * floats[state + WIDTH]):
-        floats[state + ALARM] = 1.0
-        return DRIFT
-    return IN_CONTROL
+    has_risen = floats[state + TOTAL] > before * floats[state + WIDTH]
+    alarm = was_cut and (has_risen or params[at + TWO_SIDED] != 0.0)
+    floats[state + ALARM] = 1.0 if alarm else 0.0
+    return DRIFT if alarm else IN_CONTROL
 
 
 @kernel
@@ -121,7 +159,6 @@ def insert(floats: Any, state: int, error: float) -> None:
 
 @kernel
 def shift(floats: Any, row: int, gone: int) -> None:
-    """Remove the oldest buckets of a row."""
     n = int(floats[row]) - gone
     for word in range(2 * n):
         floats[row + 1 + word] = floats[row + 1 + 2 * gone + word]
@@ -132,7 +169,6 @@ def shift(floats: Any, row: int, gone: int) -> None:
 
 @kernel
 def drop_oldest(floats: Any, state: int) -> None:
-    """Remove the oldest bucket from the window."""
     r = int(floats[state + ROWS_USED]) - 1
     row = state + FIELDS + r * ROW
     size = 2.0**r
@@ -149,10 +185,13 @@ def drop_oldest(floats: Any, state: int) -> None:
 
 
 @kernel
-def is_cut(floats: Any, state: int, confidence: float, min_part: float) -> bool:
-    """Return whether the means differ on the two sides of some border between buckets (the paper's ε_cut)."""
+def is_cut(floats: Any, state: int, confidence: float, min_part: float, least: float) -> bool:
+    """Return whether the means differ on the two sides of some border between buckets (the paper's ε_cut).
+
+    Both sides have ``least`` inputs; ``min_part`` is what ε_cut reckons with.
+    """
     width, total = floats[state + WIDTH], floats[state + TOTAL]
-    if width < 2.0 * min_part:
+    if width < 2.0 * least:
         return False
     variance = floats[state + SQUARES] / width
     logarithm = math.log(2.0 * math.log(width)) - math.log(confidence)
@@ -164,11 +203,30 @@ def is_cut(floats: Any, state: int, confidence: float, min_part: float) -> bool:
             older += size
             older_total += floats[row + 1 + 2 * bucket]
             newer = width - older
-            if newer < min_part:
+            if newer < least:
                 return False
-            if older >= min_part:
+            if older >= least:
                 harmonic = 1.0 / (older - min_part + 1.0) + 1.0 / (newer - min_part + 1.0)
                 epsilon = math.sqrt(2.0 * harmonic * variance * logarithm) + 2.0 / 3.0 * logarithm * harmonic
                 if abs(older_total / older - (total - older_total) / newer) > epsilon:
                     return True
     return False
+
+
+@kernel
+def problem(params: Any, at: int, floats: Any, state: int) -> int:
+    used = floats[state + ROWS_USED]
+    if not 0.0 <= used <= ROWS or used != math.floor(used):
+        return 1
+    width, size = 0.0, 1.0
+    for r in range(ROWS):
+        n = floats[state + FIELDS + r * ROW]
+        if not 0.0 <= n <= BUCKETS or n != math.floor(n) or (r + 1.0 == used and n == 0.0):
+            return 2
+        if r >= used and n != 0.0:
+            return 3
+        width += n * size
+        size *= 2.0
+    if floats[state + WIDTH] != width:
+        return 4
+    return 0 if 0.0 <= floats[state + TICKS] < math.inf else 5

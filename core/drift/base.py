@@ -19,13 +19,17 @@ LEVELS: Final = ("in-control", "warning", "drift")
 class Detector(Parameters):
     """Watches the errors of predictions made before training.
 
-    The module's kernel ``update(knobs, at, floats, state, error) -> level`` gets the parameters at
-    ``knobs[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a
-    drift a detector forgets at its next input, so that the alarm can be read.
+    The module's kernel ``update(params, at, floats, state, error) -> level`` gets the parameters at
+    ``params[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a
+    drift a detector forgets at its next input, so that the alarm can be read (ADWIN keeps what is new).
+    ``problem(params, at, floats, state) -> int`` says what is wrong with the state (core/plugin.py).
 
-    ``reaction`` says what a change of level does to the trees (core/rebuild.py): ``rebuild`` trains a
-    background tree from the warning on, which takes over at the drift; ``reset`` begins a new tree at the
-    drift; ``alert`` only says it.
+    Detectors follow their papers and agree with River. Where MOA's differ ``compat="moa"`` gives those; it is
+    a parameter of the detector alone, whatever the learner's ``compat`` is [D68].
+
+    ``reaction`` says what a change of level does to the trees (core/growth/drift_reaction.py): ``rebuild``
+    trains a background tree from the warning on, which takes over at the drift; ``reset`` begins a new tree
+    at the drift; ``alert`` only says it.
     """
 
     family: ClassVar[str] = "drift"
@@ -44,4 +48,9 @@ class Detector(Parameters):
 
 def dispatcher() -> Any:
     """Return ``update(kind, …)`` over all detectors."""
-    return registry.dispatch("drift", "update", "knobs, at, floats, state, error")
+    return registry.dispatch("drift", "update", "params, at, floats, state, error")
+
+
+def problem_dispatcher() -> Any:
+    """Return ``problem(kind, …)`` over all detectors."""
+    return registry.dispatch("drift", "problem", "params, at, floats, state", otherwise=0)

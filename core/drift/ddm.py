@@ -19,19 +19,21 @@ MIN_S: Final = 4
 ERRORS: Final = 5
 ALARM: Final = 6
 
+PROBLEMS: Final = ("inputs must be a number of at least 1", "the error rate must be from 0 to 1")
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
     """Error rate p with deviation s against the smallest ``p + s`` so far (ALGORITHMS section 10).
 
     ``{"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}``. Warning at
-    ``p + s > p_min + warning·s_min``, drift likewise; no verdict before ``warm_up`` inputs. A stream without
-    an error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the minima are
-    taken only once e errors have been seen since the last reset.
+    ``p + s > p_min + warning·s_min``, drift likewise; the level stays before ``warm_up`` inputs. A stream
+    without an error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the minima
+    are taken only once e errors have been seen since the last reset.
     """
 
     warm_up: int = count(30, at_least=1)
-    """Labels before the first verdict."""
+    """Labels before the level may change."""
     warning: float = number(2.0, above=0.0)
     """Standard deviations above the minimum at which it warns."""
     drift: float = number(3.0, above=0.0)
@@ -40,16 +42,14 @@ class Plugin(Detector):
     """Errors before minima are taken."""
 
     def initial(self) -> tuple[float, ...]:
-        """Return the state of a detector that has seen nothing."""
         return (1.0, 1.0, math.inf, math.inf, math.inf, 0.0, 0.0)
 
     def error_rate(self, state: Any) -> float:
-        """Return p."""
         return float(state[P])
 
 
 @kernel
-def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level; state: float64[7] from ``state`` on."""
     if floats[state + ALARM] != 0.0:
         floats[state + N] = 1.0
@@ -66,7 +66,7 @@ def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
     floats[state + N] = n
     floats[state + P] = p
     floats[state + ERRORS] += error
-    warm_up, warning, drift, min_errors = knobs[at], knobs[at + 1], knobs[at + 2], knobs[at + 3]
+    warm_up, warning, drift, min_errors = params[at], params[at + 1], params[at + 2], params[at + 3]
     if n < warm_up:
         return IN_CONTROL
     if p + s <= floats[state + MIN_SUM] and floats[state + ERRORS] >= min_errors:
@@ -79,3 +79,10 @@ def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
     if p + s > floats[state + MIN_P] + warning * floats[state + MIN_S]:
         return WARNING
     return IN_CONTROL
+
+
+@kernel
+def problem(params: Any, at: int, floats: Any, state: int) -> int:
+    if not 1.0 <= floats[state + N] < math.inf:
+        return 1
+    return 0 if 0.0 <= floats[state + P] <= 1.0 else 2

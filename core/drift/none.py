@@ -1,4 +1,4 @@
-"""No drift detection: the tree grows for ever."""
+"""No drift detector: the level never changes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,5 @@ class Plugin(Detector):
 
 
 @kernel
-def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
-    """Report that all is well."""
+def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
     return IN_CONTROL

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, Detector
+from core.errors import ParameterError
 from core.jit import kernel
-from core.plugin import count, flag, number
+from core.plugin import choice, count, flag, number
 
 # State: inputs and their mean; sum of deviations less the tolerance and its minimum; sum of deviations plus
 # the tolerance and its maximum; alarm
@@ -20,19 +21,26 @@ FALL: Final = 4
 HIGHEST: Final = 5
 ALARM: Final = 6
 
+# Parameters behind ``params[at]``: the last of five, and whether the formulas are MOA's
+TWO_SIDED: Final = 4
+MOA: Final = 5
+
+PROBLEMS: Final = ("inputs must be a number of at least 0",)
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
     """Cumulative sum of ``error - mean - tolerance``: drift when it stands ``threshold`` above its minimum.
 
     ``{"name": "page_hinkley", "warm_up": 30, "tolerance": 0.005, "threshold": 50.0, "memory": 0.9999}``. Each
-    input multiplies the sum by ``memory`` first; no verdict before ``warm_up`` inputs. With ``two_sided`` a
-    falling error rate is a drift as well. There is no warning level, so that a rebuild begins with a new
-    tree.
+    input multiplies the sum by ``memory`` first; the level stays before ``warm_up`` inputs. With
+    ``two_sided`` a falling error rate is a drift as well. There is no warning level, so that a rebuild begins
+    with a new tree. With ``compat="moa"`` the sum itself is compared with the threshold, which is slower the
+    longer all was well, and the level may change an input earlier [D68].
     """
 
     warm_up: int = count(30, at_least=1)
-    """Labels before the first verdict."""
+    """Labels before the level may change."""
     tolerance: float = number(0.005, at_least=0.0)
     """Deviation from the mean that is no matter."""
     threshold: float = number(50.0, above=0.0)
@@ -41,9 +49,21 @@ class Plugin(Detector):
     """Factor that forgets the sum at each label."""
     two_sided: bool = flag(False)
     """A falling error rate is a drift, too."""
+    compat: str | None = choice(None, None, "moa")
+    """MOA's formulas."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, each and together."""
+        Detector.__post_init__(self)
+        if self.two_sided and self.compat == "moa":
+            msg = "two_sided=True must be false with compat='moa': MOA's looks for rising error rates alone"
+            raise ParameterError(msg)
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the kernels' words."""
+        return (*Detector.constants(self), float(self.compat == "moa"))
 
     def initial(self) -> tuple[float, ...]:
-        """Return the state of a detector that has seen nothing."""
         return (0.0, 0.0, 0.0, math.inf, 0.0, -math.inf, 0.0)
 
     def error_rate(self, state: Any) -> float:
@@ -52,7 +72,7 @@ class Plugin(Detector):
 
 
 @kernel
-def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level; state: float64[7]."""
     if floats[state + ALARM] != 0.0:
         floats[state + N] = 0.0
@@ -62,7 +82,7 @@ def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
         floats[state + FALL] = 0.0
         floats[state + HIGHEST] = -math.inf
         floats[state + ALARM] = 0.0
-    warm_up, tolerance, threshold, memory = knobs[at], knobs[at + 1], knobs[at + 2], knobs[at + 3]
+    warm_up, tolerance, threshold, memory = params[at], params[at + 1], params[at + 2], params[at + 3]
     n = floats[state + N] + 1.0
     mean = floats[state + MEAN] + (error - floats[state + MEAN]) / n
     rise = memory * floats[state + RISE] + (error - mean) - tolerance
@@ -75,7 +95,15 @@ def update(knobs: Any, at: int, floats: Any, state: int, error: float) -> int:
     floats[state + LOWEST] = lowest
     floats[state + FALL] = fall
     floats[state + HIGHEST] = highest
-    if n >= warm_up and (rise - lowest > threshold or (knobs[at + 4] != 0.0 and highest - fall > threshold)):
-        floats[state + ALARM] = 1.0
-        return DRIFT
-    return IN_CONTROL
+    if params[at + MOA] != 0.0:
+        alarm = n + 1.0 >= warm_up and rise > threshold
+    else:
+        has_fallen = params[at + TWO_SIDED] != 0.0 and highest - fall > threshold
+        alarm = n >= warm_up and (rise - lowest > threshold or has_fallen)
+    floats[state + ALARM] = 1.0 if alarm else 0.0
+    return DRIFT if alarm else IN_CONTROL
+
+
+@kernel
+def problem(params: Any, at: int, floats: Any, state: int) -> int:
+    return 0 if 0.0 <= floats[state + N] < math.inf else 1

@@ -1,4 +1,4 @@
-"""A tree as a JSON document."""
+"""Tree as a JSON document."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import dataclasses
 import json
 from typing import Any
 
-from core.export.outline import Outline, outline
-from core.model import Model
+from core.export.outline import outline
+from core.model.model import Model
+from core.tree.outline import Outline
 
 
 def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:

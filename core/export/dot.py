@@ -1,11 +1,11 @@
-"""A tree for Graphviz."""
+"""Tree for Graphviz."""
 
 from __future__ import annotations
 
 import json
 
-from core.export.outline import outline, verdict
-from core.model import Model
+from core.export.outline import outline, vote_of
+from core.model.model import Model
 
 
 def to_dot(model: Model, depth: int | None = None) -> str:
@@ -21,7 +21,7 @@ def to_dot(model: Model, depth: int | None = None) -> str:
         elif node.leaves_below:
             label, shape = f"… {node.leaves_below:,} leaves", "folder"
         else:
-            label, shape = verdict(model.schema, node), "box"
+            label, shape = vote_of(model.schema, node), "box"
         lines.append(f"  n{node.number} [label={_quoted(label)}, shape={shape}];")
         if node.branch:
             lines.append(f"  n{node.parent} -> n{node.number} [label={_quoted(str(node.branch))}];")

@@ -1,122 +1,23 @@
-"""Outline: what a tree says, node by node, in words of its schema; the source of all other forms."""
+"""Outline: what a model says, node by node, in words of its schema; the source of all other forms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
-
-from core import arena
-from core.features import Schema
-from core.model import Model
-from core.tree import layout as at
-from core.tree.branches import Branch, branches
-from core.tree.layout import TreeView
-
-TESTS = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """A node and what is known of it."""
-
-    number: int
-    """As in the events of splits; the root is 0."""
-    parent: int
-    """-1: the root."""
-    depth: int
-    branch: Branch | None
-    """Condition that leads here from the parent; None: the root."""
-    test: str | None
-    """``numeric``, ``category`` or ``multiway``; None: a leaf."""
-    children: tuple[int, ...]
-    masses: tuple[float, ...]
-    """Class weight that the node knows of, in the order of the schema's classes."""
-    majority: int | None
-    """Class that majority votes at this node go to: of equal ones that which the learner prefers, of a node
-    that has seen nothing that of its parent; None: nothing is known."""
-    routed: float
-    """Weight of the records that came through, labelled or not."""
-    leaves_below: int
-    """Leaves of a subtree that was left out; 0: nothing was."""
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether the tree ends here (and not only the outline)."""
-        return self.test is None
+from core.model.model import Model
+from core.schema.schema import Schema
+from core.tree.outline import Outline
 
 
 def outline(model: Model, depth: int | None = None) -> list[Outline]:
     """Return the nodes of the tree that answers, parents first, children from left to right.
 
-    Below ``depth`` nothing is listed; the nodes there say how many leaves they stand for.
+    Below ``depth`` nothing is listed; the nodes there say how many leaves are below them.
     """
-    tree = arena.tree_view(model.plan, model.ints, model.main)
-    return list(_nodes(model, tree, depth))
+    return list(model.plan.blocks.outline(model, model.first, depth))
 
 
-def verdict(schema: Schema, node: Outline) -> str:
+def vote_of(schema: Schema, node: Outline) -> str:
     """Return the class that a node votes for, and its masses."""
     if node.majority is None:
         return "(nothing seen)"
     seen = ", ".join(f"{mass:.4g}" for mass in node.masses) if any(node.masses) else "nothing seen"
     return f"{schema.classes[node.majority]} ({seen})"
-
-
-def majority(model: Model, tree: TreeView, node: int) -> int | None:
-    """Return the class that majority votes at a node go to, None: nothing is known."""
-    masses = tree.masses[node]
-    parent = tree.node_ints.item(node, at.NODE_PARENT)
-    absent = tree.node_ints.item(node, at.NODE_KIND) == at.ABSENT
-    if parent >= 0 and (absent or not (masses.any() or model.plan.ints[at.PLAN_MOA])):
-        masses = tree.masses[parent]
-    if not masses.any():
-        return None
-    best = int(np.argmax(masses))
-    prefers_last = bool(model.plan.ints[at.PLAN_LAST_OF_TWO]) and model.ints.item(at.MODEL_CLASSES) == 2
-    return 1 if prefers_last and masses[1] == masses[0] else best
-
-
-def _nodes(model: Model, tree: TreeView, depth: int | None) -> Iterator[Outline]:
-    """Yield the nodes; deep trees are no danger, a chain of tests is walked with a stack of our own."""
-    schema = model.schema
-    stack: list[tuple[int, Branch | None]] = [(0, None)]
-    routed = tree.routed
-    while stack:
-        node, branch = stack.pop()
-        record = tree.node_ints[node]
-        kind, level = int(record[at.NODE_KIND]), int(record[at.NODE_DEPTH])
-        is_inner = kind in TESTS
-        ends = depth is not None and level >= depth
-        children: tuple[int, ...] = ()
-        if is_inner and not ends:
-            first = int(record[at.NODE_CHILD])
-            children = tuple(range(first, first + int(record[at.NODE_CHILDREN])))
-            conditions = branches(schema, tree, node)
-            stack.extend(reversed(list(zip(children, conditions, strict=True))))
-        yield Outline(
-            number=node,
-            parent=int(record[at.NODE_PARENT]),
-            depth=level,
-            branch=branch,
-            test=TESTS.get(kind),
-            children=children,
-            masses=tuple(tree.masses[node].tolist()),
-            majority=majority(model, tree, node),
-            routed=float(routed[node]),
-            leaves_below=_leaves(tree, node) if is_inner and ends else 0,
-        )
-
-
-def _leaves(tree: TreeView, node: int) -> int:
-    """Return the number of leaves below a node."""
-    stack, found = [node], 0
-    while stack:
-        record = tree.node_ints[stack.pop()]
-        if int(record[at.NODE_KIND]) in TESTS:
-            first = int(record[at.NODE_CHILD])
-            stack.extend(range(first, first + int(record[at.NODE_CHILDREN])))
-        elif record[at.NODE_KIND] == at.LEAF:
-            found += 1
-    return found

@@ -1,4 +1,4 @@
-"""A tree as a drawing, laid out here: no other program is needed.
+"""Tree as an SVG drawing, laid out here without another program.
 
 Leaves stand side by side in the order of the branches, an inner node over the middle of its children. A
 node's condition stands in its own box, above the classes; a bar shows their shares.
@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from core.export.outline import Outline, outline, verdict
-from core.features import Schema
-from core.model import Model
+from core.export.outline import outline, vote_of
+from core.model.model import Model
+from core.schema.schema import Schema
+from core.tree.outline import Outline
 
 # Pixels
 WIDTH: Final = 176
@@ -80,7 +81,7 @@ def _box(schema: Schema, node: Outline, x: float, y: float) -> Iterator[str]:
         share = node.masses[node.majority] / sum(node.masses)
         below = f"{schema.classes[node.majority]} {share:.1%} of {sum(node.masses):,.4g}"
     else:
-        below = verdict(schema, node)
+        below = vote_of(schema, node)
     fill = "#ffffff" if node.children else "#f4f4f4"
     classes = ", ".join(f"{name} {mass:,.4g}" for name, mass in zip(schema.classes, node.masses, strict=True))
     yield "<g>"
@@ -94,7 +95,6 @@ def _box(schema: Schema, node: Outline, x: float, y: float) -> Iterator[str]:
 
 
 def _bar(masses: tuple[float, ...], x: float, y: float) -> Iterator[str]:
-    """Yield a bar with the shares of the classes."""
     total, room = sum(masses), WIDTH - 16
     for label, mass in enumerate(masses):
         width = room * mass / total if total else 0.0

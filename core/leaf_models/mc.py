@@ -1,4 +1,4 @@
-"""Majority class."""
+"""Majority class: a leaf predicts its heaviest class."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def heaviest(plan: Any, ints: Any, floats: Any, masses: int) -> int:
 @kernel
 def votes(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -50,7 +50,6 @@ def votes(
     scratch: Any,
     out: Any,
 ) -> tuple[int, int]:
-    """Write the class shares."""
     masses = voting_masses(plan, ints, floats, t, node)
     total = 0.0
     for c in range(ints[at.MODEL_CLASSES]):
@@ -64,7 +63,7 @@ def votes(
 @kernel
 def account(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -73,8 +72,8 @@ def account(
     xs: Any,
     label: int,
     weight: float,
-    memo: int,
+    leaf_hint: int,
     scratch: Any,
-    opinions: Any,
+    vote_buffer: Any,
 ) -> None:
     """Keep no score."""

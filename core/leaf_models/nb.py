@@ -1,4 +1,4 @@
-"""Naive Bayes on the leaf's observers."""
+"""Naive Bayes at a leaf, on the leaf's observers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from core.jit import kernel
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
+from core.numeric.special import LN2, exp, log2
 from core.observers import base as observers
-from core.special import LN2, exp, log2
 from core.tree import layout as at
 from core.tree.routing import leaf_at
 
@@ -30,7 +30,7 @@ class Plugin(LeafModel):
 @kernel
 def votes(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -41,40 +41,40 @@ def votes(
     out: Any,
 ) -> tuple[int, int]:
     """Write the posterior class probabilities."""
-    prediction, memo = mc.votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out)
+    prediction, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
     if ints[node + at.NODE_KIND] != at.LEAF:
-        return prediction, memo
+        return prediction, leaf_hint
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     if floats[leaf + at.LEAF_OBSERVED] == 0.0:
-        return prediction, memo
+        return prediction, leaf_hint
     k = ints[at.MODEL_CLASSES]
     if plan[at.PLAN_MOA] != 0:
-        _multiply(plan, knobs, ints, floats, t, leaf, k, x, xs, out)
-        best = _first_maximum(out, k)
-        _normalise(out, k)
-        return best, memo
+        _multiply(plan, params, ints, floats, t, leaf, k, x, xs, out)
+        best = first_maximum(out, k)
+        normalise(out, k)
+        return best, leaf_hint
     for c in range(k):
         out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
         kind = plan[at.PLAN_NUMERIC_OBSERVER]
-        log_densities_numeric(kind, plan, knobs, floats, statistics, k, xs, scratch, out)
+        log_densities_numeric(kind, plan, params, floats, statistics, k, xs, scratch, out)
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        log_densities_nominal(kind, plan, knobs, ints, floats, statistics, k, x, scratch, out)
-    best = _first_maximum(out, k)
+        log_densities_nominal(kind, plan, params, ints, floats, statistics, k, x, scratch, out)
+    best = first_maximum(out, k)
     top = out[best]
     for c in range(k):
         out[c] = exp(out[c] - top)
-    _normalise(out, k)
-    return best, memo
+    normalise(out, k)
+    return best, leaf_hint
 
 
 @kernel
 def _multiply(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -87,16 +87,15 @@ def _multiply(
     """Multiply the class shares with the densities (MOA)."""
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
-        densities_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, knobs, floats, statistics, k, xs, out)
+        densities_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, params, floats, statistics, k, xs, out)
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        densities_nominal(kind, plan, knobs, ints, floats, statistics, k, x, out)
+        densities_nominal(kind, plan, params, ints, floats, statistics, k, x, out)
 
 
 @kernel
-def _first_maximum(values: Any, k: int) -> int:
-    """Return the position of the first largest value of k >= 1."""
+def first_maximum(values: Any, k: int) -> int:
     best = 0
     for c in range(1, k):
         if values[c] > values[best]:
@@ -105,7 +104,7 @@ def _first_maximum(values: Any, k: int) -> int:
 
 
 @kernel
-def _normalise(values: Any, k: int) -> None:
+def normalise(values: Any, k: int) -> None:
     """Divide by the sum, unless that is 0."""
     total = 0.0
     for c in range(k):
@@ -118,7 +117,7 @@ def _normalise(values: Any, k: int) -> None:
 @kernel
 def account(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -127,9 +126,9 @@ def account(
     xs: Any,
     label: int,
     weight: float,
-    memo: int,
+    leaf_hint: int,
     scratch: Any,
-    opinions: Any,
+    vote_buffer: Any,
 ) -> None:
     """Keep no score."""
 
@@ -137,7 +136,7 @@ def account(
 @kernel
 def prediction(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -145,11 +144,11 @@ def prediction(
     x: Any,
     xs: Any,
     scratch: Any,
-    opinions: Any,
+    vote_buffer: Any,
 ) -> int:
-    """Return the class alone; scratch (as in ``votes``) and opinions, float64[class], are overwritten."""
+    """Return the class alone; scratch (as in ``votes``) and vote_buffer, float64[class], are overwritten."""
     k = ints[at.MODEL_CLASSES]
     for c in range(k):
-        opinions[c] = 0.0
-    best, _ = votes(plan, knobs, ints, floats, t, node, x, xs, scratch, opinions)
+        vote_buffer[c] = 0.0
+    best, _ = votes(plan, params, ints, floats, t, node, x, xs, scratch, vote_buffer)
     return best

@@ -23,7 +23,7 @@ class Plugin(LeafModel):
 @kernel
 def votes(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -33,19 +33,19 @@ def votes(
     scratch: Any,
     out: Any,
 ) -> tuple[int, int]:
-    """Write the votes of the better model; the memo is naive Bayes' class, if it was the better."""
+    """Write the votes of the better model; the hint is naive Bayes' class, if it was the better."""
     if ints[node + at.NODE_KIND] == at.LEAF:
         leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
         if floats[leaf + at.LEAF_MAJORITY_RIGHT] <= floats[leaf + at.LEAF_BAYES_RIGHT]:
-            best, _ = nb.votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out)
+            best, _ = nb.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
             return best, best
-    return mc.votes(plan, knobs, ints, floats, t, node, x, xs, scratch, out)
+    return mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
 
 
 @kernel
 def account(
     plan: Any,
-    knobs: Any,
+    params: Any,
     ints: Any,
     floats: Any,
     t: int,
@@ -54,9 +54,9 @@ def account(
     xs: Any,
     label: int,
     weight: float,
-    memo: int,
+    leaf_hint: int,
     scratch: Any,
-    opinions: Any,
+    vote_buffer: Any,
 ) -> None:
     """Count the weight that each of the two gets right."""
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
@@ -64,9 +64,9 @@ def account(
         # MOA: an empty distribution has no majority, but the first maximum of no votes is class 0.
         floats[leaf + at.LEAF_BAYES_RIGHT] += weight if label == 0 else 0.0
         return
-    bayes = memo
+    bayes = leaf_hint
     if bayes < 0:
-        bayes = nb.prediction(plan, knobs, ints, floats, t, node, x, xs, scratch, opinions)
+        bayes = nb.prediction(plan, params, ints, floats, t, node, x, xs, scratch, vote_buffer)
     if mc.majority(plan, ints, floats, t, node) == label:
         floats[leaf + at.LEAF_MAJORITY_RIGHT] += weight
     if bayes == label:

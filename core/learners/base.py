@@ -1,16 +1,21 @@
-"""Learners: the axes a tree is made of, and its decisions at a due leaf."""
+"""The Hoeffding family of learners: the plug-ins a tree is made of, and its decisions at a due leaf."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol
+from typing import Any, ClassVar
 
-from core import registry
+from core import registry, spelling
 from core.errors import ParameterError, SchemaError
+from core.hoeffding.decision import Decision, HasState
+from core.learners._trees import TreeLayout
+from core.learners.protocol import Learner
 from core.plugin import Parameters, choice, count, number
+from core.schema.dimensions import Dimensions
 from core.tree import layout as at
+from core.tree import prefetch
 from core.tree.layout import Floats, Ints, TreeView
 from core.tree.statistics import SLACK
 
@@ -24,56 +29,23 @@ AXES: dict[str, str] = {
 }
 """A learner's parameter that names a plug-in, and the family it names one of."""
 
-FORGET: Final = at.LEAF
-"""A decision's test that stands for: do not split, begin to observe anew."""
-
-
-class HasPlan(Protocol):
-    """The part of a plan that a decision reads."""
-
-    address: int
-    ints: Ints
-
-
-class HasState(Protocol):
-    """The part of a model that a decision reads."""
-
-    plan: Any
-    address: int
-    ints: Ints
-    floats: Floats
-
-
-Reason = Literal["gap", "tie", "only"]
-Action = Literal["split", "replaced", "moved", "pruned"]
-"""What is done to a node: a leaf is split; an inner node gets another test and new leaves, another threshold
-over the same subtrees, or becomes a leaf."""
-
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """A test to install, and why."""
-
-    attribute: int
-    test: int
-    """Kind of the inner node, or FORGET."""
-    value: float
-    merits: tuple[float, float]
-    bound: float
-    n: float
-    reason: Reason
-    action: Action = "split"
-
-
-@dataclass(frozen=True, slots=True)
-class Learner(Parameters):
+class HoeffdingLearner(Learner):
     """A tree learner; its file gives the axes their defaults, and decides.
 
     The axes' own parameters stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets the
     parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes``: of the whole
     model, of which each tree has half where a drift detector may start a background tree. ``compat="moa"``
     restores MOA's quirks wherever they change a split or a prediction; ``compat="imac"`` those of IMAC's
-    published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing.
+    published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing; ``compat="cdt"``
+    those of CDT's: MOA's tree with 100 candidates of the Gaussian observer, and of two classes with equal
+    weight in a leaf the second wins.
+
+    A new leaf inherits the class weight that its parent's observer estimates for the branch. ``evidence``
+    says whether confidence bounds reckon with it [D8]: ``inherited``, as MOA and River do, splits earlier
+    and predicts better; ``observed`` is what theorems speak of, and the default of ``variant="theory"``.
+    Only bounds change: grace periods and candidates count what the leaf has observed.
     """
 
     family: ClassVar[str] = "learners"
@@ -94,22 +66,27 @@ class Learner(Parameters):
     """Leaves at which the tree stops to grow."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     """Bytes of a model at which its trees stop to grow."""
-    compat: str | None = choice(None, None, "moa", "imac")
+    evidence: str | None = choice("inherited", "inherited", "observed")
+    """The weight that bounds reckon with: all a leaf votes with, or what its gains were computed from."""
+    compat: str | None = choice(None, None, "moa", "imac", "cdt")
     """The published code whose trees are grown, quirks and all."""
 
     axis_defaults: ClassVar[dict[str, Any]] = {}
     """Parameters of the axes that this learner sets otherwise than they do, where an axis has them."""
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
     """The values of ``compat`` that have a meaning for it."""
+    kernels: ClassVar[str | None] = "core.hoeffding.kernels"
+    cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100}
+    """Axes and parameters of axes that ``compat="cdt"`` sets otherwise."""
     compiled: ClassVar[bool] = False
-    """Its decision is that of ``core/verdict.py``, so that failed attempts need not leave compiled code."""
+    """Its decision is that of ``core/hoeffding/split_decision.py``: failed attempts stay in compiled code."""
 
     last_of_two: ClassVar[bool] = False
     """A leaf with equal weight of the only two classes votes for the second, not for the first [D9]."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, axes by name, and all parameters, the axes' among them."""
-        body: dict[str, Any] = {"name": self.name.replace("_", "-")}
+        body: dict[str, Any] = {"name": self.spelled}
         for declared in dataclasses.fields(self):
             value = getattr(self, declared.name)
             if isinstance(value, Parameters):
@@ -161,13 +138,18 @@ class Learner(Parameters):
 
     @property
     def can_be_rough(self) -> bool:
-        """Whether observer and criterion have what a glance takes (core/glance.py)."""
+        """Whether observer and criterion have approximations (core/hoeffding/quick_reject.py)."""
         observer = registry.module("observers", self.numeric_observer.name)
         criterion = registry.module("criteria", self.criterion.name)
         rough = hasattr(observer, "propose_roughly") and hasattr(criterion, "impurity_roughly")
         return rough and self.compat is None
 
-    # Revision of splits (core/appraisal.py); most learners' splits are final.
+    @property
+    def freezes(self) -> bool:
+        """Whether a leaf other than the root that MOA lets begin anew is never split any more."""
+        return False
+
+    # Revision of splits (core/hoeffding/reevaluation.py); most learners' splits are final.
 
     def revision_words(self, attributes: int) -> int:
         """Return the length of the revision section of a leaf record, 0 if splits are final."""
@@ -196,10 +178,19 @@ class Learner(Parameters):
         """Whether a nominal attribute of two values is never split in another way than by value."""
         return not getattr(self.nominal_observer, "binary_splits", True)
 
-    # Weight of evidence and its schedule. MOA reckons with inherited weight too [D8].
+    @classmethod
+    def usual_evidence(cls, bound: Any, compat: str | None) -> str:
+        """Return the evidence that a spec means which names none: that of the published code or theorem."""
+        if compat is not None:
+            return "inherited"
+        if getattr(bound, "variant", None) == "theory":
+            return "observed"
+        (default,) = (declared.default for declared in dataclasses.fields(cls) if declared.name == "evidence")
+        return str(default)
+
+    # The weight that schedules count, of which MOA counts what was inherited too.
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:
-        """Return the weight that bounds and the schedule speak of."""
         if self.compat is not None:
             first = node + at.NODE_FIELDS
             total = 0.0
@@ -230,39 +221,92 @@ class Learner(Parameters):
             step = round(model.floats.item(leaf + at.LEAF_NEXT) + SLACK - then)
         return bool(since >= step)
 
+    @classmethod
+    def build(cls, given: dict[str, Any], named: str) -> Any:
+        """Return the tree with these parameters, its own and its axes'."""
+        given = dict(given)
+        defaults = {f.name: f.default for f in dataclasses.fields(cls)}
+        arguments: dict[str, Any] = {}
+        known = [name for name in defaults if name not in AXES]
+        usual = cls.axis_defaults | (cls.cdt_defaults if given.get("compat") == "cdt" else {})
+        for axis, family in AXES.items():
+            plugin = registry.plugin(
+                family, _axis_name(axis, family, given.pop(axis, usual.get(axis, defaults[axis])))
+            )
+            names = [f.name for f in dataclasses.fields(plugin)]
+            known += names
+            preset = {name: value for name, value in usual.items() if name in names}
+            arguments[axis] = plugin(**(preset | {name: given.pop(name) for name in names if name in given}))
+        arguments |= {name: given.pop(name) for name in list(given) if name in known}
+        arguments.setdefault("evidence", cls.usual_evidence(arguments["bound"], arguments.get("compat")))
+        if given:
+            msg = (
+                f"{next(iter(given))}={next(iter(given.values()))!r} is no parameter of {named!r}; "
+                f"{spelling.known(next(iter(given)), sorted([*known, *AXES]))}"
+            )
+            raise ParameterError(msg)
+        built = cls(**arguments)
+        for axis in ("numeric", "nominal"):
+            _check_observer(axis, getattr(built, f"{axis}_observer").name)
+        _check_criterion(built)
+        if built.compat not in built.compats:
+            options = ", ".join("null" if option is None else repr(option) for option in built.compats)
+            msg = (
+                f"compat={built.compat!r} must be one of {options} for {named!r}: "
+                "there is no published code of it to be compatible with"
+            )
+            raise ParameterError(msg)
+        return built
 
-def build(body: dict[str, Any]) -> Learner:
-    """Return the learner that a spec describes."""
-    given = dict(body)
-    learner = registry.plugin("learners", given.pop("name"))
-    defaults = {f.name: f.default for f in dataclasses.fields(learner)}
-    arguments: dict[str, Any] = {}
-    known = [name for name in defaults if name not in AXES]
-    for axis, family in AXES.items():
-        plugin = registry.plugin(family, _axis_name(axis, family, given.pop(axis, defaults[axis])))
-        names = [f.name for f in dataclasses.fields(plugin)]
-        known += names
-        preset = {name: value for name, value in learner.axis_defaults.items() if name in names}
-        arguments[axis] = plugin(**(preset | {name: given.pop(name) for name in names if name in given}))
-    arguments |= {name: given.pop(name) for name in list(given) if name in known}
-    if given:
-        msg = (
-            f"{next(iter(given))}={next(iter(given.values()))!r} is no parameter of {body['name']!r}; "
-            f"known: {', '.join(sorted([*known, *AXES]))}"
-        )
-        raise ParameterError(msg)
-    built: Learner = learner(**arguments)
-    for axis in ("numeric", "nominal"):
-        _check_observer(axis, getattr(built, f"{axis}_observer").name)
-    _check_criterion(built)
-    if built.compat not in built.compats:
-        options = ", ".join("null" if option is None else repr(option) for option in built.compats)
-        msg = (
-            f"compat={built.compat!r} must be one of {options} for {body['name']!r}: "
-            "there is no published code of it to be compatible with"
-        )
-        raise ParameterError(msg)
-    return built
+    # What plans and models need of a learner (core/learners/protocol.py)
+
+    def blocks(self, dims: Dimensions) -> TreeLayout:
+        return TreeLayout(self, dims)
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        """Return the range that the numeric observer takes."""
+        found: tuple[float, float] = self.numeric_observer.range
+        return found
+
+    def plugins(self) -> list[tuple[int, Parameters]]:
+        return [
+            (at.PLAN_NUMERIC_OBSERVER, self.numeric_observer),
+            (at.PLAN_NOMINAL_OBSERVER, self.nominal_observer),
+            (at.PLAN_CRITERION, self.criterion),
+            (at.PLAN_LEAF_MODEL, self.leaf_model),
+            (at.PLAN_SCHEDULE, self.schedule),
+            (at.PLAN_BOUND, self.bound),
+        ]
+
+    def shared_words(self, dims: Dimensions) -> int:
+        """Return what the numeric observers of all leaves share."""
+        return int(self.numeric_observer.shared(len(dims.numeric)))
+
+    def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: TreeLayout) -> None:
+        """Write what kernels of trees branch on."""
+        shape = blocks.shape(1, 1)
+        ints[at.PLAN_MOA] = self.compat is not None
+        ints[at.PLAN_INHERITED] = self.evidence == "inherited"
+        ints[at.PLAN_COUNTED] = dims.attributes + (self.compat == "cdt")
+        ints[at.PLAN_SORTS] = self.criterion.sorts_branches
+        ints[at.PLAN_NULL_MERIT] = self.criterion.null_merit_is_gain
+        ints[at.PLAN_SCHEDULE_AT] = shape.schedule_at
+        floats[at.PLAN_GAP], floats[at.PLAN_TIE] = self.limits
+        ints[at.PLAN_INCREMENTAL] = self.criterion.is_incremental
+        ints[at.PLAN_QUICK_REJECT] = self.can_be_rough
+        ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
+        floats[at.PLAN_REVISIT] = self.revisit_weight
+        ints[at.PLAN_WATCHES] = self.watches_inner_nodes
+        if not dims.nominal:
+            ints[at.PLAN_ROUTE_AHEAD] = prefetch.THRESHOLDS
+        elif dims.halves and self.only_multiway and self.compat is None:
+            ints[at.PLAN_ROUTE_AHEAD] = prefetch.HALVES
+        ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
+        # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
+        ints[at.PLAN_COMPILED] = self.compiled and self.compat is None
+        floats[at.PLAN_TAU] = self.tie_threshold
+        ints[at.PLAN_LAST_OF_TWO] = self.last_of_two or self.compat == "cdt"
 
 
 def _axis_name(axis: str, family: str, given: Any) -> str:
@@ -288,8 +332,7 @@ def _check_observer(kind: str, name: str) -> None:
         raise ParameterError(msg)
 
 
-def _check_criterion(learner: Learner) -> None:
-    """Refuse a bound that says nothing about the criterion."""
+def _check_criterion(learner: HoeffdingLearner) -> None:
     needed, name = learner.bound.needs, learner.criterion.name
     if needed is None or hasattr(registry.module("criteria", name), needed):
         return

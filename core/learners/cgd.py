@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from core.learners.h_tree import Plugin as HTree
 
@@ -18,3 +18,5 @@ class Plugin(HTree):
 
     schedule: Any = "cgd"
     leaf_model: Any = "mc"
+
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

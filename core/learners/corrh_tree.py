@@ -14,7 +14,8 @@ class Plugin(h_tree.Plugin):
     """H-Tree on the error, with gaps above 2ε: ``{"name": "corrh-tree", "delta": 0.05}``.
 
     Two intervals of half-width ε are apart only beyond 2ε. No ties, binary tests, majority classes, as CDT
-    runs it (ALGORITHMS section 6 [D14]; Matuszyk and others 2013, Duda and others 2014).
+    runs it (ALGORITHMS section 6 [D14]; Matuszyk and others 2013, Duda and others 2014). With
+    ``compat="cdt"`` the criterion is ``sorted_error``, the error as CDT's code computes it.
     """
 
     criterion: Any = "error"
@@ -26,3 +27,4 @@ class Plugin(h_tree.Plugin):
         "grace_period": 100.0,
         "binary_splits": True,
     }
+    cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100, "criterion": "sorted_error"}

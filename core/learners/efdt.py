@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from core import appraisal
 from core.errors import ParameterError
+from core.hoeffding import reevaluation
+from core.hoeffding.decision import Decision, HasState
+from core.hoeffding.split_decision import OPEN
 from core.learners import h_tree
-from core.learners.base import Decision, HasState
-from core.plugin import number
+from core.plugin import choice, period
 from core.tree import layout as at
 from core.tree.layout import TreeView
-from core.verdict import OPEN
+from core.tree.statistics import weight_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,11 @@ class Plugin(h_tree.Plugin):
     does not, thresholds never move.
     """
 
-    revisit_period: float = number(2000.0, above=0.0)
+    revisit_period: float = period(2000.0)
     """Labelled weight between two evaluations of an inner node."""
+
+    evidence: str | None = choice("observed", "inherited", "observed")
+    """The weight that bounds reckon with. Here observed: what a node has averaged merits over."""
 
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa")
 
@@ -57,7 +61,7 @@ class Plugin(h_tree.Plugin):
     def resume(self, tree: TreeView, slot: int) -> None:
         """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
         record = tree.leaf_floats[slot]
-        record[at.LEAF_NEXT] = record[at.LEAF_OBSERVED] + self.schedule.first()
+        record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], self.schedule.first())
         record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
         for state in tree.schedule:
             state[slot] = 0.0
@@ -65,12 +69,12 @@ class Plugin(h_tree.Plugin):
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Compare the average of the best test with that of no split."""
-        decision = self._appraise(model, t, node)
+        decision = self._reevaluate(model, t, node)
         return None if decision is None or self._is_used(model, t, node, decision) else decision
 
     def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Compare the average of the best test with that of the node's own."""
-        decision = self._appraise(model, t, node)
+        decision = self._reevaluate(model, t, node)
         if decision is None:
             return None
         if decision.test == at.LEAF:
@@ -80,22 +84,22 @@ class Plugin(h_tree.Plugin):
             return replace(decision, action="moved")
         return replace(decision, action="replaced")
 
-    def _appraise(self, model: HasState, t: int, node: int) -> Decision | None:
-        """Evaluate a node, which remembers it; return the test to install, if the bound grants one."""
-        verdict = np.zeros(appraisal.VERDICT_WORDS)
-        appraisal.appraise(model.plan.address, model.address, t, node, False, verdict)
-        attribute, test, value, _, average, standing, _, outcome, bound, n = verdict.tolist()
+    def _reevaluate(self, model: HasState, t: int, node: int) -> Decision | None:
+        """Evaluate a node and count that; return the test to install, if the bound allows one."""
+        words = np.zeros(reevaluation.DECISION_WORDS)
+        reevaluation.reevaluate(model.plan.address, model.address, t, node, False, words)
+        attribute, test, value, _, average, current, _, outcome, bound, n = words.tolist()
         if outcome == OPEN:
             return None
         reason = h_tree.REASONS[int(outcome)]
-        return Decision(int(attribute), int(test), value, (average, standing), bound, n, reason)
+        return Decision(int(attribute), int(test), value, (average, current), bound, n, reason)
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
         """Return True: also MOA counts records here, not rounded sums of masses."""
         return True
 
     def _is_used(self, model: HasState, t: int, node: int, decision: Decision) -> bool:
-        """Return whether MOA remembers the attribute as used above: in nominal tests, without a gap.
+        """Return whether MOA counts the attribute as used above: in nominal tests, without a gap.
 
         It forgets them below a numeric test, a replaced test, and a branch that grew later.
         """

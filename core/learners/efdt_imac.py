@@ -1,4 +1,4 @@
-"""EFDT whose leaves, or all of its nodes, watch candidate attributes to know when to attempt."""
+"""EFDT with IMAC's schedule: leaves, or all nodes, watch candidates to know when to attempt."""
 
 from __future__ import annotations
 
@@ -37,5 +37,4 @@ class Plugin(Efdt):
 
     @property
     def watches_inner_nodes(self) -> bool:
-        """Whether inner nodes watch candidates."""
         return self.watched_nodes == "both"

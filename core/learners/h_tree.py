@@ -8,31 +8,38 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from core import ranking, verdict
-from core.learners.base import FORGET, Decision, HasState, Learner, Reason
+from core.hoeffding import ranking, split_decision
+from core.hoeffding.decision import FORGET, Decision, HasState, Reason
+from core.learners.base import HoeffdingLearner
 from core.plugin import number
 
-REASONS: Final[dict[int, Reason]] = {verdict.GAP: "gap", verdict.TIE: "tie", verdict.ONLY: "only"}
+ALIASES: Final = ("vfdt", "hoeffding_tree")
+
+REASONS: Final[dict[int, Reason]] = {
+    split_decision.GAP: "gap",
+    split_decision.TIE: "tie",
+    split_decision.ONLY: "only",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin(Learner):
+class Plugin(HoeffdingLearner):
     """Splits when the best test leads the second best by more than ε, or when ε is below ``tau``.
 
     ``{"name": "h-tree", "grace_period": 200, "delta": 1e-7, "tau": 0.05, "criterion": "info_gain",
     "leaf_model": "nba"}`` (ALGORITHMS section 5; Domingos and Hulten 2000). What ε is and which lead is
     enough, the bound says: other trees of this kind are presets (``corrh-tree``, ``mcdiarmid-tree``,
-    ``c-tree``, ``osm``, …).
+    ``c-tree``, ``osm``, …). Also called ``vfdt`` and ``hoeffding-tree``.
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
     """A tie: below this ε the best test is taken, whatever its lead; 0: never."""
 
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac", "cdt")
     compiled: ClassVar[bool] = True
 
     @property
     def tie_threshold(self) -> float:
-        """Return τ."""
         return self.tau
 
     @property
@@ -42,12 +49,12 @@ class Plugin(Learner):
         return gap, gap / (self.bound.factor * self.tau) ** 2 if self.tau > 0.0 else math.inf
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
-        """Let the bound judge the lead of the best test over the second best."""
+        """Let the bound decide on the lead of the best test over the second best."""
         out = np.empty(ranking.RANKING_WORDS)
-        reason = REASONS.get(verdict.decide(model.plan.address, model.address, t, node, out))
+        reason = REASONS.get(split_decision.decide_leaf(model.plan.address, model.address, t, node, out))
         if reason is None:
             return None
         attribute, test, value, best, second, _, _, bound, n = out.tolist()
-        if attribute == ranking.NOBODY:
+        if attribute == ranking.NO_SPLIT:
             test = FORGET
         return Decision(int(attribute), int(test), value, (best, second), bound, n, reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from core.learners.h_tree import Plugin as HTree
 
@@ -19,3 +19,5 @@ class Plugin(HTree):
 
     schedule: Any = "imac"
     leaf_model: Any = "mc"
+
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

@@ -1,1 +1,1 @@
-"""Attribute observers: what a leaf remembers of its records, and the tests it can propose from that."""
+"""Attribute observers: the statistics of a leaf, and the tests it can propose from them."""

@@ -6,25 +6,29 @@ a tree has one of each. The statistics are a run of words in the leaf record who
 
 Kernels of a module (``at``: where the leaf's statistics begin; ``k``: classes known):
 
-numeric  ``update_numeric(plan, knobs, floats, at, label, xs, weight) -> bool``
+numeric  ``update_numeric(plan, params, floats, at, label, xs, weight) -> bool``
             returns whether all that is known of the record went into the statistics; the weight of others is
             no evidence of what they say (LEAF_LEFT_OUT)
-         ``candidates_numeric(plan, knobs) -> int``: how many thresholds per attribute it proposes
-         ``propose_numeric(plan, knobs, floats, at, k, start, end, left, right, value)``
+         ``candidates_numeric(plan, params) -> int``: how many thresholds per attribute it proposes
+         ``propose_numeric(plan, params, floats, at, k, start, end, left, right, value)``
             writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to
             ``left``/``right`` (float64[class, column], column = (attribute - start)·candidates + candidate)
             and the thresholds to ``value`` (NaN: no candidate)
          ``propose_roughly``, which not all have, does the same with an error of at most 1e-6 of the weight
-         ``masses_numeric(plan, knobs, floats, at, k, position, value, left, right)``
+         ``masses_numeric(plan, params, floats, at, k, position, value, left, right)``
             writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
             has never had anything to do with
-         ``log_densities_numeric(plan, knobs, floats, at, k, xs, scratch, out)`` adds ln f(x_a | c) of all
+         ``log_densities_numeric(plan, params, floats, at, k, xs, scratch, out)`` adds ln f(x_a | c) of all
             attributes to out[c], where minus infinity stays (scratch: four words an attribute, two a class)
-         ``densities_numeric(plan, knobs, floats, at, k, xs, out)`` multiplies with them instead (MOA)
-nominal  ``update_nominal(plan, knobs, ints, floats, at, label, x, weight)``
+         ``densities_numeric(plan, params, floats, at, k, xs, out)`` multiplies with them instead (MOA)
+         ``problem(plan, params, floats, at, k) -> int`` says what is wrong with the statistics of a leaf
+            (core/plugin.py), ``problem_shared(plan, params, floats) -> int`` with what leaves share, by the
+            number of a sentence in PROBLEMS
+nominal  ``update_nominal(plan, params, ints, floats, at, label, x, weight)``
          ``masses_nominal(plan, floats, at, k, start, end, out)`` writes the class masses of the values
             start … end-1 to float64[class, value - start]
-         ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
+         ``may_be_multiway(plan, params, values) -> bool``: may an attribute of so many get a branch per
+         value? ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
 """
 
 from __future__ import annotations
@@ -74,11 +78,11 @@ class Observer(Parameters):
 
 def numeric_dispatcher() -> tuple[Any, ...]:
     """Return update, propose, candidates, masses, log densities and densities over the numeric observers."""
-    common = "plan, knobs, floats, at, k"
+    common = "plan, params, floats, at, k"
     return (
-        registry.dispatch("observers", "update_numeric", "plan, knobs, floats, at, label, xs, weight"),
+        registry.dispatch("observers", "update_numeric", "plan, params, floats, at, label, xs, weight"),
         registry.dispatch("observers", "propose_numeric", f"{common}, start, end, left, right, value"),
-        registry.dispatch("observers", "candidates_numeric", "plan, knobs"),
+        registry.dispatch("observers", "candidates_numeric", "plan, params"),
         registry.dispatch("observers", "masses_numeric", f"{common}, position, value, left, right"),
         registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, scratch, out"),
         registry.dispatch("observers", "densities_numeric", f"{common}, xs, out"),
@@ -87,16 +91,25 @@ def numeric_dispatcher() -> tuple[Any, ...]:
 
 def rough_dispatcher() -> Any:
     """Return ``propose_roughly`` over the numeric observers that have it."""
-    parameters = "plan, knobs, floats, at, k, left, right, value"
+    parameters = "plan, params, floats, at, k, left, right, value"
     return registry.dispatch("observers", "propose_roughly", parameters)
 
 
 def nominal_dispatcher() -> tuple[Any, ...]:
-    """Return update, masses, log densities and densities over the nominal observers."""
-    common = "plan, knobs, ints, floats, at, k"
+    """Return update, masses, may be multiway, log densities and densities over the nominal observers."""
+    common = "plan, params, ints, floats, at, k"
     return (
-        registry.dispatch("observers", "update_nominal", "plan, knobs, ints, floats, at, label, x, weight"),
+        registry.dispatch("observers", "update_nominal", "plan, params, ints, floats, at, label, x, weight"),
         registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, start, end, out"),
+        registry.dispatch("observers", "may_be_multiway", "plan, params, values"),
         registry.dispatch("observers", "log_densities_nominal", f"{common}, x, scratch, out"),
         registry.dispatch("observers", "densities_nominal", f"{common}, x, out"),
+    )
+
+
+def problem_dispatcher() -> tuple[Any, Any]:
+    """Return ``problem(kind, …)`` and ``problem_shared(kind, …)`` over the numeric observers."""
+    return (
+        registry.dispatch("observers", "problem", "plan, params, floats, at, k", otherwise=0),
+        registry.dispatch("observers", "problem_shared", "plan, params, floats", otherwise=0),
     )

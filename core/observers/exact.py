@@ -1,4 +1,4 @@
-"""The values themselves, sorted, with class and weight: every threshold, exact masses, little room."""
+"""Exact observer: the first values of a leaf, sorted, with class and weight; every threshold."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core.jit import kernel
+from core.numeric.special import LN2, LN_SQRT_2PI, log2
 from core.observers.base import Observer
 from core.plugin import count
-from core.special import LN2, LN_SQRT_2PI, log2
 from core.tree import layout
 
 # Rows of a leaf's statistics: the number of values, then values (ascending), classes and weights
 FIRST: Final = 1
 PARTS: Final = 3
+
+PROBLEMS: Final = (
+    "values of an attribute must be a whole number of them, at most its capacity",
+    "classes of the values must be among those that the model knows",
+)
 
 LN_FLOOR: Final = math.log(1e-300)
 
@@ -38,20 +43,19 @@ class Plugin(Observer):
     axes: ClassVar[tuple[str | int, ...]] = ("row", "attribute")
 
     def sizes(self) -> dict[str, int]:
-        """Return the number of rows."""
         return {"row": FIRST + PARTS * self.capacity}
 
 
 @kernel
-def _capacity(plan: Any, knobs: Any) -> int:
+def _capacity(plan: Any, params: Any) -> int:
     """Return how many values an attribute has room for."""
-    return int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+    return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
 
 
 @kernel
-def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
+def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing. Equal values stay in their order."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, knobs)
+    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     whole = True
     for a in range(d):
         x = xs[a]
@@ -75,15 +79,15 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
 
 
 @kernel
-def candidates_numeric(plan: Any, knobs: Any) -> int:
+def candidates_numeric(plan: Any, params: Any) -> int:
     """Return the number of gaps between the values of a full leaf."""
-    return _capacity(plan, knobs) - 1
+    return _capacity(plan, params) - 1
 
 
 @kernel
 def propose_numeric(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -94,7 +98,7 @@ def propose_numeric(
     value: Any,
 ) -> None:
     """Write midpoints and class masses on both sides; left, right: float64[class, (a - start)·gaps + i]."""
-    d, room, gaps = plan[layout.PLAN_NUMERIC], _capacity(plan, knobs), candidates_numeric(plan, knobs)
+    d, room, gaps = plan[layout.PLAN_NUMERIC], _capacity(plan, params), candidates_numeric(plan, params)
     for a in range(start, end):
         n = int(floats[at + a])
         values, step = at + a + FIRST * d, room * d
@@ -124,7 +128,7 @@ def propose_numeric(
 @kernel
 def masses_numeric(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -134,7 +138,7 @@ def masses_numeric(
     right: Any,
 ) -> None:
     """Write the class masses at or below a threshold of attribute ``position`` and above it."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, knobs)
+    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     values, step = at + position + FIRST * d, room * d
     for c in range(k):
         left[c], right[c] = -1.0, -1.0
@@ -147,9 +151,9 @@ def masses_numeric(
 
 
 @kernel
-def _normal(plan: Any, knobs: Any, floats: Any, at: int, a: int, c: int) -> tuple[float, float, float]:
+def _normal(plan: Any, params: Any, floats: Any, at: int, a: int, c: int) -> tuple[float, float, float]:
     """Return weight, mean and variance of a class."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, knobs)
+    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     values, step = at + a + FIRST * d, room * d
     total, mean, squares = 0.0, 0.0, 0.0
     for i in range(int(floats[at + a])):
@@ -165,7 +169,7 @@ def _normal(plan: Any, knobs: Any, floats: Any, at: int, a: int, c: int) -> tupl
 
 @kernel
 def log_densities_numeric(
-    plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
+    plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
 ) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
@@ -175,7 +179,7 @@ def log_densities_numeric(
         x = xs[a]
         if x - x == 0.0:
             for c in range(k):
-                total, mean, variance = _normal(plan, knobs, floats, at, a, c)
+                total, mean, variance = _normal(plan, params, floats, at, a, c)
                 delta = x - mean
                 density = LN_FLOOR
                 if variance > 1e-300:
@@ -186,16 +190,32 @@ def log_densities_numeric(
 
 
 @kernel
-def densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
     """Multiply out[c] with the densities, which may underflow (MOA has no such observer)."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
         if x - x == 0.0:
             for c in range(k):
-                total, mean, variance = _normal(plan, knobs, floats, at, a, c)
+                total, mean, variance = _normal(plan, params, floats, at, a, c)
                 delta = x - mean
                 if variance > 0.0:
                     spread = math.sqrt(2.0 * math.pi * variance)
                     out[c] *= math.exp(-(delta * delta / (2.0 * variance))) / spread
                 elif total == 0.0 or delta != 0.0:
                     out[c] *= 0.0
+
+
+@kernel
+def problem(plan: Any, params: Any, floats: Any, at: int, k: int) -> int:
+    """Return which of PROBLEMS a leaf's statistics have, 0: none."""
+    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
+    for a in range(d):
+        count = floats[at + a]
+        if not 0.0 <= count <= room or count != math.floor(count):
+            return 1
+        classes = at + a + (FIRST + room) * d
+        for i in range(int(count)):
+            label = floats[classes + i * d]
+            if not 0.0 <= label < k or label != math.floor(label):
+                return 2
+    return 0

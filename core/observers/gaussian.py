@@ -1,4 +1,4 @@
-"""One normal distribution per class and numeric attribute, ten thresholds to choose from."""
+"""Gaussian observer: a normal distribution per class and numeric attribute; ten thresholds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from core import cephes
 from core.jit import kernel, part
+from core.numeric import cephes
+from core.numeric.special import LN2, LN_SQRT_2PI, log2, normal_cdf, rough_cdf
 from core.observers.base import Observer
 from core.plugin import count
-from core.special import LN2, LN_SQRT_2PI, log2, normal_cdf, rough_cdf
 from core.tree import layout
 
 WEIGHT: Final = 0
@@ -20,9 +20,13 @@ LOW: Final = 3
 HIGH: Final = 4
 STATISTICS: Final = 5
 
+PROBLEMS: Final = ()
+
 LN_FLOOR: Final = math.log(1e-300)
 FAR: Final = 40.0
 """A z whose Φ is 0 or 1 to the last bit."""
+HIGHEST: Final = 1e300
+"""Of densities that are multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Plugin(Observer):
 
 
 @kernel
-def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
+def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing.
 
     ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``. A missing value gets weight 0 instead of a
@@ -85,7 +89,7 @@ def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: 
 @kernel
 def _thresholds(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -127,15 +131,15 @@ def _standardised(v: float, low: float, high: float, mean: float, deviation: flo
 
 
 @kernel
-def candidates_numeric(plan: Any, knobs: Any) -> int:
+def candidates_numeric(plan: Any, params: Any) -> int:
     """Return the number of thresholds per attribute."""
-    return int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+    return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
 
 
 @kernel
 def propose_numeric(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -147,8 +151,8 @@ def propose_numeric(
 ) -> None:
     """Write thresholds and class masses on both sides; left, right: float64[class, (a - start)·B + i]."""
     d = plan[layout.PLAN_NUMERIC]
-    candidates = candidates_numeric(plan, knobs)
-    _thresholds(plan, knobs, floats, at, k, start, end, candidates, value)
+    candidates = candidates_numeric(plan, params)
+    _thresholds(plan, params, floats, at, k, start, end, candidates, value)
     for c in range(k):
         below, weight = left[c], right[c]
         row = at + c * STATISTICS * d + start
@@ -169,12 +173,12 @@ def propose_numeric(
 
 @kernel
 def propose_roughly(
-    plan: Any, knobs: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
+    plan: Any, params: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
 ) -> None:
     """Write the same with a short Φ (not for MOA)."""
     d = plan[layout.PLAN_NUMERIC]
-    candidates = candidates_numeric(plan, knobs)
-    _thresholds(plan, knobs, floats, at, k, 0, d, candidates, value)
+    candidates = candidates_numeric(plan, params)
+    _thresholds(plan, params, floats, at, k, 0, d, candidates, value)
     for c in range(k):
         below, weight = left[c], right[c]
         row = at + c * STATISTICS * d
@@ -216,7 +220,8 @@ def _moa_masses(
     """Return the masses at or below and above a threshold, with MOA's rounding.
 
     It takes the density at the threshold out of the lower part and puts it back: that cancels up to rounding,
-    which shows where a deviation is tiny. Without a deviation its lower part is the wrong way round.
+    which shows where a deviation is tiny. Without a deviation its lower part is the wrong way round. Of a
+    density beyond the range of floats, which would make masses that are no numbers, nothing is taken out.
     """
     if v < low:
         return 0.0, n
@@ -227,14 +232,16 @@ def _moa_masses(
     distance = v - mean
     scale = 1.0 / (math.sqrt(2.0 * math.pi) * deviation)
     equal = scale * math.exp(-(distance * distance / (2.0 * deviation * deviation))) * n
-    below = cephes.normal_cdf(distance / deviation) * n - equal
+    if not equal < math.inf:
+        equal = 0.0
+    below = cephes.normal_cdf(min(max(distance / deviation, -FAR), FAR)) * n - equal
     return below + equal, max(n - equal - below, 0.0)
 
 
 @kernel
 def masses_numeric(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -263,7 +270,7 @@ def masses_numeric(
 
 @kernel
 def log_densities_numeric(
-    plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
+    plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
 ) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
@@ -310,8 +317,8 @@ def _log_densities(floats: Any, row: int, d: int, xs: Any, out: Any) -> None:
 
 
 @kernel
-def densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
-    """Multiply out[c] with the densities, which may underflow (MOA)."""
+def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+    """Multiply out[c] with the densities, which may underflow (MOA); beyond HIGHEST they stand still."""
     d = plan[layout.PLAN_NUMERIC]
     for c in range(k):
         row = at + c * STATISTICS * d
@@ -322,6 +329,9 @@ def densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: A
                 deviation = _deviation(n, floats[row + M2 * d + a])
                 if deviation > 0.0:
                     scale = 1.0 / (math.sqrt(2.0 * math.pi) * deviation)
-                    out[c] *= scale * math.exp(-(delta * delta / (2.0 * deviation * deviation)))
+                    density = scale * math.exp(-(delta * delta / (2.0 * deviation * deviation)))
+                    if not density < HIGHEST:  # the square of a tiny deviation is 0
+                        density = HIGHEST if delta == 0.0 else 0.0
+                    out[c] = min(out[c] * density, HIGHEST)
                 elif n == 0.0 or delta != 0.0:
                     out[c] *= 0.0

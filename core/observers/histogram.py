@@ -1,4 +1,4 @@
-"""Counts per class and bin of every numeric attribute; the edges of the bins are the thresholds."""
+"""Histogram observer: counts per class and bin of a numeric attribute; bin edges are thresholds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 
 from core.errors import ParameterError
 from core.jit import kernel
+from core.numeric.special import LN2, log2
 from core.observers.base import Observer
 from core.plugin import choice, count, number
-from core.special import LN2, log2
 from core.tree import layout
 
 # Parameters of the kernels
@@ -21,6 +21,8 @@ BY_RANGE: Final = 2
 # The model's words of one attribute: values so far, edges (ascending, then NaN), its first values (sorted)
 SEEN: Final = 0
 EDGES: Final = 1
+
+PROBLEMS: Final = ("first values of an attribute must be a whole number of them, at most warm_up",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,9 @@ class Plugin(Observer):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Return ``low`` and ``high``."""
         return self.low, self.high
 
     def sizes(self) -> dict[str, int]:
-        """Return the number of bins."""
         return {"bin": self.bins}
 
     def shared(self, attributes: int) -> int:
@@ -77,40 +77,40 @@ class Plugin(Observer):
 
 
 @kernel
-def _block(plan: Any, knobs: Any, position: int) -> int:
+def _block(plan: Any, params: Any, position: int) -> int:
     """Return where the model's words of an attribute lie."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    words = EDGES + int(knobs[first + BINS]) - 1 + int(knobs[first + WARM_UP])
+    words = EDGES + int(params[first + BINS]) - 1 + int(params[first + WARM_UP])
     return plan[layout.PLAN_SHARED] + position * words
 
 
 @kernel
-def _edge(plan: Any, knobs: Any, floats: Any, position: int, i: int) -> float:
+def _edge(plan: Any, params: Any, floats: Any, position: int, i: int) -> float:
     """Return edge number i of an attribute, NaN if it has fewer."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    if knobs[first + BY_RANGE] != 0.0:
-        share = (i + 1.0) / knobs[first + BINS]
+    if params[first + BY_RANGE] != 0.0:
+        share = (i + 1.0) / params[first + BINS]
         ends = plan[layout.PLAN_RANGES] + 2 * position
-        return knobs[ends] * (1.0 - share) + knobs[ends + 1] * share
-    return floats[_block(plan, knobs, position) + EDGES + i]
+        return params[ends] * (1.0 - share) + params[ends + 1] * share
+    return floats[_block(plan, params, position) + EDGES + i]
 
 
 @kernel
-def _is_ready(plan: Any, knobs: Any, floats: Any, position: int) -> bool:
+def _is_ready(plan: Any, params: Any, floats: Any, position: int) -> bool:
     """Return whether an attribute has its edges."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    if knobs[first + BY_RANGE] != 0.0:
+    if params[first + BY_RANGE] != 0.0:
         return True
-    return floats[_block(plan, knobs, position) + SEEN] >= knobs[first + WARM_UP]
+    return floats[_block(plan, params, position) + SEEN] >= params[first + WARM_UP]
 
 
 @kernel
-def _bin_of(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> int:
+def _bin_of(plan: Any, params: Any, floats: Any, position: int, x: float) -> int:
     """Return the bin of a value: the number of edges below it."""
-    low, high = 0, int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
+    low, high = 0, int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
     while low < high:
         middle = (low + high) // 2
-        if _edge(plan, knobs, floats, position, middle) < x:  # never below NaN
+        if _edge(plan, params, floats, position, middle) < x:  # never below NaN
             low = middle + 1
         else:
             high = middle
@@ -118,11 +118,11 @@ def _bin_of(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> int:
 
 
 @kernel
-def _prepare(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> None:
+def _prepare(plan: Any, params: Any, floats: Any, position: int, x: float) -> None:
     """Put a first value in its place among the others; with the last one make the edges."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    bins, wanted = int(knobs[first + BINS]), int(knobs[first + WARM_UP])
-    block = _block(plan, knobs, position)
+    bins, wanted = int(params[first + BINS]), int(params[first + WARM_UP])
+    block = _block(plan, params, position)
     edges, values, n = block + EDGES, block + EDGES + bins - 1, int(floats[block + SEEN])
     place = n
     while place > 0 and floats[values + place - 1] > x:
@@ -150,32 +150,32 @@ def _prepare(plan: Any, knobs: Any, floats: Any, position: int, x: float) -> Non
 
 
 @kernel
-def update_numeric(plan: Any, knobs: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
+def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing."""
     whole = True
     d = plan[layout.PLAN_NUMERIC]
-    bins = int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS])
+    bins = int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS])
     for a in range(d):
         x = xs[a]
         if x - x == 0.0:
-            if _is_ready(plan, knobs, floats, a):
-                floats[at + (label * bins + _bin_of(plan, knobs, floats, a, x)) * d + a] += weight
+            if _is_ready(plan, params, floats, a):
+                floats[at + (label * bins + _bin_of(plan, params, floats, a, x)) * d + a] += weight
             else:
-                _prepare(plan, knobs, floats, a, x)
+                _prepare(plan, params, floats, a, x)
                 whole = False
     return whole
 
 
 @kernel
-def candidates_numeric(plan: Any, knobs: Any) -> int:
+def candidates_numeric(plan: Any, params: Any) -> int:
     """Return the number of edges per attribute."""
-    return int(knobs[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
+    return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
 
 
 @kernel
 def propose_numeric(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -190,7 +190,7 @@ def propose_numeric(
     An edge with all weight on one side is no candidate.
     """
     d = plan[layout.PLAN_NUMERIC]
-    edges = candidates_numeric(plan, knobs)
+    edges = candidates_numeric(plan, params)
     for a in range(start, end):
         column = (a - start) * edges
         for c in range(k):
@@ -202,7 +202,7 @@ def propose_numeric(
                 below += floats[at + (c * (edges + 1) + i) * d + a]
                 left[c, column + i] = below
                 right[c, column + i] = max(total - below, 0.0)
-        ready = _is_ready(plan, knobs, floats, a)
+        ready = _is_ready(plan, params, floats, a)
         for i in range(column, column + edges):
             low_side, high_side = 0.0, 0.0
             for c in range(k):
@@ -210,13 +210,13 @@ def propose_numeric(
                 high_side += right[c, i]
             value[i] = math.nan
             if ready and low_side > 0.0 and high_side > 0.0:
-                value[i] = _edge(plan, knobs, floats, a, i - column)
+                value[i] = _edge(plan, params, floats, a, i - column)
 
 
 @kernel
 def masses_numeric(
     plan: Any,
-    knobs: Any,
+    params: Any,
     floats: Any,
     at: int,
     k: int,
@@ -226,8 +226,8 @@ def masses_numeric(
     right: Any,
 ) -> None:
     """Write the class masses at or below an edge of attribute ``position`` and above it."""
-    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, knobs) + 1
-    last = _bin_of(plan, knobs, floats, position, value)
+    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params) + 1
+    last = _bin_of(plan, params, floats, position, value)
     for c in range(k):
         left[c], right[c] = 0.0, 0.0
         for b in range(bins):
@@ -243,33 +243,46 @@ def masses_numeric(
 
 
 @kernel
-def _shares(plan: Any, knobs: Any, floats: Any, at: int, c: int, a: int, x: float) -> float:
+def _shares(plan: Any, params: Any, floats: Any, at: int, c: int, a: int, x: float) -> float:
     """Return Laplace's share of a value's bin in a class."""
-    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, knobs) + 1
+    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params) + 1
     total = 0.0
     for b in range(bins):
         total += floats[at + (c * bins + b) * d + a]
-    own = floats[at + (c * bins + _bin_of(plan, knobs, floats, a, x)) * d + a]
+    own = floats[at + (c * bins + _bin_of(plan, params, floats, a, x)) * d + a]
     return (own + 1.0) / (total + bins)
 
 
 @kernel
 def log_densities_numeric(
-    plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
+    plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
 ) -> None:
     """Add ln of the bins' shares to out[c]; missing values and attributes without edges add nothing."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
-        if x - x == 0.0 and _is_ready(plan, knobs, floats, a):
+        if x - x == 0.0 and _is_ready(plan, params, floats, a):
             for c in range(k):
-                out[c] += LN2 * log2(_shares(plan, knobs, floats, at, c, a, x))
+                out[c] += LN2 * log2(_shares(plan, params, floats, at, c, a, x))
 
 
 @kernel
-def densities_numeric(plan: Any, knobs: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
     """Multiply out[c] with the bins' shares (MOA has no such observer; its votes are products)."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
-        if x - x == 0.0 and _is_ready(plan, knobs, floats, a):
+        if x - x == 0.0 and _is_ready(plan, params, floats, a):
             for c in range(k):
-                out[c] *= _shares(plan, knobs, floats, at, c, a, x)
+                out[c] *= _shares(plan, params, floats, at, c, a, x)
+
+
+@kernel
+def problem_shared(plan: Any, params: Any, floats: Any) -> int:
+    """Return which of PROBLEMS the model's words have, 0: none."""
+    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
+    if params[first + BY_RANGE] != 0.0:
+        return 0
+    for position in range(plan[layout.PLAN_NUMERIC]):
+        seen = floats[_block(plan, params, position) + SEEN]
+        if not 0.0 <= seen <= params[first + WARM_UP] or seen != math.floor(seen):
+            return 1
+    return 0

@@ -1,4 +1,4 @@
-"""Weight per class and value of every nominal attribute."""
+"""Nominal observer: weight per class and value of every nominal attribute."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from core.errors import ParameterError
 from core.jit import kernel, part
+from core.numeric.special import LN2, log2
 from core.observers.base import Observer
-from core.plugin import flag
-from core.special import LN2, log2
+from core.plugin import count, flag
 from core.tree import layout
+
+# The parameters, in their order
+BINARY_SPLITS: Final = 0
+MAX_BRANCHES: Final = 1
+
+PROBLEMS: Final = ()
 
 _LARGE: Final = 1e150
 """Two numbers below it have a product."""
@@ -22,14 +29,31 @@ class Plugin(Observer):
     attributes side by side.
 
     Proposes one branch per value (multiway) and each value against the rest (binary); only the latter with
-    ``binary_splits``.
+    ``binary_splits``, and of attributes of which more than ``max_branches`` values are known: the gain of a
+    test with many branches is too high by what few records in each leave to chance.
     """
 
     binary_splits: bool = flag(False)
     """Only tests of one value against all others; else also one branch per value."""
+    max_branches: int = count(0)
+    """Most values of an attribute that gets one branch per value, from 2 on; 0: any number."""
+
+    def __post_init__(self) -> None:
+        Observer.__post_init__(self)
+        if self.max_branches == 1:
+            msg = "max_branches=1 must be 0 (no limit) or at least 2; binary_splits is without such tests"
+            raise ParameterError(msg)
 
     kind: ClassVar[str] = "nominal"
     axes: ClassVar[tuple[str | int, ...]] = ("class", "value")
+
+
+@kernel
+def may_be_multiway(plan: Any, params: Any, values: int) -> bool:
+    """Return whether an attribute of so many values may get one branch per value."""
+    first = plan[layout.PLAN_NOMINAL_OBSERVER + 1]
+    most = params[first + MAX_BRANCHES]
+    return bool(params[first + BINARY_SPLITS] == 0.0 and (most == 0.0 or values <= most))
 
 
 @kernel
@@ -40,7 +64,7 @@ def code_of(value: float, room: int) -> int:
 
 @kernel
 def update_nominal(
-    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, label: int, x: Any, weight: float
+    plan: Any, params: Any, ints: Any, floats: Any, at: int, label: int, x: Any, weight: float
 ) -> None:
     """Take in one record; x: float64[column].
 
@@ -72,7 +96,7 @@ def masses_nominal(plan: Any, floats: Any, at: int, k: int, start: int, end: int
 
 @kernel
 def log_densities_nominal(
-    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, k: int, x: Any, scratch: Any, out: Any
+    plan: Any, params: Any, ints: Any, floats: Any, at: int, k: int, x: Any, scratch: Any, out: Any
 ) -> None:
     """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing.
 
@@ -143,7 +167,7 @@ def sum_of_logs(plan: Any, ints: Any, floats: Any, row: int, x: Any) -> float:
 
 @kernel
 def densities_nominal(
-    plan: Any, knobs: Any, ints: Any, floats: Any, at: int, k: int, x: Any, out: Any
+    plan: Any, params: Any, ints: Any, floats: Any, at: int, k: int, x: Any, out: Any
 ) -> None:
     """Multiply out[c] with MOA's shares: |V| is the largest value seen with the class, plus one."""
     table = plan[layout.PLAN_NOMINAL_TABLE]

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import count, flag, number
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -34,13 +34,14 @@ _PERTURB: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
-    """Nine attributes of an applicant; ``function`` 1 to 4 says which applicants are of class 0 (group A).
+    """Nine attributes of an applicant; ``function`` 1 to 10 says which applicants are of class 0 (group A).
 
-    After labelling, every number is moved by up to ``perturbation`` of its range. House values are cut at
+    1 to 6 look at bands of age, salary, education and loan, 7 to 10 at what the applicant can spare. After
+    labelling, every number is moved by up to ``perturbation`` of its range. House values are cut at
     135,000 as MOA does, so that attribute says next to nothing. ``balanced`` alternates the classes.
     """
 
-    function: int = count(1, at_least=1, at_most=4)
+    function: int = count(1, at_least=1, at_most=10)
     perturbation: float = number(0.05, at_least=0.0, at_most=1.0)
     balanced: bool = flag(False)
 
@@ -50,7 +51,6 @@ class Plugin(Generator):
         return _schema()
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         how = (self.function, self.perturbation, self.balanced)
         if self.rng == "java":
             random = _java.seeded(self.seed)
@@ -76,36 +76,62 @@ def _schema() -> Schema:
 
 
 @kernel
-def _is_between(salary: float, low: float, high: float) -> bool:
-    """Return whether a salary lies between two ends given in thousands."""
-    return 1000.0 * low <= salary <= 1000.0 * high
+def _is_between(amount: float, low: float, high: float) -> bool:
+    """Return whether an amount lies between two ends given in thousands."""
+    return 1000.0 * low <= amount <= 1000.0 * high
 
 
 @kernel
 def _label(function: int, record: npt.NDArray[np.float64]) -> int:
     """Return the class of an applicant: 0 for group A."""
+    in_a = _spare(function, record) > 0.0 if function >= 7 else _is_in_bands(function, record)
+    return 0 if in_a else 1
+
+
+@kernel
+def _spare(function: int, record: npt.NDArray[np.float64]) -> float:
+    """Return what is left of two thirds of the income: functions 7 to 10."""
+    income = 2.0 * (record[SALARY] + record[COMMISSION]) / 3.0
+    if function == 7:
+        return float(income - record[LOAN] / 5.0 - 20000.0)
+    if function == 8:
+        return float(income - 5000.0 * record[ELEVEL] - 20000.0)
+    if function == 9:
+        return float(income - 5000.0 * record[ELEVEL] - record[LOAN] / 5.0 - 10000.0)
+    equity = record[HVALUE] * (record[HYEARS] - 20.0) / 10.0 if record[HYEARS] >= 20.0 else 0.0
+    return float(income - 5000.0 * record[ELEVEL] + equity / 5.0 - 10000.0)
+
+
+@kernel
+def _is_in_bands(function: int, record: npt.NDArray[np.float64]) -> bool:
+    """Return whether functions 1 to 6, which differ by the band of age, put an applicant into group A."""
     salary, elevel = record[SALARY], record[ELEVEL]
+    if function == 6:
+        salary += record[COMMISSION]
     band = 0 if record[AGE] < 40.0 else 1 if record[AGE] < 60.0 else 2
     if function == 1:
-        in_a = band != 1
-    elif function == 2:
+        return bool(band != 1)
+    if function in (2, 5, 6):
         if band == 0:
-            in_a = _is_between(salary, 50.0, 100.0)
+            is_usual = _is_between(salary, 50.0, 100.0)
         elif band == 1:
-            in_a = _is_between(salary, 75.0, 125.0)
+            is_usual = _is_between(salary, 75.0, 125.0)
         else:
-            in_a = _is_between(salary, 25.0, 75.0)
-    elif function == 3:
+            is_usual = _is_between(salary, 25.0, 75.0)
+        if function != 5:
+            return is_usual
+        # The loan lies in one of three bands of 200,000, which overlap: from 100,000, 200,000 or 300,000 on.
+        low = 100.0 * (band + 1 if is_usual else (band + 1) % 3 + 1)
+        return _is_between(record[LOAN], low, low + 200.0)
+    if function == 3:
         # Levels 0 and 1 when young, 1 to 3 in the middle, 2 to 4 when old.
-        in_a = elevel <= 1.0 if band == 0 else 1.0 <= elevel <= 3.0 if band == 1 else elevel >= 2.0
-    elif band == 0:
-        in_a = _is_between(salary, 25.0, 75.0) if elevel <= 1.0 else _is_between(salary, 50.0, 100.0)
-    elif band == 1:
+        return bool(elevel <= 1.0 if band == 0 else 1.0 <= elevel <= 3.0 if band == 1 else elevel >= 2.0)
+    if band == 0:
+        return _is_between(salary, 25.0, 75.0) if elevel <= 1.0 else _is_between(salary, 50.0, 100.0)
+    if band == 1:
         middle = 1.0 <= elevel <= 3.0
-        in_a = _is_between(salary, 50.0, 100.0) if middle else _is_between(salary, 75.0, 125.0)
-    else:
-        in_a = _is_between(salary, 50.0, 100.0) if elevel >= 2.0 else _is_between(salary, 25.0, 75.0)
-    return 0 if in_a else 1
+        return _is_between(salary, 50.0, 100.0) if middle else _is_between(salary, 75.0, 125.0)
+    return _is_between(salary, 50.0, 100.0) if elevel >= 2.0 else _is_between(salary, 25.0, 75.0)
 
 
 @kernel

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from core import registry
+from core import registry, spelling
 from core.errors import ParameterError
-from core.features import Schema
 from core.plugin import Parameters, choice, count
+from core.schema.schema import Schema
 
 Batch = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
 Writer = Callable[[int, npt.NDArray[np.float64], npt.NDArray[np.int32]], Any]
@@ -81,7 +81,7 @@ def open_generator(name: str, **options: Any) -> Generator:
     known = {field.name: field for field in dataclasses.fields(plugin)}
     for option in options:
         if option not in known:
-            msg = f"unknown option {option!r} of generator {name!r}; known: {', '.join(sorted(known))}"
+            msg = f"unknown option {option!r} of generator {name!r}; {spelling.known(option, sorted(known))}"
             raise ParameterError(msg)
     return plugin(**options)
 
@@ -105,8 +105,8 @@ def parse_address(address: str) -> tuple[Generator, int | None]:
         elif option in types:
             options[option] = _value(option, text, types[option])
         else:
-            known = ", ".join(sorted([*types, "n"]))
-            msg = f"unknown option {option!r} of generator {name!r}; known: {known}"
+            listed = spelling.known(option, sorted([*types, "n"]))
+            msg = f"unknown option {option!r} of generator {name!r}; {listed}"
             raise ParameterError(msg)
     return open_generator(name, **options), n
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
 from core.errors import ParameterError
-from core.features import Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import number
+from core.schema.schema import Schema
 from core.streams import _java
 from core.streams.base import SCHEME, Generator, Writer, parse_address
 
@@ -54,7 +54,6 @@ class Plugin(Generator):
         return body | {which: body[which].to_dict() for which in ("before", "after")}
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         return _Writer(self)
 
 

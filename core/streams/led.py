@@ -9,10 +9,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
+from core.errors import ParameterError
 from core.jit import kernel
-from core.plugin import count, number
+from core.numeric import rng
+from core.plugin import count, flag, number
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -28,19 +29,29 @@ class Plugin(Generator):
 
     ``noise`` is the probability that a segment is inverted (whole percents in the java flavour). With 0.1 the
     best possible accuracy is 0.740022. ``drift`` swaps the places of the first so many segments with those of
-    as many irrelevant bits: segment i stands at 7+i then.
+    as many irrelevant bits: segment i stands at 7+i then. Without ``irrelevant`` there are the seven segments
+    alone, and no drift.
     """
 
     drift: int = count(0, at_most=7)
     noise: float = number(0.1, at_least=0.0, at_most=1.0)
+    irrelevant: bool = flag(True)
+
+    def __post_init__(self) -> None:
+        """Check that there are irrelevant bits to swap places with."""
+        Generator.__post_init__(self)
+        if self.drift and not self.irrelevant:
+            msg = (
+                f"drift={self.drift} must be 0 where irrelevant=False: there are no bits to swap places with"
+            )
+            raise ParameterError(msg)
 
     @property
     def schema(self) -> Schema:
-        """24 nominal attributes of two values, ten classes."""
-        return _schema()
+        """24 or 7 nominal attributes of two values, ten classes."""
+        return _schema(SEGMENTS.shape[1] + (IRRELEVANT if self.irrelevant else 0))
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         place = np.arange(7 + IRRELEVANT)
         swapped = np.arange(self.drift)
         place[swapped], place[swapped + 7] = swapped + 7, swapped
@@ -52,8 +63,8 @@ class Plugin(Generator):
 
 
 @functools.cache
-def _schema() -> Schema:
-    attributes = [Attribute(f"att{i + 1}", "nominal", ("0", "1")) for i in range(7 + IRRELEVANT)]
+def _schema(n: int) -> Schema:
+    attributes = [Attribute(f"att{i + 1}", "nominal", ("0", "1")) for i in range(n)]
     return Schema.of(attributes, tuple(str(digit) for digit in range(10)))
 
 
@@ -67,7 +78,7 @@ def _count(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, 24], y int32[m], bit j at place[j].
+    """Fill x float64[m, 24 or 7], y int32[m], bit j at place[j].
 
     Draw 0 is the digit, 1 to 7 the noise, 8 the irrelevant bits.
     """
@@ -78,7 +89,7 @@ def _count(
             inverted = rng.uniform(key, draw + 1 + j) < noise
             x[row, place[j]] = 1 - segments[digit, j] if inverted else segments[digit, j]
         rest = rng.integer(key, draw + 8, 1 << IRRELEVANT)
-        for j in range(IRRELEVANT):
+        for j in range(x.shape[1] - 7):
             x[row, place[7 + j]] = (rest >> j) & 1
         y[row] = digit
 
@@ -92,12 +103,12 @@ def _draw(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, 24], y int32[m] with MOA's draws."""
+    """Fill x float64[m, 24 or 7], y int32[m] with MOA's draws."""
     for row in range(y.size):
         digit = _java.integer(random, 10)
         for j in range(7):
             inverted = 1 + _java.integer(random, 100) <= percent
             x[row, place[j]] = 1 - segments[digit, j] if inverted else segments[digit, j]
-        for j in range(IRRELEVANT):
+        for j in range(x.shape[1] - 7):
             x[row, place[7 + j]] = _java.integer(random, 2)
         y[row] = digit

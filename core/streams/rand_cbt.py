@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import count, number
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -57,11 +57,9 @@ class Plugin(Generator):
         return _schema(self.attributes)
 
     def concept(self) -> Concept:
-        """Return the tree's leaves."""
         return _concept(self)
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         tree = self.concept()
         shuffle = rng.stream_key(self.seed, rng.GENERATOR_ORDER)
         how = (self.per_leaf, tree.low, tree.high, tree.probability)

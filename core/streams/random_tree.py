@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import count, number
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -57,11 +57,9 @@ class Plugin(Generator):
         return _schema(self.nominal, self.values, self.numeric, self.classes)
 
     def concept(self) -> Concept:
-        """Return the tree that gives the records their classes."""
         return _concept(self)
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         tree = self.concept()
         how = (self.nominal, self.values, tree.attribute, tree.threshold, tree.child, tree.children)
         if self.rng == "java":
@@ -168,7 +166,6 @@ def _label(
     children: npt.NDArray[np.int64],
     record: npt.NDArray[np.float64],
 ) -> int:
-    """Return the class of the leaf that a record comes to."""
     node = 0
     while attribute[node] != LEAF:
         value = record[attribute[node]]

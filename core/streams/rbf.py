@@ -10,16 +10,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import count
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
 # Draws of a record in the counter flavour: 0 the blob, 2 and 3 the distance, from 4 on the direction.
 _DISTANCE: Final = 2
 _DIRECTION: Final = 4
+# Draws of a blob there: class, spread and weight, from 3 on the centre.
+CENTRE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,6 @@ class Plugin(Generator):
 
     @property
     def schema(self) -> Schema:
-        """Numeric attributes only."""
         return _schema(self.attributes, self.classes)
 
     def blobs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64], Any]:
@@ -59,7 +60,6 @@ class Plugin(Generator):
         return centre, label, spread, weight
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         centre, label, spread, weight = self.blobs()
         # MOA takes the weights off a random share of their sum one by one; a running sum rounds otherwise.
         if self.rng == "java":
@@ -94,7 +94,7 @@ def _count_blobs(
         spread[i] = rng.uniform(key, draw + 1)
         weight[i] = rng.uniform(key, draw + 2)
         for j in range(centre.shape[1]):
-            centre[i, j] = rng.uniform(key, draw + 3 + j)
+            centre[i, j] = rng.uniform(key, draw + CENTRE + j)
 
 
 @kernel("void(int64[::1], int64, float64[:, ::1], int64[::1], float64[::1], float64[::1])")
@@ -106,13 +106,72 @@ def _draw_blobs(
     spread: npt.NDArray[np.float64],
     weight: npt.NDArray[np.float64],
 ) -> None:
-    """Fill the blobs with MOA's draws."""
     for i in range(label.size):
         for j in range(centre.shape[1]):
             centre[i, j] = _java.double(random)
         label[i] = _java.integer(random, classes)
         spread[i] = _java.double(random)
         weight[i] = _java.double(random)
+
+
+@kernel
+def chosen(key: Any, draw: int, until: npt.NDArray[np.float64]) -> int:
+    """Return the blob of a record in the counter flavour; until: running sum of the blobs' weights."""
+    found = np.searchsorted(until, until[-1] * rng.uniform(key, draw), side="right")
+    return int(min(found, until.size - 1))
+
+
+@kernel
+def scatter(
+    key: Any, draw: int, centre: npt.NDArray[np.float64], spread: float, record: npt.NDArray[np.float64]
+) -> None:
+    """Fill a record float64[a] off a centre float64[a] in the counter flavour."""
+    square = 0.0
+    for j in range(record.size):
+        offset = 2.0 * rng.uniform(key, draw + _DIRECTION + j) - 1.0
+        record[j] = offset
+        square += offset * offset
+    scale = rng.normal(key, (draw + _DISTANCE) >> 1) * spread / math.sqrt(square)
+    for j in range(record.size):
+        record[j] = centre[j] + record[j] * scale
+
+
+@kernel
+def total(weight: npt.NDArray[np.float64]) -> float:
+    """Return the sum of the blobs' weights, added one by one."""
+    whole = 0.0
+    for i in range(weight.size):
+        whole += weight[i]
+    return whole
+
+
+@kernel
+def draw_blob(random: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], whole: float) -> int:
+    """Return the blob of a record as MOA draws it; whole: the sum of the weights."""
+    rest = _java.double(random) * whole
+    blob, sum_of_weights = 0, weight[0]
+    while sum_of_weights <= rest and blob < weight.size - 1:
+        blob += 1
+        sum_of_weights += weight[blob]
+    return blob
+
+
+@kernel
+def scatter_point(
+    random: npt.NDArray[np.int64],
+    centre: npt.NDArray[np.float64],
+    spread: float,
+    record: npt.NDArray[np.float64],
+) -> None:
+    """Fill a record float64[a] off a centre float64[a] with MOA's draws."""
+    square = 0.0
+    for j in range(record.size):
+        offset = 2.0 * _java.double(random) - 1.0
+        record[j] = offset
+        square += offset * offset
+    scale = _java.gaussian(random) * spread / math.sqrt(square)
+    for j in range(record.size):
+        record[j] = centre[j] + record[j] * scale
 
 
 @kernel(
@@ -132,16 +191,8 @@ def _count(
     """Fill x float64[m, a], y int32[m]; until: running sum of the blobs' weights."""
     for row in range(y.size):
         draw = (first + row) << rng.DRAW_BITS
-        chosen = np.searchsorted(until, until[-1] * rng.uniform(key, draw), side="right")
-        blob = min(chosen, label.size - 1)
-        square = 0.0
-        for j in range(x.shape[1]):
-            offset = 2.0 * rng.uniform(key, draw + _DIRECTION + j) - 1.0
-            x[row, j] = offset
-            square += offset * offset
-        scale = rng.normal(key, (draw + _DISTANCE) >> 1) * spread[blob] / math.sqrt(square)
-        for j in range(x.shape[1]):
-            x[row, j] = centre[blob, j] + x[row, j] * scale
+        blob = chosen(key, draw, until)
+        scatter(key, draw, centre[blob], spread[blob], x[row])
         y[row] = label[blob]
 
 
@@ -158,21 +209,8 @@ def _draw(
     y: npt.NDArray[np.int32],
 ) -> None:
     """Fill x float64[m, a], y int32[m] with MOA's draws."""
-    total = 0.0
-    for i in range(weight.size):
-        total += weight[i]
+    whole = total(weight)
     for row in range(y.size):
-        rest = _java.double(random) * total
-        blob, sum_of_weights = 0, weight[0]
-        while sum_of_weights <= rest and blob < weight.size - 1:
-            blob += 1
-            sum_of_weights += weight[blob]
-        square = 0.0
-        for j in range(x.shape[1]):
-            offset = 2.0 * _java.double(random) - 1.0
-            x[row, j] = offset
-            square += offset * offset
-        scale = _java.gaussian(random) * spread[blob] / math.sqrt(square)
-        for j in range(x.shape[1]):
-            x[row, j] = centre[blob, j] + x[row, j] * scale
+        blob = draw_blob(random, weight, whole)
+        scatter_point(random, centre[blob], spread[blob], x[row])
         y[row] = label[blob]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import count, flag, number
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -37,7 +37,6 @@ class Plugin(Generator):
         return _schema()
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         threshold = THRESHOLDS[self.function - 1]
         if self.rng == "java":
             random, percent = _java.seeded(self.seed), round(100 * self.noise)

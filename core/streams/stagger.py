@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import count, flag
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -38,7 +38,6 @@ class Plugin(Generator):
         return _schema()
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
         how = (self.function, self.balanced)
         if self.rng == "java":
             random = _java.seeded(self.seed)
@@ -59,7 +58,6 @@ def _schema() -> Schema:
 
 @kernel
 def _label(function: int, record: npt.NDArray[np.float64]) -> int:
-    """Return whether an object obeys the rule."""
     size, colour, shape = record[0], record[1], record[2]
     if function == 1:
         return 1 if size == 0.0 and colour == 0.0 else 0

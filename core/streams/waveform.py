@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core import rng
-from core.features import Attribute, Schema
 from core.jit import kernel
+from core.numeric import rng
 from core.plugin import flag
+from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
@@ -41,12 +41,12 @@ class Plugin(Generator):
         return _schema(POINTS + IRRELEVANT if self.irrelevant else POINTS)
 
     def writer(self) -> Writer:
-        """Return the function that makes records."""
+        place = np.arange(self.schema.n_attributes)
         if self.rng == "java":
             random = _java.seeded(self.seed)
-            return lambda _first, x, y: _draw(random, TRIANGLES, x, y)
+            return lambda _first, x, y: fill_by_java(random, TRIANGLES, place, x, y)
         key = rng.stream_key(self.seed, rng.GENERATOR_RECORD)
-        return lambda first, x, y: _count(key, TRIANGLES, first, x, y)
+        return lambda first, x, y: fill_by_counter(key, TRIANGLES, place, first, x, y)
 
 
 @functools.cache
@@ -54,35 +54,37 @@ def _schema(attributes: int) -> Schema:
     return Schema.of([Attribute(f"att{i + 1}") for i in range(attributes)], ("class1", "class2", "class3"))
 
 
-@kernel("void(uint64, float64[:, ::1], int64, float64[:, ::1], int32[::1])")
-def _count(
+@kernel("void(uint64, float64[:, ::1], int64[::1], int64, float64[:, ::1], int32[::1])")
+def fill_by_counter(
     key: Any,
     triangles: npt.NDArray[np.float64],
+    place: npt.NDArray[np.int64],
     first: int,
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, 21 or 40], y int32[m] in the counter flavour."""
+    """Fill x float64[m, 21 or 40], y int32[m] in the counter flavour; point j stands at place[j]."""
     for row in range(y.size):
         draw = (first + row) << rng.DRAW_BITS
         label = rng.integer(key, draw, 3)
         share = rng.uniform(key, draw + 1)
         one, other = label // 2, 1 if label == 0 else 2
         for j in range(x.shape[1]):
-            x[row, j] = rng.normal(key, ((draw + _NOISE) >> 1) + j)
+            x[row, place[j]] = rng.normal(key, ((draw + _NOISE) >> 1) + j)
             if j < POINTS:
-                x[row, j] += share * triangles[one, j] + (1.0 - share) * triangles[other, j]
+                x[row, place[j]] += share * triangles[one, j] + (1.0 - share) * triangles[other, j]
         y[row] = label
 
 
-@kernel("void(int64[::1], float64[:, ::1], float64[:, ::1], int32[::1])")
-def _draw(
+@kernel("void(int64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int32[::1])")
+def fill_by_java(
     random: npt.NDArray[np.int64],
     triangles: npt.NDArray[np.float64],
+    place: npt.NDArray[np.int64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, 21 or 40], y int32[m] with MOA's draws."""
+    """Fill x float64[m, 21 or 40], y int32[m] with MOA's draws; point j stands at place[j]."""
     for row in range(y.size):
         label = _java.integer(random, 3)
         share = _java.double(random)
@@ -91,7 +93,7 @@ def _draw(
             noise = _java.gaussian(random)
             if j < POINTS:
                 mixed = share * triangles[one, j] + (1.0 - share) * triangles[other, j]
-                x[row, j] = mixed + noise
+                x[row, place[j]] = mixed + noise
             else:
-                x[row, j] = noise
+                x[row, place[j]] = noise
         y[row] = label

@@ -1,1 +1,1 @@
-"""A tree in words: where things lie, the way of a record through it, and what its nodes count."""
+"""Tree in words of a buffer: layout, the way of a record, and what nodes count."""

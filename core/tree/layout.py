@@ -1,20 +1,21 @@
-"""Where everything lies: the only place that knows offsets.
+"""Layout of a model's words: the only module that knows offsets.
 
 All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
 
-    model header | detector | query | budget | evaluation | values seen | shared by leaves
-    | main tree | background tree
+    model header | detector | query | budget | evaluation | values seen | shared by blocks
+    | block | block | …
 
-A *tree block* is self-contained; everything in it is found from its first word ``t``:
+A *block* is the state of one instance of the learner. The first one answers, the others learn beside it; each
+begins with the number of its words, and what follows is the learner's (core/learners/protocol.py). Of the
+Hoeffding family a block is a tree; everything in it is found from its first word ``t``:
 
     tree header | node record × node capacity | leaf record × slot capacity
     node record = NODE_FIELDS words, then the class masses ``cls`` [class]
     leaf record = LEAF_FIELDS words, then ``seen`` [class], the observers' statistics, the schedule's
                   state, and for a learner that revises splits the revision section
 
-so that a swap of main and background tree is an exchange of two header words. What models of one spec and
-schema share (counts, kinds, parameters, positions of attributes) lies in a *plan*, a buffer of its own that
-is no state: kernels get it beside the model.
+What models of one spec and schema share (counts, kinds, parameters, positions of attributes) lies in a
+*plan*, a buffer of its own that is no state: kernels get it beside the model.
 
 Counts and codes are int64 and weights float64 because both then share one alignment, one copy and one
 address; a node record of a two-class tree is 1.5 cache lines.
@@ -25,7 +26,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,43 +38,75 @@ WORD: Final = 8
 
 # Model header
 MODEL_WORDS: Final = 0  # words of the buffer in use
-MODEL_MAIN: Final = 1  # first word of the tree that answers
-MODEL_BACKGROUND: Final = 2  # first word of the tree that trains for its turn; 0: there is none
+MODEL_FIRST: Final = 1  # first word of the block that answers
+MODEL_SECOND: Final = 2  # first word of the next block, which only learns; 0: there is none
 MODEL_RECORDS: Final = 3  # records answered: t of the papers
 MODEL_LABELS: Final = 4  # labels learned: the model's version
 MODEL_REQUESTS: Final = 5  # labels asked for
 MODEL_REPLIES: Final = 6  # labels learned that had been asked for (and had not expired)
 MODEL_CLASSES: Final = 7  # classes declared, or the largest class code learned plus one
 MODEL_LEVEL: Final = 8  # the drift detector's level
-MODEL_REBUILDS: Final = 9  # trees replaced after a drift
-MODEL_BACKGROUND_STALE: Final = 10  # the background tree begins anew at the next warning
-MODEL_DECLINED: Final = 11  # requests that nobody will answer
+MODEL_REBUILDS: Final = 9  # blocks replaced after a drift
+MODEL_BACKGROUND_STALE: Final = 10  # the background block begins anew at the next warning
+MODEL_DECLINED: Final = 11  # requests that will not be answered
 MODEL_EXPIRED: Final = 12  # requests not answered in time
 MODEL_RESERVED: Final = 13  # requests made for the evaluation's sake, past the gate of the budget
 MODEL_REFUSED: Final = 14  # records that the strategy was not asked about: the budget was closed
 MODEL_HEADER: Final = 16
 
-# Evaluation section: counters, then six rows [class], then the window as packed codes
-EVALUATION_COUNT: Final = 0  # predictions judged
+# Evaluation section: counters, then six rows [class], the window as packed codes, and a bit for each of its
+# records: its label was that of most labels in the window then
+EVALUATION_COUNT: Final = 0  # predictions evaluated
 EVALUATION_NEXT: Final = 1  # window position that is written next
-EVALUATION_DRAWN: Final = 2  # judged predictions of records that were drawn at random,
-EVALUATION_DRAWN_HIT: Final = 3  # and those of them that were right
-# Where the strategy knows how likely it asks (float64; core/asking.py):
-EVALUATION_STANDING: Final = 4  # records that the judged predictions of drawn records stand for,
-EVALUATION_STANDING_HIT: Final = 5  # and those of them that the right ones do
-EVALUATION_REACHED: Final = 6  # records that the strategy was asked about, those it stands in for included,
-EVALUATION_SPREAD: Final = 7  # and the sum of their squares divided by their chances
-EVALUATION_SHUT: Final = 8  # records that found the budget closed, and that later ones are to stand for
-EVALUATION_CHOSEN: Final = 9  # requests with a known chance (int64)
-EVALUATION_FIELDS: Final = 10
+EVALUATION_SAMPLED: Final = 2  # evaluated predictions of records that were sampled at random,
+EVALUATION_SAMPLED_HIT: Final = 3  # and those of them that were right
+# Where the strategy knows how likely it asks (float64; core/active/label_query.py):
+EVALUATION_IMPORTANCE: Final = 4  # importance of the sampled records that were evaluated, summed up,
+EVALUATION_IMPORTANCE_HIT: Final = 5  # and of those of them that were right
+EVALUATION_REPRESENTED: Final = 6  # records that the strategy was asked about, and those they represent,
+EVALUATION_SQUARES: Final = 7  # and the sum of their squares divided by their probabilities
+EVALUATION_UNREPRESENTED: Final = 8  # records that found the budget closed, not yet represented
+EVALUATION_CHOSEN: Final = 9  # requests with a known probability (int64)
+# Two baselines on the same predictions: the last label, and the class with most labels so far
+EVALUATION_LAST: Final = 10  # label of the last prediction evaluated (0 at first)
+EVALUATION_LAST_HIT: Final = 11  # labels that were the last one
+EVALUATION_MAJORITY: Final = 12  # class with most labels, the lowest of equals
+EVALUATION_MAJORITY_HIT: Final = 13  # labels of the class with most labels, themselves counted
+EVALUATION_WINDOW_LAST_HIT: Final = 14  # the same three over the window
+EVALUATION_WINDOW_MAJORITY: Final = 15
+EVALUATION_WINDOW_MAJORITY_HIT: Final = 16
+EVALUATION_BEFORE: Final = 17  # label before the window's oldest (0: there was none)
+EVALUATION_UNCOMPARED: Final = 18  # predictions evaluated before there were baselines (state version 5),
+EVALUATION_UNCOMPARED_HIT: Final = 19  # and those of them that were right
+EVALUATION_FIELDS: Final = 20
 EVALUATION_ACTUAL: Final = 0  # rows, cumulative: labels per class,
 EVALUATION_PREDICTED: Final = 1  # predictions per class,
 EVALUATION_HIT: Final = 2  # predictions that were right, per class;
 EVALUATION_WINDOW: Final = 3  # the same three over the window
 EVALUATION_ROWS: Final = 6
 
+# First word of any block
+BLOCK_WORDS: Final = 0
+
+# What learning comes to
+LEARNED: Final = 0
+DECISION_DUE: Final = 1  # learned; the learner wants to decide something before the next record
+GROW_FIRST: Final = 2  # nothing was learned: the learner has to grow for it, then it is tried again
+
+# Places of a record in a block that are not known
+FORGOTTEN: Final = -1  # the block has answered the record, or another record like it: it is not counted
+NOT_ANSWERED: Final = -2  # the block meets the record for the first time
+
+# Whether an answer counts the record
+COUNTS: Final = -1  # else the address of what `BlockLayout.prepare` returned, 0: nothing yet
+
+# Columns of the uncertainty at a place, as bits
+SHARE: Final = 1
+LEAD: Final = 2  # and the weight it rests on
+WEIGHT: Final = 4
+
 # Tree header
-TREE_WORDS: Final = 0
+TREE_WORDS: Final = BLOCK_WORDS
 TREE_NODES: Final = 1  # nodes in use
 TREE_NODE_CAPACITY: Final = 2
 TREE_SLOTS: Final = 3  # leaf records ever used (the free ones among them are chained)
@@ -84,7 +117,7 @@ TREE_DEPTH: Final = 7
 TREE_SPLITS: Final = 8
 TREE_ATTEMPTS: Final = 9
 TREE_LABELS: Final = 10  # labels this tree has learned
-TREE_STOPPED: Final = 11  # the leaf cap was reached: no more attempts
+TREE_STOPPED: Final = 11  # a cap was reached: no more attempts until a revision makes room
 TREE_NODE_STRIDE: Final = 12
 TREE_LEAF_STRIDE: Final = 13
 TREE_LEAVES_AT: Final = 14  # leaf records, relative to the block
@@ -117,7 +150,7 @@ LEAF_NODE: Final = 0  # its node; in a free record the next free one
 LEAF_OBSERVED: Final = 1  # labelled weight since the leaf was made (float64)
 LEAF_EVALUATED: Final = 2  # weight at the last attempt (float64)
 LEAF_NEXT: Final = 3  # observed weight at which the next attempt is due (float64)
-LEAF_ATTEMPTS: Final = 4
+LEAF_ATTEMPTS: Final = 4  # with more than one class: tests were ranked
 LEAF_MAJORITY_RIGHT: Final = 5  # weight that the majority class got right (float64)
 LEAF_BAYES_RIGHT: Final = 6  # weight that naive Bayes got right (float64)
 LEAF_LEFT_OUT: Final = 7  # observed weight that is not in the numeric statistics (float64)
@@ -140,7 +173,7 @@ PLAN_VALUES: Final = 3  # room for values of all nominal attributes
 PLAN_CLASSES: Final = 4
 PLAN_CONTIGUOUS: Final = 5  # the numeric attributes are the first columns
 PLAN_OPEN_VALUES: Final = 6  # some attribute takes in new values
-PLAN_MOA: Final = 7  # compat="moa" or "imac": MOA's quirks
+PLAN_MOA: Final = 7  # any compat: MOA's quirks
 PLAN_NUMERIC_TABLE: Final = 8  # at: column of each numeric attribute
 PLAN_NOMINAL_TABLE: Final = 9  # at: NOMINAL_FIELDS words for each nominal attribute
 PLAN_DETECTOR: Final = 10  # in the model: sections
@@ -148,7 +181,7 @@ PLAN_QUERY: Final = 11
 PLAN_BUDGET: Final = 12
 PLAN_EVALUATION: Final = 13
 PLAN_VALUES_SEEN: Final = 14
-PLAN_TREES: Final = 15  # first word behind the sections
+PLAN_BLOCKS: Final = 15  # first word behind the sections
 PLAN_WINDOW: Final = 16  # records of the evaluation window
 PLAN_CODE_BITS: Final = 17  # bits of a class code in it
 PLAN_EVERY: Final = 18  # judged predictions between two evaluation events
@@ -161,7 +194,7 @@ PLAN_DRIFT: Final = 28
 PLAN_STRATEGY: Final = 30
 PLAN_BUDGETING: Final = 32
 PLAN_NULL_MERIT: Final = 34  # for MOA, "do not split" has a merit like any other (else minus infinity)
-PLAN_COMPILED: Final = 35  # attempts are decided in compiled code (core/verdict.py)
+PLAN_COMPILED: Final = 35  # attempts are decided in compiled code (core/hoeffding/split_decision.py)
 PLAN_CODE_SHIFT: Final = 36  # lg of the bits of a class code
 PLAN_SCHEDULE: Final = 37  # kind and parameters as above
 PLAN_SCHEDULE_AT: Final = 39  # the schedule's state, relative to a leaf record
@@ -173,20 +206,27 @@ PLAN_COIN_KEY: Final = 44  # random keys: of the coin between two strategies,
 PLAN_THRESHOLD_KEY: Final = 45  # of shaken thresholds,
 PLAN_SLICE_KEY: Final = 46  # of the records reserved for the evaluation
 PLAN_SLICE: Final = 47  # one record in so many is reserved; 0: none
-PLAN_DRAWN_DETECTION: Final = 48  # of labels asked for, the detector sees those drawn at random alone
-PLAN_GLANCE: Final = 49  # a rough ranking is possible (core/glance.py)
+PLAN_SAMPLED_DETECTION: Final = 48  # of labels asked for, the detector sees only those sampled at random
+PLAN_QUICK_REJECT: Final = 49  # a rough ranking is possible (core/hoeffding/quick_reject.py)
 PLAN_EXPLAIN: Final = 50  # predictions come with their path of branches
 PLAN_BOUND: Final = 51  # kind and parameters as above
 PLAN_TAU: Final = 53  # tie threshold (float64), 0: ties are never broken
-PLAN_SHARED: Final = 54  # in the model: what the numeric observers of all leaves share
+PLAN_SHARED: Final = 54  # in the model: what all blocks share
 PLAN_REVISION: Final = 55  # a node's revision section, relative to its leaf record; 0: splits are final
 PLAN_REVISIT: Final = 56  # weight between two evaluations of an inner node (float64)
 PLAN_LAST_OF_TWO: Final = 57  # of two classes with equal weight the majority is the second
 PLAN_HALVES: Final = 58  # all attributes are nominal, with room for two values each
-PLAN_FORESIGHT: Final = 59  # how records go down a tree together (core/tree/foresight.py)
+PLAN_ROUTE_AHEAD: Final = 59  # kind of tests for routing ahead (core/tree/prefetch.py)
 PLAN_RANGES: Final = 60  # at: lower and upper end of each numeric attribute (float64)
 PLAN_WATCHES: Final = 61  # the schedule watches inner nodes, too
-PLAN_HEADER: Final = 62
+PLAN_INHERITED: Final = 62  # bounds reckon with inherited weight, too [D8]
+PLAN_COUNTED: Final = 63  # attributes as bounds count them; CDT's code takes the class for one
+PLAN_SORTS: Final = 64  # the criterion leaves the class masses of branches sorted (core/criteria/base.py)
+PLAN_LEARNER: Final = 65  # kind of the learner's kernels, and its parameters
+PLAN_COLUMNS: Final = 67  # what the query strategy wants to know of a place: bits
+PLAN_WINDOW_BITS: Final = 69  # first word of the bits of the evaluation window, in the model
+PLAN_ARRAYS: Final = 68  # at: places that the learner wants to know of in its blocks (BlockLayout.offsets)
+PLAN_HEADER: Final = 70
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
@@ -214,7 +254,6 @@ class TreeShape:
 
     @cached_property
     def node_stride(self) -> int:
-        """Words of a node record."""
         return NODE_FIELDS + self.classes
 
     @cached_property
@@ -239,7 +278,6 @@ class TreeShape:
 
     @cached_property
     def leaf_stride(self) -> int:
-        """Words of a leaf record."""
         return self.revision_at + self.revision
 
     @cached_property
@@ -249,7 +287,6 @@ class TreeShape:
 
     @cached_property
     def words(self) -> int:
-        """Words of the block."""
         return self.leaves_at + self.slots * self.leaf_stride
 
 
@@ -259,7 +296,6 @@ class TreeView:
     __slots__ = ("floats", "header", "ints", "leaf_floats", "leaf_ints", "node_floats", "node_ints", "shape")
 
     def __init__(self, ints: Ints, floats: Floats, t: int, shape: TreeShape) -> None:
-        """Look at the block at word t."""
         self.shape = shape
         self.ints = ints[t : t + shape.words]
         self.floats = floats[t : t + shape.words]
@@ -321,6 +357,12 @@ class TreeView:
         return self.leaf_floats[:, self.shape.revision_at :]
 
 
+def tree_view(plan: Any, ints: Ints, t: int) -> TreeView:
+    """Return views of the tree block at word t of a model's words; plan: the model's."""
+    shape = plan.blocks.shape(int(ints[t + TREE_NODE_CAPACITY]), int(ints[t + TREE_SLOT_CAPACITY]))
+    return TreeView(ints, ints.view(np.float64), t, shape)
+
+
 def end_here(tree: TreeView, node: int) -> None:
     """Let a node be where ways end, a leaf or an absent branch: its test leads to itself.
 
@@ -359,6 +401,11 @@ def window_words(window: int, bits: int) -> int:
 
 def evaluation_words(classes: int, window: int) -> int:
     """Return the words of the evaluation section."""
+    return window_bits_at(classes, window) + -(-window // 64)
+
+
+def window_bits_at(classes: int, window: int) -> int:
+    """Return the first word of the window's bits in the evaluation section."""
     return EVALUATION_FIELDS + EVALUATION_ROWS * classes + window_words(window, code_bits(classes))
 
 

@@ -1,13 +1,14 @@
-"""The way of a record from the root to a leaf."""
+"""Routing: the way of a record from the root to a leaf."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
-
-from core.jit import kernel
+from core.jit import kernel, words_at
 from core.tree import layout as at
+
+UNCOUNTED: Final = -1
+"""No node: a value is missing, and the tree does not know which child is the busiest."""
 
 
 @kernel
@@ -23,9 +24,10 @@ def leaf_at(ints: Any, t: int, slot: int) -> int:
 
 
 @kernel
-def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool) -> int:
-    """Return the record of the node where x (float64[d]) ends; a frozen model is not written to.
+def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool, routed: int) -> int:
+    """Return the record of the node where x (float64[d]) ends; UNCOUNTED: a frozen model cannot tell.
 
+    A frozen model is not written to. ``routed``: address of what ``sum_paths`` wrote about it, 0: not yet.
     A value that a test cannot place (missing, or no branch of its own) follows the child with the largest
     routed weight, the lowest of equals [D10]. With MOA's quirks it ends at the inner node instead, or at an
     absent branch.
@@ -41,7 +43,12 @@ def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool) -> i
                 break
             if ints[t + at.TREE_PATHS] == 0 and not frozen:
                 count_paths(ints, floats, t)
-            child = busiest_child(ints, floats, t, node)
+            if ints[t + at.TREE_PATHS] != 0:
+                child = busiest_child(ints, floats, t, node)
+            elif routed != 0:
+                child = busiest_of(ints, words_at(routed)[1], node)
+            else:
+                return UNCOUNTED
         node = first + (ints[node + at.NODE_CHILD] + child) * stride
         kind = ints[node + at.NODE_KIND]
     return node
@@ -62,7 +69,7 @@ def count(ints: Any, floats: Any, t: int, node: int, weight: float) -> None:
 @kernel
 def route(plan: Any, ints: Any, floats: Any, t: int, x: Any, weight: float) -> int:
     """Return the record of the node where x (float64[d]) ends, and count it."""
-    node = arrive(plan, ints, floats, t, x, False)
+    node = arrive(plan, ints, floats, t, x, False, 0)
     count(ints, floats, t, node, weight)
     return node
 
@@ -102,22 +109,31 @@ def busiest_child(ints: Any, floats: Any, t: int, node: int) -> int:
     for child in range(ints[node + at.NODE_CHILDREN]):
         below = node_at(ints, t, ints[node + at.NODE_CHILD] + child)
         routed = floats[below + at.NODE_ROUTED]
-        if ints[t + at.TREE_PATHS] == 0:
-            routed = routed_below(ints, floats, t, ints[node + at.NODE_CHILD] + child)
         if routed > most:
             best, most = child, routed
     return best
 
 
 @kernel
-def routed_below(ints: Any, floats: Any, t: int, top: int) -> float:
-    """Return the weight routed through node number ``top`` of a tree that counts at its leaves only."""
-    n = ints[t + at.TREE_NODES]
-    routed = np.empty(n - top)
-    for number in range(n - 1, top - 1, -1):
-        routed[number - top] = floats[node_at(ints, t, number) + at.NODE_ROUTED]
-    for number in range(n - 1, top, -1):
-        parent = ints[node_at(ints, t, number) + at.NODE_PARENT]
-        if parent >= top:
-            routed[parent - top] += routed[number - top]
-    return routed[0]
+def busiest_of(ints: Any, routed: Any, node: int) -> int:
+    """Return what ``busiest_child`` does, by weights that lie elsewhere (float64[node])."""
+    best = 0
+    most = -1.0
+    for child in range(ints[node + at.NODE_CHILDREN]):
+        weight = routed[ints[node + at.NODE_CHILD] + child]
+        if weight > most:
+            best, most = child, weight
+    return best
+
+
+@kernel("void(int64, int64, float64[::1])")
+def sum_paths(address: int, t: int, routed: Any) -> None:
+    """Write the weight routed through each node of a tree that counts at its leaves only: float64[node].
+
+    In the order in which ``count_paths`` sums up in the tree itself, for models that must not be written to.
+    """
+    ints, floats = words_at(address)
+    for number in range(len(routed)):
+        routed[number] = floats[node_at(ints, t, number) + at.NODE_ROUTED]
+    for number in range(len(routed) - 1, 0, -1):  # children lie behind their parents
+        routed[ints[node_at(ints, t, number) + at.NODE_PARENT]] += routed[number]

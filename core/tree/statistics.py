@@ -1,15 +1,23 @@
-"""What nodes and leaves count, whatever the observers."""
+"""Node statistics: what nodes and leaves count, whatever the observers."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from core.jit import kernel
+import numpy as np
+
+from core.jit import kernel, outlined
+from core.numeric import rng
 from core.tree import layout as at
 from core.tree.routing import node_at
 
 SLACK: Final = 1e-6
 """MOA's sum of masses is rounded: a leaf may be due a hair before the weight its schedule names."""
+
+LARGE: Final = 2.0**40
+"""A total this many times a weight loses more of it to rounding than one part in 2**13."""
+
+_ROUNDING_KEY: Final = rng.stream_key(0, rng.ROUNDING)
 
 
 @kernel
@@ -64,26 +72,92 @@ def known_classes(ints: Any) -> float:
 
 
 @kernel
-def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight: float) -> None:
-    """Count a label at a leaf: class masses of the node, and what the leaf itself has seen."""
-    floats[node + at.NODE_FIELDS + label] += weight
+def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight: float, number: int) -> None:
+    """Count a label at a leaf: class masses of the node, and what the leaf itself has seen.
+
+    ``number``: of the record in its tree.
+    """
+    mass, seen = node + at.NODE_FIELDS + label, leaf + at.LEAF_FIELDS + label
     if ints[node + at.NODE_REACH] <= label:
         ints[node + at.NODE_REACH] = label + 1
-    floats[leaf + at.LEAF_FIELDS + label] += weight
+    if max(floats[mass], floats[leaf + at.LEAF_OBSERVED]) > LARGE * weight:
+        for word in (mass, seen, leaf + at.LEAF_OBSERVED):
+            floats[word] = sum_here(floats[word], weight, number)
+        return
+    floats[mass] += weight
+    floats[seen] += weight
     floats[leaf + at.LEAF_OBSERVED] += weight
 
 
 @kernel
+def add_weight(floats: Any, word: int, weight: float, number: int) -> None:
+    """Add weight to a total, for record ``number``: a total that is much larger grows by it on average."""
+    if floats[word] > LARGE * weight:
+        floats[word] = sum_here(floats[word], weight, number)
+    else:
+        floats[word] += weight
+
+
+@kernel("float64(float64, float64, int64)")
+def sum_of_large(total: float, weight: float, number: int) -> float:
+    """Return total + weight, of the two floats around it the upper one as often as makes the mean right.
+
+    Rounded to the nearest a total would stand still once all weights that come are less than half of its last
+    digit. With stochastic rounding (Croci, Fasi, Higham, Mary and Mikaitis 2022) it grows by what comes,
+    whatever it is. What is drawn belongs to the record ``number``: a replay draws the same.
+    """
+    after = total + weight
+    rest = weight - (after - total)
+    if rest == 0.0 or total < weight:
+        return after
+    lower = after if rest > 0.0 else np.nextafter(after, 0.0)
+    upper = np.nextafter(lower, np.inf)
+    share = (weight - (lower - total)) / (upper - lower)
+    return upper if rng.uniform(_ROUNDING_KEY, number) < share else lower
+
+
+sum_here: Any = outlined(sum_of_large)
+
+
+def weight_after(observed: float, weight: float) -> float:
+    """Return the observed weight after so much more, always above the one now: no leaf stays due."""
+    return max(observed + weight, np.nextafter(observed, np.inf))
+
+
+# For kernels alone: called from Python it would be compiled once more, in the middle of a stream.
+later = kernel(weight_after)
+
+
+@kernel
+def count_attempt(ints: Any, t: int, leaf: int) -> None:
+    """Count a split attempt: tests were ranked. At a leaf of one class there is nothing to rank."""
+    ints[t + at.TREE_ATTEMPTS] += 1
+    ints[leaf + at.LEAF_ATTEMPTS] += 1
+
+
+@kernel
 def evidence(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
-    """Return the weight behind a leaf's statistics, that bounds speak of: less what observers left out."""
-    return reckoned_weight(plan, ints, floats, node, leaf) - floats[leaf + at.LEAF_LEFT_OUT]
+    """Return the weight that bounds speak of [D8], less what observers left out."""
+    if plan[at.PLAN_INHERITED] == 0:
+        return own_evidence(floats, leaf)
+    return all_weight(ints, floats, node) - floats[leaf + at.LEAF_LEFT_OUT]
+
+
+@kernel
+def own_evidence(floats: Any, leaf: int) -> float:
+    """Return the weight that a leaf's statistics were made of."""
+    return floats[leaf + at.LEAF_OBSERVED] - floats[leaf + at.LEAF_LEFT_OUT]
 
 
 @kernel
 def reckoned_weight(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
-    """Return the weight by which schedules count: for MOA with what was inherited [D8]."""
-    if plan[at.PLAN_MOA] == 0:
-        return floats[leaf + at.LEAF_OBSERVED]
+    """Return the weight by which schedules count: for MOA with what was inherited."""
+    return floats[leaf + at.LEAF_OBSERVED] if plan[at.PLAN_MOA] == 0 else all_weight(ints, floats, node)
+
+
+@kernel
+def all_weight(ints: Any, floats: Any, node: int) -> float:
+    """Return the weight of a node's class masses, inherited ones included; summed in the order of classes."""
     total = 0.0
     for c in range(ints[at.MODEL_CLASSES]):
         total += floats[node + at.NODE_FIELDS + c]

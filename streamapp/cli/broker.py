@@ -40,7 +40,7 @@ def broker(
     """
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.embedded import EmbeddedBroker
-    from streamapp.errors import BrokerError
+    from streamapp.errors import EmbeddedBrokerError
 
     with interrupted_by_terminate(), EmbeddedBroker(directory, port=port or None, heap_mb=heap_mb) as running:
         typer.echo(f"Kafka is ready at {running.bootstrap_servers}  (Ctrl-C ends it)")
@@ -56,4 +56,4 @@ def broker(
         except KeyboardInterrupt:
             return
         message = f"the broker ended by itself with status {status}: {running.last_words()}"
-        raise BrokerError(message)
+        raise EmbeddedBrokerError(message)

@@ -4,17 +4,14 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.help import help_of
-from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.cli.options import Json, SettingsOptions
+from streamapp.cli.register import register
 
 app = typer.Typer(help="Show and check the settings.", no_args_is_help=True)
 
 
 def show(
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
+    given: SettingsOptions,
     as_json: Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of all settings.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Print docs/settings.md.")] = False,
@@ -47,7 +44,7 @@ def show(
     if schema:
         typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
         return
-    settings = settings_from(config, servers, prefix, assignments)
+    settings = given.settings()
     if as_json:
         typer.echo(json.dumps(settings.shown()))
         return
@@ -55,9 +52,7 @@ def show(
         typer.echo(f"{name} = {value}")
 
 
-def check(
-    config: Config = None, servers: Servers = None, prefix: Prefix = None, assignments: Set = None
-) -> None:
+def check(given: SettingsOptions) -> None:
     """Check the settings without starting anything: values, rules, client properties, model spec.
 
     Prints one line per mistake and exits with 78; variables that set nothing are warned of.
@@ -70,7 +65,7 @@ def check(
     from streamapp.settings.check import check_clients, check_spec
     from streamapp.settings.loading import unknown_variables
 
-    settings = settings_from(config, servers, prefix, assignments)
+    settings = given.settings()
     check_clients(settings)
     check_spec(settings)
     for warning in unknown_variables():
@@ -79,4 +74,4 @@ def check(
 
 
 for command in (show, check):
-    app.command(command.__name__, help=help_of(command))(command)
+    register(app, command)

@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.data_options import Delimiter, Format, Header, Ignore, Nominal, Target
+from streamapp.cli.data_options import FileOptions
 from streamapp.cli.options import Json
 
 
 def demo(
+    file: FileOptions,
     data: Annotated[
         str | None,
         typer.Option(
@@ -18,12 +19,6 @@ def demo(
             metavar="FILE|gen:…",
         ),
     ] = None,
-    form: Format = None,
-    target: Target = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    ignore: Ignore = None,
-    nominal: Nominal = None,
     records: Annotated[int | None, typer.Option("--records", "-n", help="Only so many rows.", min=1)] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", help="Worker processes.", min=1, max=8)] = 1,
     rate: Annotated[
@@ -72,12 +67,7 @@ def demo(
     given = "bootstrap_servers" in settings.model_fields_set
     plan = DemoPlan(
         data=data,
-        form=form,
-        target=target,
-        header=header,
-        delimiter=delimiter,
-        ignore=tuple(ignore or ()),
-        nominal=tuple(nominal or ()),
+        **vars(file),
         records=records,
         workers=workers,
         rate=rate or DEFAULT_RATE,

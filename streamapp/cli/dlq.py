@@ -1,19 +1,19 @@
 """`grove dlq`: records that are, or are to become, dead letters."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streamapp.cli.help import help_of
 from streamapp.cli.model_sources import installation_of
-from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.cli.options import Json, SettingsOptions, Yes
+from streamapp.cli.register import register
 from streamapp.errors import UsageError
+from streamapp.task.sources import SourceName
 
 if TYPE_CHECKING:
-    from streamapp.offline.letter_log import LetterLog, Wanted
-    from streamapp.restore.skipping import Skippable
-    from streamapp.settings import Settings
+    from streamapp.dead_letters.find import DeadLetterFilter, DeadLetterLog
+    from streamapp.dead_letters.skip import Skippable
 
 app = typer.Typer(
     help="Dead letters: see them, send them back, put a record aside that stops its partition.",
@@ -28,6 +28,7 @@ Key = Annotated[str | None, typer.Option("--key", help="Only of this model key."
 
 
 def skip(
+    given: SettingsOptions,
     place: Annotated[
         str,
         typer.Argument(
@@ -36,14 +37,8 @@ def skip(
             show_default=False,
         ),
     ],
-    source: Annotated[
-        Literal["instances", "labels", "controls"], typer.Option("--source", help="Topic of the record.")
-    ] = "instances",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
+    source: Annotated[SourceName, typer.Option("--source", help="Topic of the record.")] = "instances",
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Skip one record: it becomes a dead letter, unprocessed, and its partition goes on behind it.
@@ -59,12 +54,12 @@ def skip(
     """
     import json
 
+    from streamapp.dead_letters.skip import find
+    from streamapp.dead_letters.skip import skip as write_skip
     from streamapp.offline.place import Place
-    from streamapp.restore.skipping import find
-    from streamapp.restore.skipping import skip as write_skip
 
     wanted = Place.parse(place, "PARTITION:OFFSET", source)
-    installation = installation_of(settings_from(config, servers, prefix, assignments))
+    installation = installation_of(given)
     installation.check(wanted.partition)
     kafka, group, names = installation.kafka, installation.group, installation.names
     found = find(kafka, group, names, wanted.partition, source, wanted.offset)
@@ -114,15 +109,12 @@ def _time(timestamp: int) -> str:
 
 
 def list_(
+    given: SettingsOptions,
     reasons: Reasons = None,
     key: Key = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", help="The newest so many.", metavar="N", min=1)
     ] = 100,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
     as_json: Json = False,
 ) -> None:
     """List dead letters, oldest first: where they are, why, and where the record was.
@@ -138,10 +130,11 @@ def list_(
     from rich.console import Console
     from rich.table import Table
 
-    from streamapp.offline.letter import row_of
+    from streamapp.cli.cells import cell
+    from streamapp.dead_letters.read import row_of
 
-    log = _log(settings_from(config, servers, prefix, assignments))
-    rows = (row_of(letter) for letter in log.read(_wanted(reasons, key)))
+    log = _log(given)
+    rows = (row_of(letter) for letter in log.read(_filter(reasons, key)))
     found = heapq.nlargest(limit, rows, key=lambda row: (row["timestamp"], row["at"]))[::-1]
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
@@ -152,21 +145,18 @@ def list_(
     for row in found:
         record = f"{row['topic']} {row['record']}"
         cells = row["at"], row["reason"], row["key"], record, _when(row["first_seen"]), row["attempts"]
-        table.add_row(*("" if cell is None else str(cell) for cell in cells))
+        table.add_row(*(cell("" if each is None else str(each)) for each in cells))
     Console(highlight=False).print(table)
 
 
 def show(
+    given: SettingsOptions,
     place: Annotated[
         str,
         typer.Argument(
             help="A dead letter, as the list has it.", metavar="PARTITION:OFFSET", show_default=False
         ),
     ],
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
     as_json: Json = False,
 ) -> None:
     """Show a dead letter: what is wrong with it, the headers of its producer, its value.
@@ -177,27 +167,24 @@ def show(
     """
     import json
 
-    from streamapp.offline.letter import as_text, document_of
+    from streamapp.dead_letters.read import as_text, document_of
     from streamapp.offline.place import Place
 
     wanted = Place.parse(place, "PARTITION:OFFSET", "dead-letters")
-    letter = _log(settings_from(config, servers, prefix, assignments)).one(wanted)
+    letter = _log(given).one(wanted)
     document = document_of(letter)
     typer.echo(json.dumps(document, ensure_ascii=False) if as_json else as_text(document))
 
 
 def replay(
+    given: SettingsOptions,
     place: Annotated[
         str | None, typer.Argument(help="Only this one.", metavar="[PARTITION:OFFSET]", show_default=False)
     ] = None,
     reasons: Reasons = None,
     key: Key = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be sent.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Send dead letters to their topics again, once what was wrong is mended.
@@ -214,8 +201,8 @@ def replay(
     """
     import json
 
-    log = _log(settings_from(config, servers, prefix, assignments))
-    wanted = _wanted(reasons, key, place)
+    log = _log(given)
+    wanted = _filter(reasons, key, place)
     found = log.send_back(wanted, dry_run=True)
     if not (dry_run or yes) and found.n:
         typer.confirm(f"{found.n:,} records go to their topics again. Go on?", abort=True, err=True)
@@ -234,17 +221,15 @@ def replay(
         typer.echo("no dead letter is like that; 'grove dlq list' shows what there is")
 
 
-def _log(settings: "Settings") -> "LetterLog":
-    from streamapp.offline.letter_log import LetterLog
-    from streamapp.settings.clients import librdkafka_properties
-    from topics.definitions import TopicNames
+def _log(given: SettingsOptions) -> "DeadLetterLog":
+    from streamapp.dead_letters.find import DeadLetterLog
 
-    group = f"{settings.application_id}-dlq"  # commits nothing
-    return LetterLog(librdkafka_properties(settings), group, TopicNames(settings.topics_prefix))
+    settings, kafka, names = given.connection()
+    return DeadLetterLog(kafka, f"{settings.application_id}-dlq", names)  # the group commits nothing
 
 
-def _wanted(reasons: list[str] | None, key: str | None, place: str | None = None) -> "Wanted":
-    from streamapp.offline.letter_log import Wanted
+def _filter(reasons: list[str] | None, key: str | None, place: str | None = None) -> "DeadLetterFilter":
+    from streamapp.dead_letters.find import DeadLetterFilter
     from streamapp.offline.place import Place
     from topics.errors import Reason
 
@@ -254,7 +239,7 @@ def _wanted(reasons: list[str] | None, key: str | None, place: str | None = None
             message = f"--reason {reason}: there is none of that name; known: {', '.join(known)}"
             raise UsageError(message)
     at = None if place is None else Place.parse(place, "PARTITION:OFFSET", "dead-letters")
-    return Wanted(tuple(reasons or ()), key, at)
+    return DeadLetterFilter(tuple(reasons or ()), key, at)
 
 
 def _when(timestamp: int | None) -> str:
@@ -263,4 +248,4 @@ def _when(timestamp: int | None) -> str:
 
 COMMANDS: dict[str, Callable[..., None]] = {"list": list_, "show": show, "replay": replay, "skip": skip}
 for name, command in COMMANDS.items():
-    app.command(name, help=help_of(command))(command)
+    register(app, command, name)

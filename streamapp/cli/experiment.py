@@ -8,6 +8,11 @@ import typer
 
 from streamapp.errors import UsageError
 
+UNDRAWN = (
+    "no chart is drawn: matplotlib is not installed; pip install 'streamgrove[experiments]' and give the "
+    "command again: cells that are done are kept"
+)
+
 
 def experiment(
     name: Annotated[str, typer.Argument(help="Name of the experiment.", metavar="NAME")],
@@ -30,7 +35,8 @@ def experiment(
 ) -> None:
     """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.
 
-    SVG is the only form of charts: every browser shows it, and makes a PNG of it when asked to.
+    SVG is the only form of charts: every browser shows it, and makes a PNG of it when asked to. They are
+    drawn by matplotlib, which the extra experiments installs.
     What was interrupted goes on where it stopped: cells that this version of grove has run are kept in the
     folder.
     docs/experiments.md puts our figures beside the published ones.
@@ -53,6 +59,7 @@ def experiment(
     """
     from streamapp.cli.progress import rows_progress
     from streamapp.experiments.base import names
+    from streamapp.experiments.chart import can_draw
     from streamapp.experiments.conduct import conduct
 
     if name not in names():
@@ -70,6 +77,8 @@ def experiment(
         typer.echo(f"{table}:")
         for row in as_columns(lines):
             typer.echo(row)
+    if report.charts and not can_draw():
+        typer.echo(f"grove: {UNDRAWN}", err=True)
     typer.echo(f"written to {output / f'{name}-{chosen}'}")
 
 

@@ -41,15 +41,19 @@ def generate(
 
     \b
     [bold]Streams[/bold]
-      agrawal      loan applicants, 9 attributes, functions 1 to 4
-      drift        one stream gives way to another: 'drift?before=(sea)&after=(sea?function=3)'
-      led          digits of a seven-segment display, 24 nominal attributes, 10 classes
-      rand_cbt     two noisy classes, labelled by a random binary tree over the unit cube
-      random_tree  uniform attributes, labelled by a random tree
-      rbf          random blobs, any number of attributes and classes
-      sea          two of three attributes against a threshold, functions 1 to 4
-      stagger      size, colour and shape, functions 1 to 3
-      waveform     mixtures of triangles, 21 or 40 attributes, 3 classes
+      agrawal         loan applicants, 9 attributes, functions 1 to 10
+      drift           one stream gives way to another: 'drift?before=(sea)&after=(sea?function=3)'
+      hyperplane      sides of a hyperplane; the weights of some attributes move to and fro
+      led             digits of a seven-segment display, 24 nominal attributes, 10 classes
+      rand_cbt        two noisy classes, labelled by a random binary tree over the unit cube
+      random_tree     uniform attributes, labelled by a random tree
+      rbf             random blobs, any number of attributes and classes
+      rbf_drift       rbf whose first blobs travel
+      sea             two of three attributes against a threshold, functions 1 to 4
+      sine            points below and above a sine curve, functions 1 to 4
+      stagger         size, colour and shape, functions 1 to 3
+      waveform        mixtures of triangles, 21 or 40 attributes, 3 classes
+      waveform_drift  waveform with attributes that have changed places
 
     \b
     [bold]Examples[/bold]

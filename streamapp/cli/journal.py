@@ -4,22 +4,19 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.help import help_of
-from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.cli.options import Json, OnePartition, SettingsOptions
+from streamapp.cli.register import register
 from streamapp.errors import UsageError
 
 app = typer.Typer(help="Read the journal: what each commit processed, snapshots.", no_args_is_help=True)
 
 
 def show(
-    partition: Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)],
+    given: SettingsOptions,
+    partition: OnePartition,
     last: Annotated[
         int, typer.Option("--last", "-n", help="How many offsets back from the end.", metavar="N", min=1)
     ] = 100,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
     as_json: Json = False,
 ) -> None:
     """Show the newest records of a partition's journal, oldest first.
@@ -35,18 +32,16 @@ def show(
     from streamapp.journal.reading import as_json as body_of
     from streamapp.journal.reading import as_text
     from streamapp.restore.log_reader import LogReader
-    from streamapp.settings.clients import librdkafka_properties
     from topics.cluster import Cluster
-    from topics.definitions import TopicNames
 
-    settings = settings_from(config, servers, prefix, assignments)
-    topic = TopicNames(settings.topics_prefix).journal
-    count = Cluster(librdkafka_properties(settings)).partition_count(topic)
+    settings, kafka, names = given.connection()
+    topic = names.journal
+    count = Cluster(kafka).partition_count(topic)
     if partition >= count:
         message = f"--partition {partition} must be below {count}: {topic} has so many"
         raise UsageError(message)
     group = f"{settings.application_id}-journal-show"  # commits nothing
-    with LogReader(librdkafka_properties(settings), group, lambda: False) as reader:
+    with LogReader(kafka, group, lambda: False) as reader:
         first, end = reader.of(topic, partition).range()
         reader.open(topic, partition, max(first, end - last))
         for raw in reader.to_end():
@@ -55,5 +50,4 @@ def show(
                 typer.echo(json.dumps(body) if as_json else as_text(body))
 
 
-for command in (show,):
-    app.command(command.__name__, help=help_of(command))(command)
+register(app, show)

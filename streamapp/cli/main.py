@@ -7,8 +7,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -32,7 +31,7 @@ from streamapp.cli import (
     warm,
     worker,
 )
-from streamapp.cli.help import help_of
+from streamapp.cli.register import register
 from streamapp.errors import StreamappError
 
 USAGE, FAILURE, INTERRUPTED = 64, 1, 130
@@ -57,27 +56,23 @@ START, RUN, DATA, INSTALLATION = "Start here", "Run", "Data and models", "Instal
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # options of the generator itself
 
 
-def _add(panel: str, command: Callable[..., None], **options: Any) -> None:
-    app.command(command.__name__, help=help_of(command), rich_help_panel=panel, **options)(command)
-
-
-_add(START, demo.demo)
-_add(RUN, broker.broker)
+register(app, demo.demo, rich_help_panel=START)
+register(app, broker.broker, rich_help_panel=RUN)
 app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
 app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
 app.add_typer(journal.app, name="journal", rich_help_panel=RUN)
 app.add_typer(models.app, name="models", rich_help_panel=RUN)
 app.add_typer(dlq.app, name="dlq", rich_help_panel=RUN)
-_add(RUN, migrate.migrate)
-_add(DATA, replay.replay)
-_add(DATA, oracle.oracle)
-_add(DATA, prequential.prequential)
-_add(DATA, tree.tree)
-_add(DATA, experiment.experiment)
-_add(DATA, generate.generate, context_settings=PASS_ON)
+register(app, migrate.migrate, rich_help_panel=RUN)
+register(app, replay.replay, rich_help_panel=DATA)
+register(app, oracle.oracle, rich_help_panel=DATA)
+register(app, prequential.prequential, rich_help_panel=DATA)
+register(app, tree.tree, rich_help_panel=DATA)
+register(app, experiment.experiment, rich_help_panel=DATA)
+register(app, generate.generate, rich_help_panel=DATA, context_settings=PASS_ON)
 app.add_typer(config.app, name="config", rich_help_panel=INSTALLATION)
-_add(INSTALLATION, warm.warm)
-_add(INSTALLATION, version.version)
+register(app, warm.warm, rich_help_panel=INSTALLATION)
+register(app, version.version, rich_help_panel=INSTALLATION)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except TyperException as mistake:
         return _usage(mistake)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - said as one line, or shown whole (GROVE_DEBUG)
         return _failure(error)
     return status if isinstance(status, int) else 0
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamapp.cli.options import Config, Json, Servers, Set, settings_from
+from streamapp.cli.options import Config, Json, Servers, Set, SettingsOptions
 
 if TYPE_CHECKING:
     from streamapp.migration.course import Course
@@ -63,14 +63,13 @@ def migrate(
     from streamapp.migration.advice import left_to_do
     from streamapp.migration.course import Course
     from streamapp.migration.outcome import as_text, document_of
-    from streamapp.settings.clients import librdkafka_properties
     from streamapp.task.config import TaskConfig
 
-    settings = settings_from(config, servers, from_prefix, assignments)
+    settings, kafka, names = SettingsOptions(config, servers, from_prefix, assignments).connection()
     course = Course.laid(
-        librdkafka_properties(settings),
+        kafka,
         settings.application_id,
-        (settings.topics_prefix, to_prefix),
+        (names.prefix, to_prefix),
         TaskConfig.from_settings(settings),
         partitions=partitions,
         to_group=to_application,

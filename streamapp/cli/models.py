@@ -6,20 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from streamapp.cli.help import help_of
-from streamapp.cli.model_sources import (
-    checked,
-    given_up,
-    installation_of,
-    model_of,
-    read_file,
-    say,
-    taken_from,
-    where,
-    write_file,
-)
-from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.cli.model_sources import given_up, installation_of, model_of, say, where
+from streamapp.cli.options import Json, OnePartition, SettingsOptions, Yes
+from streamapp.cli.register import register
 from streamapp.errors import UsageError
+from streamapp.model_files.sources import checked, read_file, taken_from, write_file
 
 app = typer.Typer(
     help="Look at models, take them out of a cluster and into another one, see what they were.",
@@ -35,14 +26,7 @@ Model = Annotated[
 ]
 
 
-def list_(
-    partition: Partition = None,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-    as_json: Json = False,
-) -> None:
+def list_(given: SettingsOptions, partition: Partition = None, as_json: Json = False) -> None:
     """List the models as they are at the committed offsets.
 
     The state is read from snapshots and journal, as a worker reads it that gets the partition; workers need
@@ -58,10 +42,11 @@ def list_(
     from rich.console import Console
     from rich.table import Table
 
+    from streamapp.cli.cells import cell
     from streamapp.cli.progress import rows_progress
     from streamapp.offline.listing import COLUMNS, rows
 
-    place = installation_of(settings_from(config, servers, prefix, assignments))
+    place = installation_of(given)
     numbers = range(place.partitions) if partition is None else [partition]
     found: list[dict[str, Any]] = []
     with rows_progress("partitions", len(numbers)) as advance:
@@ -81,17 +66,14 @@ def list_(
         else:
             table.add_column(title, justify="left" if title in ("spec", "frozen") else "right", no_wrap=True)
     for each in found:
-        table.add_row(*map(_cell, each.values()))
+        table.add_row(*(cell(_cell(value)) for value in each.values()))
     Console(highlight=False).print(table)
 
 
 def show(
+    given: SettingsOptions,
     key: Key,
     depth: Annotated[int, typer.Option("--depth", "-d", help="Levels of the tree.", min=0)] = 3,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
     as_json: Json = False,
 ) -> None:
     """Show a model as it is at the committed offsets: spec, schema, counts, tree.
@@ -104,11 +86,9 @@ def show(
     import json
 
     from core import export as forms
-    from streamapp.task.exported import read_exported
+    from streamapp.task.models.exported import read_exported
 
-    exported = read_exported(
-        taken_from(installation_of(settings_from(config, servers, prefix, assignments)), key)
-    )
+    exported = read_exported(taken_from(installation_of(given), key))
     if as_json:
         facts = {"key": key, "taken": exported.taken, "frozen": exported.frozen}
         typer.echo(json.dumps(facts | forms.to_document(exported.model), ensure_ascii=False))
@@ -118,12 +98,9 @@ def show(
 
 
 def export(
+    given: SettingsOptions,
     key: Key,
     to: Annotated[Path, typer.Option("--to", help="File to write.", metavar="FILE")],
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
 ) -> None:
     """Write a model, as it is at the committed offsets, to a file (docs/portable-models.md).
 
@@ -133,9 +110,9 @@ def export(
     [bold]Examples[/bold]
       grove models export user-17 --to user-17.grove
     """
-    from streamapp.task.exported import read_exported
+    from streamapp.task.models.exported import read_exported
 
-    place = installation_of(settings_from(config, servers, prefix, assignments))
+    place = installation_of(given)
     data = taken_from(place, key)
     write_file(to, data)
     exported = read_exported(data)
@@ -145,16 +122,13 @@ def export(
 
 
 def import_(
+    given: SettingsOptions,
     file: Annotated[Path, typer.Argument(help="Exported model.", metavar="FILE", show_default=False)],
     key: Annotated[str | None, typer.Option("--key", help="Key it gets; default: the one it had.")] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of the model that has the key.")
     ] = False,
     wait: Annotated[float, typer.Option("--wait", help="For the workers, seconds.", min=0)] = 60.0,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
 ) -> None:
     """Import a model: it answers and learns on under a key, of this cluster or another one.
 
@@ -166,19 +140,16 @@ def import_(
       grove models import user-17.grove --key user-18
       grove models import user-17.grove --replace -b other-cluster:9092
     """
-    from streamapp.model_import import Importer
-    from streamapp.settings.clients import librdkafka_properties
-    from topics.definitions import TopicNames
+    from streamapp.model_files.send import Importer
 
-    settings = settings_from(config, servers, prefix, assignments)
+    settings, kafka, names = given.connection()
     data = read_file(file)
     had = checked(file, data).key
     wanted = had if key is None else key
     if not wanted:
         message = "--key must have at least one character; name the key that the model is to have"
         raise UsageError(message)
-    names = TopicNames(settings.topics_prefix)
-    importer = Importer(librdkafka_properties(settings), settings.application_id, names)
+    importer = Importer(kafka, settings.application_id, names)
     sent = importer.send(wanted, data, replace=replace)
     last = f"{names.controls} {sent.partition}:{sent.last}"
     if importer.wait(sent, wait):
@@ -187,15 +158,7 @@ def import_(
         typer.echo(f"sent in {sent.parts} parts; no worker runs: in effect once one has read {last}")
 
 
-def diff(
-    first: Model,
-    second: Model,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-    as_json: Json = False,
-) -> None:
+def diff(given: SettingsOptions, first: Model, second: Model, as_json: Json = False) -> None:
     """Say what two models differ in: spec, schema, counts, the first node at which their trees part.
 
     Exit code 1 if there is a difference. A name that is no file is a model key.
@@ -208,8 +171,7 @@ def diff(
 
     from streamapp.offline.differences import differences
 
-    settings = settings_from(config, servers, prefix, assignments)
-    found = differences(*(model_of(settings, name).model for name in (first, second)))
+    found = differences(*(model_of(given, name).model for name in (first, second)))
     if as_json:
         typer.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
     else:
@@ -221,6 +183,7 @@ def diff(
 
 
 def rebuild(
+    given: SettingsOptions,
     key: Annotated[str, typer.Option("--key", help="Model key.", show_default=False)],
     at: Annotated[
         str,
@@ -235,10 +198,6 @@ def rebuild(
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the model to this file.", metavar="FILE")
     ] = None,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
     as_json: Json = False,
 ) -> None:
     """Rebuild a model as it was when it answered a record, and explain that answer.
@@ -257,7 +216,7 @@ def rebuild(
     from streamapp.offline.place import Place
 
     place = Place.parse(at)
-    installation = installation_of(settings_from(config, servers, prefix, assignments))
+    installation = installation_of(given)
     with installation.partition(place.partition) as stored:
         found = audit(stored, key, place, after=after, prefix=installation.names.prefix)
     if to is not None and found.file is not None:
@@ -265,14 +224,7 @@ def rebuild(
     typer.echo(json.dumps(found.document, ensure_ascii=False) if as_json else as_text(found.document))
 
 
-def restore(
-    partition: Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-) -> None:
+def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
     """Let a partition go on from its newest whole snapshot: what was learned since is lost.
 
     For a partition whose worker says that it cannot be restored, because records are gone that were processed
@@ -282,31 +234,24 @@ def restore(
     [bold]Examples[/bold]
       grove models restore --partition 3
     """
-    from streamapp.journal.entry import SOURCES
     from streamapp.restore.fall_back import fall_back
+    from streamapp.task.sources import in_words
 
     loss = f"Partition {partition} loses what it learned since its snapshot."
-    place = given_up(settings_from(config, servers, prefix, assignments), partition, loss, yes=yes)
+    place = given_up(given, partition, loss, yes=yes)
     found = fall_back(place.kafka, place.group, place.names, partition)
     lost = ", ".join(
-        f"{source} {first}…{end}"
-        for source, first, end in zip(SOURCES, found.snapshot, found.positions, strict=True)
-        if first < end
+        f"{source} {first}…{found.positions[source]}"
+        for source, first in found.snapshot.items()
+        if first < found.positions[source]
     )
     if found.snapshot == found.positions:
-        typer.echo(f"partition {partition} goes on where it stood, at {', '.join(map(str, found.positions))}")
+        typer.echo(f"partition {partition} goes on where it stood, at {in_words(found.positions)}")
         return
     typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {lost}")
 
 
-def reset(
-    partition: Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-) -> None:
+def reset(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
     """Give a partition new models: what its models have learned is lost.
 
     For a partition whose worker says that it cannot be restored. No worker may run meanwhile. Records that
@@ -317,11 +262,12 @@ def reset(
       grove models reset --partition 3
     """
     from streamapp.restore.reset import reset as reset_partition
+    from streamapp.task.sources import in_words
 
     loss = f"All models of partition {partition} lose what they have learned."
-    place = given_up(settings_from(config, servers, prefix, assignments), partition, loss, yes=yes)
+    place = given_up(given, partition, loss, yes=yes)
     positions = reset_partition(place.kafka, place.group, place.names, partition)
-    typer.echo(f"partition {partition} has new models from {', '.join(map(str, positions))} on")
+    typer.echo(f"partition {partition} has new models from {in_words(positions)} on")
 
 
 def _cell(value: Any) -> str:
@@ -341,4 +287,4 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "reset": reset,
 }
 for name, command in COMMANDS.items():
-    app.command(name, help=help_of(command))(command)
+    register(app, command, name)

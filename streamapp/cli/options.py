@@ -1,8 +1,11 @@
 """Options that several commands share, and how they become settings."""
 
 import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -10,71 +13,86 @@ from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
+    from topics.definitions import TopicNames
 
-PANEL = "Settings"
+of_settings = partial(typer.Option, rich_help_panel="Settings")
 
 Config = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", help="TOML file with settings.", metavar="FILE", rich_help_panel=PANEL),
+    Path | None, of_settings("--config", "-c", help="TOML file with settings.", metavar="FILE")
 ]
 Servers = Annotated[
     str | None,
-    typer.Option(
-        "--bootstrap-servers",
-        "-b",
-        help="Kafka brokers, host:port[,host:port…].",
-        metavar="SERVERS",
-        rich_help_panel=PANEL,
+    of_settings(
+        "--bootstrap-servers", "-b", help="Kafka brokers, host:port[,host:port…].", metavar="SERVERS"
     ),
 ]
 Prefix = Annotated[
-    str | None,
-    typer.Option(
-        "--topics-prefix", help="Stands before every topic name.", metavar="TEXT", rich_help_panel=PANEL
-    ),
+    str | None, of_settings("--topics-prefix", help="Prefix of every topic name.", metavar="TEXT")
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
+    of_settings(
         "--set",
         "-s",
         help="Any setting, as NAME=VALUE (docs/settings.md); Kafka client properties as kafka.NAME=VALUE.",
         metavar="NAME=VALUE",
-        rich_help_panel=PANEL,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+OnePartition = Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
-def settings_from(
-    config: Path | None,
-    servers: str | None = None,
-    prefix: str | None = None,
-    assignments: list[str] | None = None,
-    **flags: Any,
-) -> "Settings":
-    """Settings with the flags of a command line on top."""
-    from streamapp.settings import Settings, load_settings
-    from streamapp.settings.check import check_names
+class Connection(NamedTuple):
+    """What a command needs to talk to a cluster: settings, librdkafka's properties, names of the topics."""
 
-    known = set(Settings.model_fields) - {"kafka"}
-    given: dict[str, Any] = {"bootstrap_servers": servers, "topics_prefix": prefix, **flags}
-    kafka: dict[str, str] = {}
-    for assignment in assignments or []:
-        name, equals, value = assignment.partition("=")
-        attribute = name.removeprefix("kafka.").replace(".", "_").replace("-", "_")
-        if not equals:
-            message = f"--set {assignment} must look like NAME=VALUE; for example --set max.poll.records=500"
-            raise UsageError(message)
-        if attribute in known:
-            given[attribute] = value
-        elif name.startswith("kafka."):
-            kafka[name.removeprefix("kafka.")] = value
-        else:
-            raise UsageError(_unknown(name, known))
-    settings = load_settings(config, kafka=kafka or None, **given)
-    check_names(settings)
-    return settings
+    settings: "Settings"
+    kafka: Mapping[str, Any]
+    names: "TopicNames"
+
+
+@dataclass(frozen=True)
+class SettingsOptions:
+    """The options that settings are made of."""
+
+    config: Config = None
+    servers: Servers = None
+    prefix: Prefix = None
+    assignments: Set = None
+
+    def settings(self, **flags: Any) -> "Settings":
+        """Settings with these options and the flags of a command on top."""
+        from streamapp.settings import Settings, load_settings
+        from streamapp.settings.check import check_names
+
+        known = set(Settings.model_fields) - {"kafka"}
+        given: dict[str, Any] = {"bootstrap_servers": self.servers, "topics_prefix": self.prefix, **flags}
+        kafka: dict[str, str] = {}
+        for assignment in self.assignments or []:
+            name, equals, value = assignment.partition("=")
+            attribute = name.removeprefix("kafka.").replace(".", "_").replace("-", "_")
+            if not equals:
+                message = (
+                    f"--set {assignment} must look like NAME=VALUE; for example --set max.poll.records=500"
+                )
+                raise UsageError(message)
+            if attribute in known:
+                given[attribute] = value
+            elif name.startswith("kafka."):
+                kafka[name.removeprefix("kafka.")] = value
+            else:
+                raise UsageError(_unknown(name, known))
+        settings = load_settings(self.config, kafka=kafka or None, **given)
+        check_names(settings)
+        return settings
+
+    def connection(self, **flags: Any) -> Connection:
+        """The same, with what clients and topics need of them."""
+        from streamapp.settings.clients import librdkafka_properties
+        from topics.definitions import TopicNames
+
+        settings = self.settings(**flags)
+        return Connection(settings, librdkafka_properties(settings), TopicNames(settings.topics_prefix))
 
 
 def _unknown(name: str, known: set[str]) -> str:

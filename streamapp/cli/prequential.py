@@ -5,13 +5,15 @@ from typing import Annotated
 
 import typer
 
-from streamapp.cli.data_options import Data, Delimiter, Format, Header, Ignore, Nominal, Target, say_inferred
+from streamapp.cli.data_options import Data, FileOptions, say_inferred
 from streamapp.cli.options import Json
 
 FIGURES = (
     ("accuracy", "accuracy", "{:.4%}"),
     ("accuracy_windowed", "  of the last window", "{:.4%}"),
     ("kappa", "kappa", "{:.4f}"),
+    ("kappa_m", "  against the majority", "{:.4f}"),
+    ("kappa_temporal", "  against the last label", "{:.4f}"),
     ("leaves", "leaves", "{:,}"),
     ("nodes", "nodes", "{:,}"),
     ("depth", "depth", "{:,}"),
@@ -31,12 +33,7 @@ FIGURES = (
 
 def prequential(
     data: Data,
-    form: Format = None,
-    target: Target = None,
-    header: Header = None,
-    delimiter: Delimiter = None,
-    ignore: Ignore = None,
-    nominal: Nominal = None,
+    file: FileOptions,
     spec: Annotated[
         str, typer.Option("--spec", "-m", help="Model: a preset's name, JSON, or @FILE.", metavar="SPEC")
     ] = "h-tree",
@@ -74,29 +71,19 @@ def prequential(
     """
     import json
 
-    from core.features import MAX_VALUES
+    from core.schema.schema import MAX_VALUES
     from streamapp.cli.progress import rows_progress, say_compiling
     from streamapp.datasets import check_attributes, open_data
-    from streamapp.event_lines import event_lines
+    from streamapp.observability.event_lines import event_lines
     from streamapp.prequential import Prequential, check_save, read_spec, save_model
 
     parsed = read_spec(spec)
     if save is not None:
         check_save(save)
-    dataset = open_data(
-        data,
-        form,
-        target,
-        header,
-        records,
-        delimiter=delimiter,
-        ignore=ignore or (),
-        nominal=nominal or (),
-        bounded_by="--records",
-    )
+    dataset = open_data(data, records, bounded_by="--records", **vars(file))
     check_attributes(dataset)
     if not as_json:
-        say_inferred(dataset, target, header)
+        say_inferred(dataset, file)
     run = Prequential(parsed, dataset, records, data)
     say_compiling()
     with event_lines(events) as happened, rows_progress("Learning", run.rows, shown=not as_json) as advance:

@@ -1,6 +1,6 @@
 """Progress of long work, on standard error, so that standard output holds only results."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -15,7 +15,7 @@ def say_compiling() -> None:
     """Say that kernels are compiled if they have to be: on a terminal or not, it takes long."""
     import typer
 
-    from streamapp.warming import kernels_are_cold
+    from streamapp.worker.compile_ahead import kernels_are_cold
 
     if kernels_are_cold():
         typer.echo("grove: compiling kernels (the first time: up to a minute)", err=True)
@@ -37,3 +37,19 @@ def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[
             progress.update(task, advance=rows, total=total)
 
         yield advance
+
+
+@contextmanager
+def stoppable_progress(stop: Callable[[], None], what: str, *, shown: bool) -> Iterator[Advance]:
+    """A bar over work that a signal stops; it is told how many rows are done so far, and the total."""
+    from streamapp.cli.signals import on_stop
+
+    seen = 0
+    with on_stop(stop), rows_progress(what, None, shown) as bar:
+
+        def so_far(rows: int, total: int | None = None) -> None:
+            nonlocal seen
+            bar(rows - seen, total)
+            seen = rows
+
+        yield so_far

@@ -1,32 +1,30 @@
 """`grove topics`: create, check, describe."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from streamapp.cli.help import help_of
-from streamapp.cli.options import Config, Json, Prefix, Servers, Set, settings_from
+from streamapp.cli.options import Json, SettingsOptions
+from streamapp.cli.register import register
 
 app = typer.Typer(help="Create, check and describe the topics.", no_args_is_help=True)
 
-Partitions = Annotated[
-    int | None,
-    typer.Option("--partitions", "-p", help="Partitions of every topic.", metavar="N", min=1),
-]
-Replication = Annotated[
-    int | None,
-    typer.Option("--replication-factor", "-r", help="Copies of every partition.", metavar="N", min=-1),
-]
+
+@dataclass(frozen=True)
+class TopicOptions:
+    """How topics are to be, under the names of the settings."""
+
+    topics_partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", help="Partitions of every topic.", metavar="N", min=1)
+    ] = None
+    topics_replication_factor: Annotated[
+        int | None,
+        typer.Option("--replication-factor", "-r", help="Copies of every partition.", metavar="N", min=-1),
+    ] = None
 
 
-def create(
-    partitions: Partitions = None,
-    replication: Replication = None,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-) -> None:
+def create(given: SettingsOptions, wanted: TopicOptions) -> None:
     """Create the topics that do not exist yet; existing ones are never changed.
 
     \b
@@ -34,39 +32,17 @@ def create(
       grove topics create
       grove topics create --partitions 16 --replication-factor 3 -b kafka-1:9092
     """
-    from streamapp.settings.clients import librdkafka_properties
     from topics import admin
-    from topics.definitions import TopicNames
 
-    settings = settings_from(
-        config,
-        servers,
-        prefix,
-        assignments,
-        topics_partitions=partitions,
-        topics_replication_factor=replication,
-    )
-    done = admin.create(
-        librdkafka_properties(settings),
-        TopicNames(settings.topics_prefix),
-        settings.topics_partitions,
-        settings.topics_replication_factor,
-    )
+    settings, kafka, names = given.connection(**vars(wanted))
+    done = admin.create(kafka, names, settings.topics_partitions, settings.topics_replication_factor)
     for name in done.created:
         typer.echo(f"created  {name}")
     for name in done.existed:
         typer.echo(f"existed  {name}")
 
 
-def check(
-    partitions: Partitions = None,
-    replication: Replication = None,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-    as_json: Json = False,
-) -> None:
+def check(given: SettingsOptions, wanted: TopicOptions, as_json: Json = False) -> None:
     """Name every difference between the cluster and the catalogue; exit with 1 if there is one.
 
     Partition counts are compared with each other, and with topics.partitions where that is set.
@@ -79,23 +55,14 @@ def check(
     import dataclasses
     import json
 
-    from streamapp.settings.clients import librdkafka_properties
     from topics import admin
-    from topics.definitions import TopicNames
 
-    settings = settings_from(
-        config,
-        servers,
-        prefix,
-        assignments,
-        topics_partitions=partitions,
-        topics_replication_factor=replication,
-    )
+    settings, kafka, names = given.connection(**vars(wanted))
     # A default nobody chose is not held against a cluster.
     chosen = settings.model_fields_set
     differences = admin.check(
-        librdkafka_properties(settings),
-        TopicNames(settings.topics_prefix),
+        kafka,
+        names,
         settings.topics_partitions if "topics_partitions" in chosen else None,
         settings.topics_replication_factor if settings.topics_replication_factor > 0 else None,
     )
@@ -109,14 +76,8 @@ def check(
     raise typer.Exit(1 if differences else 0)
 
 
-def describe(
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
-    as_json: Json = False,
-) -> None:
-    """Show partitions, cleanup, retention, records and lag of every topic, as they are on the cluster.
+def describe(given: SettingsOptions, as_json: Json = False) -> None:
+    """Show partitions, cleanup, retention, offsets kept and lag of every topic, as they are on the cluster.
 
     \b
     [bold]Examples[/bold]
@@ -129,14 +90,10 @@ def describe(
     from rich.console import Console
     from rich.table import Table
 
-    from streamapp.settings.clients import librdkafka_properties
     from topics import admin
-    from topics.definitions import TopicNames
 
-    settings = settings_from(config, servers, prefix, assignments)
-    found = admin.describe(
-        librdkafka_properties(settings), TopicNames(settings.topics_prefix), settings.application_id
-    )
+    settings, kafka, names = given.connection()
+    found = admin.describe(kafka, names, settings.application_id)
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(topic) for topic in found]))
         return
@@ -144,7 +101,7 @@ def describe(
     table.add_column("topic", overflow="fold")
     for title in ("direction", "cleanup", "retention"):
         table.add_column(title, no_wrap=True)
-    for title in ("partitions", "records", "lag"):
+    for title in ("partitions", "offsets", "lag"):
         table.add_column(title, justify="right", no_wrap=True)
     for topic in found:
         lags = [partition.lag for partition in topic.partitions if partition.lag is not None]
@@ -154,7 +111,7 @@ def describe(
             topic.cleanup or "",
             topic.retention or "",
             str(len(topic.partitions)) if topic.exists else "missing",
-            f"{topic.records:,}" if topic.exists else "",
+            f"{topic.offsets:,}" if topic.exists else "",
             f"{sum(lags):,}" if lags else "",
         )
     console = Console(highlight=False)
@@ -164,4 +121,4 @@ def describe(
 
 
 for command in (create, check, describe):
-    app.command(command.__name__, help=help_of(command))(command)
+    register(app, command)

@@ -8,7 +8,7 @@ import typer
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
-    from core.model import Model
+    from core.model.model import Model
 
 
 def tree(
@@ -66,8 +66,8 @@ def tree(
 def _open(source: str, web: str) -> "Model":
     """The model of a file or, if there is none of that name, of a key."""
     from core.errors import SnapshotError
-    from core.model import Model
-    from streamapp.pages.models import fetch_model
+    from core.model.model import Model
+    from streamapp.observability.pages.models import fetch_model
 
     path = Path(source)
     if not path.exists():

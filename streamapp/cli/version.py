@@ -19,7 +19,7 @@ def version(as_json: Json = False) -> None:
 
     import typer
 
-    from core.snapshot import STATE_VERSION
+    from core.state_version import STATE_VERSION
 
     found = {"streamgrove": metadata.version("streamgrove"), "python": platform.python_version()}
     found |= {part: metadata.version(part) for part in PARTS}

@@ -19,7 +19,7 @@ def warm(as_json: Json = False) -> None:
     from rich.console import Console
 
     with Console(stderr=True).status("Compiling kernels (the first time: up to a minute)"):
-        from streamapp.warming import warm_kernels
+        from streamapp.worker.compile_ahead import warm_kernels
 
         seconds = warm_kernels()
     if as_json:

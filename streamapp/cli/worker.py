@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamapp.cli.help import help_of
-from streamapp.cli.options import Config, Prefix, Servers, Set, settings_from
+from streamapp.cli.options import Config, Set, SettingsOptions
+from streamapp.cli.register import flat, help_of, register
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
@@ -22,6 +22,7 @@ Timeout = Annotated[
 
 
 def worker(
+    given: SettingsOptions,
     context: typer.Context,
     workers: Annotated[
         int,
@@ -37,10 +38,6 @@ def worker(
             max=65_535,
         ),
     ] = None,
-    config: Config = None,
-    servers: Servers = None,
-    prefix: Prefix = None,
-    assignments: Set = None,
 ) -> None:
     """Answer instances, ask for labels, learn: the stream application itself.
 
@@ -58,13 +55,13 @@ def worker(
         return
     from streamapp.settings.check import check_spec
 
-    settings = settings_from(config, servers, prefix, assignments, group_instance_id=name, web_port=web_port)
+    settings = given.settings(group_instance_id=name, web_port=web_port)
     check_spec(settings)
     if workers == 1:
-        from streamapp.worker import run_worker
+        from streamapp.worker.worker import run_worker
 
         raise typer.Exit(run_worker(settings))
-    from streamapp.workers import run_workers
+    from streamapp.worker.supervisor import run_workers
 
     raise typer.Exit(run_workers(settings, workers))
 
@@ -82,7 +79,7 @@ def drain(name: Name = None, timeout: Timeout = 60.0, config: Config = None, ass
       grove worker drain --name team --set state.dir=/var/lib/grove
       kill -USR2 PID
     """
-    from streamapp import operating
+    from streamapp.worker import control as operating
 
     typer.echo(f"{operating.drain(_settings(config, assignments, name), timeout)} has left the group")
 
@@ -106,16 +103,16 @@ def scale(
       grove worker scale 2
       grove worker scale 6 --name team --set state.dir=/var/lib/grove
     """
-    from streamapp import operating
+    from streamapp.worker import control as operating
 
     settings = _settings(config, assignments, name)
     typer.echo(f"{operating.scale(settings, workers, timeout)} has {workers} workers")
 
 
 def _settings(config: Config, assignments: Set, name: str | None) -> "Settings":
-    return settings_from(config, None, None, assignments, group_instance_id=name)
+    return SettingsOptions(config, assignments=assignments).settings(group_instance_id=name)
 
 
-app.callback(invoke_without_command=True, help=help_of(worker))(worker)
-app.command("drain", help=help_of(drain))(drain)
-app.command("scale", help=help_of(scale))(scale)
+app.callback(invoke_without_command=True, help=help_of(worker))(flat(worker))
+for command in (drain, scale):
+    register(app, command)

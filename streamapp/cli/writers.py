@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from core.features import Schema
+    from core.schema.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 Classes = npt.NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""How far the demo's topics are: records in them, what the workers have committed, who has joined."""
+"""Demo progress: records in the demo's topics, what the workers have committed, who has joined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Progress:
+class DemoProgress:
     """Records in the topics, and of the inputs what is not committed."""
 
     sent: int = 0
@@ -39,7 +39,7 @@ class DemoCluster:
             for topic in (names.instances, names.labels, names.controls)
         }
         self._looked = 0.0
-        self.progress = Progress()
+        self.progress = DemoProgress()
 
     def look(self) -> None:
         """Renew `progress`, at most once a second; an answer the broker does not have yet changes nothing."""
@@ -49,10 +49,11 @@ class DemoCluster:
         everywhere = [partition for partitions in self._inputs.values() for partition in partitions]
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = dict.fromkeys(everywhere, latest)
-        ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
         try:
-            found = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
+            # Before the ends: what is committed goes on meanwhile, and no lag is below 0.
             committed = self._consumer.committed(everywhere, timeout=REQUEST_SECONDS)
+            ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
+            found = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
         except KafkaException:  # a leader or coordinator that moves; the next look has it
             return
         done = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there
@@ -61,7 +62,7 @@ class DemoCluster:
             for topic, partitions in self._inputs.items()
         }
         lag = sum(counts.values()) - done
-        self.progress = Progress(counts[self._names.instances], counts[self._names.labels], lag)
+        self.progress = DemoProgress(counts[self._names.instances], counts[self._names.labels], lag)
 
     def has_members(self, group: str) -> bool:
         """Whether a consumer group has shared out its partitions."""
@@ -72,7 +73,6 @@ class DemoCluster:
             return False
 
     def delete_topics(self) -> None:
-        """Remove the demo's topics."""
         names = list(self._names.all())
         for deleted in self._client.delete_topics(names, request_timeout=REQUEST_SECONDS).values():
             deleted.result()

@@ -1,4 +1,4 @@
-"""The demo from start to summary: what is started, in which order, and how everything ends."""
+"""Demo run: what is started, in which order, and how everything ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +28,10 @@ from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded.broker import free_ports
 from streamapp.errors import StreamappError, UsageError
-from streamapp.guarded import GuardedProcess
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.warming import kernels_are_cold, warm_kernels
+from streamapp.worker.child_process import GuardedProcess
+from streamapp.worker.compile_ahead import kernels_are_cold, warm_kernels
 from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
@@ -58,8 +58,8 @@ class DemoPlan:
     target: str | None = None
     header: bool | None = None
     delimiter: str | None = None
-    ignore: tuple[str, ...] = ()
-    nominal: tuple[str, ...] = ()
+    ignore: Sequence[str] | None = None
+    nominal: Sequence[str] | None = None
     records: int | None = None
     workers: int = 1
     rate: float = DEFAULT_RATE
@@ -88,8 +88,8 @@ class DemoPlan:
             options.append("--header" if self.header else "--no-header")
         if self.delimiter is not None:
             options += ["--delimiter", self.delimiter]
-        options += [f"--ignore={column}" for column in self.ignore]
-        options += [f"--nominal={column}" for column in self.nominal]
+        options += [f"--ignore={column}" for column in self.ignore or ()]
+        options += [f"--nominal={column}" for column in self.nominal or ()]
         return options
 
 
@@ -115,10 +115,10 @@ def read_truth(plan: DemoPlan) -> Truth:
     """Read the data set once, for the classes of its rows and to find mistakes before anything is started."""
     dataset = open_data(
         plan.address,
-        plan.form,
-        plan.target,
-        plan.header,
         plan.records,
+        form=plan.form,
+        target=plan.target,
+        header=plan.header,
         delimiter=plan.delimiter,
         ignore=plan.ignore,
         nominal=plan.nominal,
@@ -282,7 +282,7 @@ class _Demo:
         return told[-1][:500] if told else "it said nothing"
 
     def _summary(self, watch: Watch, seconds: float) -> Summary:
-        judged, right = map(sum, zip(*(model.judged for model in watch.models.values()), strict=True))
+        judged, right = map(sum, zip(*(model.evaluated for model in watch.models.values()), strict=True))
         return Summary(
             instances=self._cluster.progress.sent,
             predictions=watch.answered,

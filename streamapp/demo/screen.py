@@ -1,4 +1,4 @@
-"""The live table and the summary."""
+"""Demo screen: the live table and the summary."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class Speed:
         self._seen: deque[tuple[float, int]] = deque()
 
     def now(self, count: int) -> float:
-        """Note the count at this moment and return the speed."""
         moment = time.monotonic()
         self._seen.append((moment, count))
         while self._seen[0][0] < moment - RATE_SECONDS:
@@ -72,7 +71,6 @@ class Display:
         self._told = 0.0
 
     def say(self, step: str) -> None:
-        """Name the step that begins."""
         self._steps.print(f"[dim]{step} …[/dim]", highlight=False)
 
     @contextmanager
@@ -106,7 +104,6 @@ class Display:
             self._console.print(self._line(watch, speed, lag), soft_wrap=True, highlight=False)
 
     def summary(self, summary: Summary) -> None:
-        """The closing lines."""
         self._console.print(
             f"{summary.predictions:,} of {summary.instances:,} records answered in {summary.seconds:.1f} s "
             f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels asked for, "

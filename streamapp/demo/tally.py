@@ -1,4 +1,4 @@
-"""What came back for one model, judged against the data set.
+"""Demo tally: what came back for one model, compared with the data set.
 
 A stream has five fifths: how much better the last one is answered than the first shows what was learned.
 """
@@ -27,7 +27,6 @@ class Truth:
 
     @property
     def fifth(self) -> int:
-        """Rows in a fifth of the stream."""
         return max(1, self.rows // PARTS)
 
     def base_rate(self, rows: slice = slice(None)) -> float:
@@ -49,7 +48,7 @@ class ModelTally:
         self._truth = truth
         self._answered = np.zeros(truth.rows, np.bool_)
         self._asked = np.zeros(truth.rows, np.bool_)
-        self._judged = 0
+        self._evaluated = 0
         self._right = 0
         self._first: list[bool] = []
         self._last: deque[bool] = deque(maxlen=truth.fifth)
@@ -58,7 +57,6 @@ class ModelTally:
         self.drifts = 0
 
     def answer(self, row: int, label: str | None) -> None:
-        """Take in one prediction."""
         if self._answered[row]:
             return
         self._answered[row] = True
@@ -66,7 +64,7 @@ class ModelTally:
         wanted = int(self._truth.codes[row])
         if wanted >= 0:
             right = self._truth.code(label) == wanted
-            self._judged += 1
+            self._evaluated += 1
             self._right += right
             self._last.append(right)
             if len(self._first) < self._truth.fifth:
@@ -79,17 +77,16 @@ class ModelTally:
             self.asked += 1
 
     @property
-    def judged(self) -> tuple[int, int]:
+    def evaluated(self) -> tuple[int, int]:
         """Answers to rows whose class is known, and how many of them were right."""
-        return self._judged, self._right
+        return self._evaluated, self._right
 
     @property
     def accuracy(self) -> float:
-        return self._right / self._judged if self._judged else 0.0
+        return self._right / self._evaluated if self._evaluated else 0.0
 
     @property
     def first_accuracy(self) -> float:
-        """Accuracy over the first fifth of the stream."""
         return sum(self._first) / len(self._first) if self._first else 0.0
 
     @property

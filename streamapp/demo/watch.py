@@ -1,4 +1,4 @@
-"""Reads every output topic of the demo and keeps count."""
+"""Demo watch: reads every output topic of the demo and counts."""
 
 from __future__ import annotations
 
@@ -100,7 +100,6 @@ class Watch:
 
     @property
     def drifts(self) -> int:
-        """Drift alerts of level drift."""
         return sum(model.drifts for model in self.models.values())
 
     @property

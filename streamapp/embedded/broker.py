@@ -15,8 +15,8 @@ from typing import IO, Self
 
 from streamapp.embedded.configuration import logging_properties, server_properties
 from streamapp.embedded.jars import fetch_jars
-from streamapp.errors import BrokerError
-from streamapp.guarded import GuardedProcess
+from streamapp.errors import EmbeddedBrokerError
+from streamapp.worker.child_process import GuardedProcess
 
 HOST = "127.0.0.1"
 QUIET_PORTS = range(20_000, 32_000)  # below those that systems give to connections
@@ -54,17 +54,15 @@ class EmbeddedBroker:
         """`host:port`, known after the first start and the same after every further one."""
         if self._ports is None:
             message = "the broker has no address before its first start(); call start() or use it with `with`"
-            raise BrokerError(message)
+            raise EmbeddedBrokerError(message)
         return f"{HOST}:{self._ports[0]}"
 
     @property
     def log_file(self) -> Path:
-        """Where the broker writes its log."""
         return self.directory / "broker.log"
 
     @property
     def running(self) -> bool:
-        """Whether the process lives."""
         return self._process is not None and self._process.status is None
 
     def start(self) -> None:
@@ -78,7 +76,7 @@ class EmbeddedBroker:
             message = (
                 f"{self.directory} must be a directory that can be written: {error.strerror}; choose another"
             )
-            raise BrokerError(message) from None
+            raise EmbeddedBrokerError(message) from None
         try:
             self._start()
         except BaseException:
@@ -95,7 +93,7 @@ class EmbeddedBroker:
             message = (
                 f"another broker holds the lock of {self.directory}: stop it or choose another directory"
             )
-            raise BrokerError(message) from None
+            raise EmbeddedBrokerError(message) from None
         self._lock = lock
 
     def _start(self) -> None:
@@ -182,7 +180,7 @@ class EmbeddedBroker:
             )
         if formatted.returncode:
             message = f"the broker's storage could not be formatted: {self.last_words()}"
-            raise BrokerError(message)
+            raise EmbeddedBrokerError(message)
 
     def _wait_until_ready(self) -> None:
         """Return on the broker's first answer; librdkafka itself connects as soon as the port is open."""
@@ -201,7 +199,7 @@ class EmbeddedBroker:
         while time.monotonic() < deadline:
             if not self.running:
                 message = f"the broker ended while starting: {self.last_words()}"
-                raise BrokerError(message)
+                raise EmbeddedBrokerError(message)
             try:
                 if client.list_topics(timeout=POLL_SECONDS).brokers:
                     return
@@ -210,7 +208,7 @@ class EmbeddedBroker:
                 if error.args[0].code() not in not_yet:
                     raise
         message = f"the broker did not answer within {START_SECONDS} s; its log is {self.log_file}"
-        raise BrokerError(message)
+        raise EmbeddedBrokerError(message)
 
     def last_words(self) -> str:
         """The last error line of the log (a temporary log is gone when somebody wants to look)."""

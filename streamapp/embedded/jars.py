@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 N_CONNECTIONS = 4
 ATTEMPTS = 3
-BUSY = (429, 500, 502, 503, 504)  # statuses that may be gone at the next attempt
+BUSY = (429, 500, 502, 503, 504)  # HTTP statuses worth another attempt
 CHUNK_BYTES = 1 << 16
 CONNECT_SECONDS, READ_SECONDS = 10, 60
 
@@ -33,7 +33,7 @@ def cache_directory() -> Path:
 
 
 def fetch_jars(directory: Path | None = None) -> list[Path]:
-    """Files of the class path, every one holding exactly the locked bytes; what is missing is fetched."""
+    """Return the files of the class path, each with exactly the locked bytes; missing ones are fetched."""
     directory = directory or cache_directory()
     jars = read_lock()
     with _exclusive(directory):
@@ -45,7 +45,7 @@ def fetch_jars(directory: Path | None = None) -> list[Path]:
 
 @contextmanager
 def _exclusive(directory: Path) -> Iterator[None]:
-    """Hold the cache's lock: the second of two starts waits here and then finds everything done."""
+    """Hold the cache's lock: the second of two concurrent starts waits here and finds the jars fetched."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / ".lock").open("w")
@@ -86,7 +86,6 @@ def _copy_from_local(jar: Jar, directory: Path, settings: maven.MavenSettings) -
 def _download(
     jar: Jar, directory: Path, sources: list[maven.Source], settings: maven.MavenSettings, advance: Advance
 ) -> None:
-    """Fetch one jar from the first source that has it."""
     from requests import Session
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -138,7 +137,7 @@ def _download_from(
 
 
 def _reason(error: Exception) -> str:
-    """Innermost cause, in a few words (the outer ones repeat URL and pool)."""
+    """Return the innermost cause in a few words (the outer ones repeat URL and pool)."""
     cause: BaseException = error
     while True:
         inner = getattr(cause, "reason", None) or (cause.args[0] if cause.args else None)
@@ -151,7 +150,8 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """A scratch file that takes the target's name at once when the block ends well, and vanishes when not."""
+    """Yield a scratch file that replaces the target atomically if the block succeeds, and is removed if
+    not."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     scratch = Path(name)

@@ -1,4 +1,4 @@
-"""Where jars come from: mirrors and proxies of the user's Maven and jgo settings, else jgo's default."""
+"""Maven mirrors and proxies from the user's Maven and jgo settings, else jgo's default."""
 
 import os
 import re
@@ -78,7 +78,7 @@ def proxies_for(url: str, settings: MavenSettings) -> dict[str, str]:
 
 def _parse(file: Path) -> MavenSettings:
     try:
-        root = ElementTree.fromstring(file.read_text(encoding="utf-8"))  # the user's own file
+        root = ElementTree.fromstring(file.read_text(encoding="utf-8"))  # noqa: S314 - the user's own file
     except (ElementTree.ParseError, UnicodeDecodeError) as error:
         message = f"{file} is not a Maven settings file ({error}); repair it or move it away"
         raise DownloadError(message) from error

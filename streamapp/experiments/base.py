@@ -1,4 +1,4 @@
-"""What an experiment is: cells that are run apart from each other, and a report on all of them.
+"""Experiment: cells that are run apart from each other, and a report on all of them.
 
 An experiment is a module of this package with the names of the protocol `Experiment`. A cell is the smallest
 piece of work: one system on one stream, say. Its result is JSON, so that it can be kept and not be run again.
@@ -53,14 +53,12 @@ class Experiment(Protocol):
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the experiments."""
     package = importlib.import_module("streamapp.experiments")
     found = [module.name for module in pkgutil.iter_modules(package.__path__)]
     return tuple(sorted(name.replace("_", "-") for name in found if name.startswith(PAPERS)))
 
 
 def experiment(name: str) -> Experiment:
-    """Return an experiment by its name."""
     if name not in names():
         message = f"unknown experiment {name!r}; known: {', '.join(names())}"
         raise UsageError(message)

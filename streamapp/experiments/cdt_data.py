@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.features import Schema
+from core.schema.schema import Schema
 from streamapp.datasets import FollowingSchema
 from streamapp.errors import UsageError
 
-MAX_CLASSES = 16
+MAX_CLASSES = 2  # of all sets: two of the trees are defined for no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,6 @@ class Records:
         return Records(self.schema, self.x[order], self.y[order])
 
     def first(self, n: int) -> Records:
-        """Return the first n records."""
         return Records(self.schema, self.x[:n], self.y[:n])
 
 

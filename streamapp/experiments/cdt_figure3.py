@@ -19,7 +19,7 @@ BAYES = 0.7
 SAMPLE = 200
 
 # Records of a leaf, trees, trees to tune on, values of the grid
-SETTINGS = {"quick": (1_000, 3, 2, 10), "medium": (10_000, 10, 3, 60), "full": (10_000, 1000, 5, 200)}
+SETTINGS = {"quick": (1_000, 3, 2, 10), "medium": (10_000, 10, 10, 14), "full": (10_000, 1000, 5, 200)}
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:

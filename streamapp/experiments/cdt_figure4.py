@@ -19,7 +19,7 @@ SAMPLE = 200
 # Records of a set at most, permutations, permutations to tune on, values of the grid
 SETTINGS: dict[str, tuple[int | None, int, int, int]] = {
     "quick": (4_000, 2, 1, 5),
-    "medium": (None, 5, 2, 32),
+    "medium": (None, 5, 3, 10),
     "full": (None, 10, 10, 200),
 }
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from core import registry
 from streamapp.experiments.base import Report, Row, Size
 from streamapp.experiments.cdt_data import PUBLISHED, found, load
@@ -32,11 +34,11 @@ STRATEGIES = {
 }
 BASE = "C-Tree"
 
-# Records of a set at most, values of the grid the tree is tuned on (with all labels)
-SETTINGS: dict[str, tuple[int | None, int]] = {
-    "quick": (4_000, 4),
-    "medium": (None, 12),
-    "full": (None, 200),
+# Records of a set at most, values of the grid the tree is tuned on (with all labels), seeds of a strategy
+SETTINGS: dict[str, tuple[int | None, int, int]] = {
+    "quick": (4_000, 4, 2),
+    "medium": (None, 8, 5),
+    "full": (None, 200, 10),
 }
 
 
@@ -46,30 +48,30 @@ def base() -> str:
 
 
 def strategies() -> list[str]:
-    """Return the strategies that this build has."""
     return [name for name, query in STRATEGIES.items() if query in registry.names("queries")]
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     """Return the runs with all labels that tune the tree on each set."""
-    limit, values = SETTINGS[size]
+    limit, values, _ = SETTINGS[size]
     return [
         {"stage": "tune", "set": name, "value": value, "folder": str(data), "limit": limit}
-        | {"strategy": "all", "budget": 1.0}
+        | {"strategy": "all", "budget": 1.0, "seed": 1}
         for name in found(data)
         for value in SYSTEMS[base()].grid(values)
     ]
 
 
 def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return one run for each set, strategy and budget."""
-    limit, _ = SETTINGS[size]
+    """Return a run for each set, strategy, budget and seed."""
+    limit, _, seeds = SETTINGS[size]
     return [
         {"stage": "compare", "set": name, "value": best_value(rows, set=name), "folder": str(data)}
-        | {"limit": limit, "strategy": strategy, "budget": budget}
+        | {"limit": limit, "strategy": strategy, "budget": budget, "seed": 1 + seed}
         for name in found(data)
         for strategy in strategies()
         for budget in BUDGETS[size]
+        for seed in range(seeds)
     ]
 
 
@@ -83,6 +85,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
             "drift": "ddm",
             "query": STRATEGIES[cell["strategy"]],
             "budget": {"name": "count", "limit": cell["budget"]},
+            "seed": cell["seed"],
         }
     result = trace(spec, records.schema, in_memory(records.x, records.y), sample=SAMPLE, by_f1=by_f1)
     return {
@@ -94,18 +97,22 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return every run, and for each set a chart over the budgets."""
-    keys = ("set", "strategy", "budget", "performance", "labels", "leaves", "drifts", "value")
-    made = Report(tables={"figure5": [{key: row[key] for key in keys} for row in rows]})
-    compared = [row for row in rows if row["stage"] == "compare"]
-    for name in dict.fromkeys(row["set"] for row in compared):
+    """Return means and standard deviations over the seeds, and for each set a chart over the budgets."""
+    kinds = ("set", "strategy", "budget")
+    runs: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        runs.setdefault(tuple(row[kind] for kind in kinds), []).append(row)
+    table = [averaged(own) for own in runs.values()]
+    made = Report(tables={"figure5": table})
+    compared = [line for line in table if line["strategy"] != "all"]
+    for name in dict.fromkeys(line["set"] for line in compared):
         lines = [
             Line(
                 strategy,
                 tuple(
-                    (row["budget"], row["performance"])
-                    for row in compared
-                    if row["set"] == name and row["strategy"] == strategy
+                    (line["budget"], line["performance"])
+                    for line in compared
+                    if line["set"] == name and line["strategy"] == strategy
                 ),
             )
             for strategy in strategies()
@@ -113,3 +120,15 @@ def report(rows: Sequence[Row]) -> Report:
         measure = "F-measure of the rarer class" if PUBLISHED[name].uses_f1 else "accuracy"
         made.charts[f"figure5-{name}"] = Chart(name, Axis("budget"), Axis(measure), tuple(lines))
     return made
+
+
+def averaged(rows: Sequence[Row]) -> Row:
+    """Return one line for the runs of a strategy that differ in their seed alone (tuning: the best value)."""
+    if rows[0]["stage"] == "tune":
+        rows = [max(rows, key=lambda row: row["performance"])]
+    ends = [row["performance"] for row in rows]
+    line = {key: rows[0][key] for key in ("set", "strategy", "budget", "value")}
+    line |= {"runs": len(rows), "performance": round(float(np.mean(ends)), 5)}
+    line["sd"] = round(float(np.std(ends, ddof=1)), 5) if len(ends) > 1 else 0.0
+    means = {key: float(np.mean([row[key] for row in rows])) for key in ("labels", "leaves", "drifts")}
+    return line | {key: round(mean, 4) for key, mean in means.items()}

@@ -1,4 +1,4 @@
-"""The trees of CDT with its settings, the grids their parameters are tuned on, and its averaging [D61]."""
+"""The trees of CDT as its published code grows them, the grids they are tuned on, and its averaging [D61]."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from core import leaf_curve, registry
+from core import registry
+from streamapp.experiments import leaf_curve
 from streamapp.experiments.base import Row
 
-SETTING = {"grace_period": 100, "tau": 0.0, "binary_splits": True, "leaf_model": "mc"}
+SETTING = {"grace_period": 100, "tau": 0.0, "binary_splits": True, "leaf_model": "mc", "compat": "cdt"}
 REACHED = 0.1
 """A leaf count that fewer streams than this share have reached is left out."""
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -28,24 +29,22 @@ class System:
     given: tuple[tuple[str, Any], ...] = ()
 
     def grid(self, values: int) -> list[float]:
-        """Return so many values, their bounds equal ratios apart (``core/leaf_curve.py``)."""
+        """Return so many values, their bounds equal ratios apart (leaf_curve.py)."""
         return [float(f"{value:.6g}") for value in leaf_curve.grid(self.parameter, values)]
 
     def spec(self, value: float) -> dict[str, Any]:
-        """Return the model spec with a value of the parameter."""
         learner = {"name": self.learner, **SETTING, **dict(self.given), self.parameter: value}
         return {"learner": learner, "evaluation": {"every": 0}}
 
 
 SYSTEMS = {
-    "C-Tree": System("c-tree", "c", (("criterion", "gini"),)),
+    "C-Tree": System("c-tree", "c", (("criterion", "gini"), ("freeze_null", True))),
     "H-Tree": System("h-tree", "delta", (("criterion", "gini"),)),
     "CorrH-Tree": System("corrh-tree", "delta"),
 }
 
 
 def systems() -> list[str]:
-    """Return the systems that this build has."""
     here = registry.names("learners")
     return [name for name, system in SYSTEMS.items() if system.learner.replace("-", "_") in here]
 
@@ -94,6 +93,7 @@ def comparison(rows: Sequence[Row]) -> tuple[list[Row], dict[str, list[tuple[flo
             "value": own[0]["value"],
             "runs": len(own),
             "performance at the end": round(float(np.mean([row["performance"] for row in own])), 5),
+            "sd": round(float(np.std([row["performance"] for row in own], ddof=min(1, len(own) - 1))), 5),
             "leaves": round(float(np.mean([row["leaves"] for row in own])), 1),
             "performance at equal leaves": round(equal[name], 5) if name in equal else None,
         }
@@ -105,17 +105,30 @@ def comparison(rows: Sequence[Row]) -> tuple[list[Row], dict[str, list[tuple[flo
 def by_size(rows: Sequence[Row], stream: str) -> tuple[list[Row], dict[str, list[tuple[float, float]]]]:
     """Return performance at the end for trees of one size: a line for each size, a curve for each system.
 
-    rows: runs over the grid; stream: the member that says which stream a row was run on.
+    A line has the points by which C-Tree leads each other system, too: mean and standard deviation over the
+    streams. rows: runs over the grid; stream: the member that says which stream a row was run on.
     """
-    curves = {}
+    apart: dict[str, list[leaf_curve.Curve]] = {}
     for name in systems():
         own = [row for row in rows if row["system"] == name]
         streams = list(dict.fromkeys(row[stream] for row in own))
         ends = [[(r["leaves"], r["performance"]) for r in own if r[stream] == one] for one in streams]
-        curves[name] = leaf_curve.mean_curve([leaf_curve.at_sizes(one, SIZES) for one in ends], share=1.0)
-    lines: list[Row] = [
-        {"leaves": size} | {name: round(curve[size], 5) for name, curve in curves.items()}
-        for size in SIZES
-        if all(size in curve for curve in curves.values())
-    ]
+        apart[name] = [leaf_curve.at_sizes(one, SIZES) for one in ends]
+    curves = {name: leaf_curve.mean_curve(own, share=1.0) for name, own in apart.items()}
+    first, *others = apart
+    lines: list[Row] = []
+    for size in SIZES:
+        if all(size in curve for curve in curves.values()):
+            line: dict[str, Any] = {"leaves": size}
+            line |= {name: round(curve[size], 5) for name, curve in curves.items()}
+            for other in others:
+                line |= lead(other, [curve[size] for curve in apart[first]], [c[size] for c in apart[other]])
+            lines.append(line)
     return lines, {name: [(float(n), m) for n, m in curve.items()] for name, curve in curves.items()}
+
+
+def lead(other: str, ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]:
+    """Return the points by which the first system leads another on the same streams: mean and deviation."""
+    points = 100.0 * (np.array(ours) - np.array(theirs))
+    spread = float(np.std(points, ddof=1)) if len(points) > 1 else 0.0
+    return {f"over {other}": round(float(points.mean()), 2), f"sd over {other}": round(spread, 2)}

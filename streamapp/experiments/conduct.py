@@ -1,8 +1,8 @@
-"""Runs the cells of an experiment, several at a time, and writes what comes of them.
+"""Experiment runner: runs the cells, several at a time, and writes the results.
 
     FOLDER/NAME-SIZE/cells/….json    parameters and results of a cell, written when it is done (kept.py)
     FOLDER/NAME-SIZE/TABLE.csv       the tables of the report
-    FOLDER/NAME-SIZE/CHART.svg       its charts
+    FOLDER/NAME-SIZE/CHART.svg       its charts, if matplotlib is installed
     FOLDER/NAME-SIZE/results.json    all of it in one file
     FOLDER/NAME-SIZE/results.md      the tables once more, for documents
 
@@ -21,8 +21,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from core.model.file import write_whole
 from streamapp.experiments.base import Report, Row, Size, experiment
-from streamapp.experiments.kept import Kept, code_version, write
+from streamapp.experiments.chart import can_draw
+from streamapp.experiments.kept import Kept, code_version
+from streamapp.settings.tables import table
 
 Advance = Callable[[int, int], None]
 
@@ -87,7 +90,6 @@ def run_cell(name: str, cell: dict[str, Any]) -> dict[str, Any]:
 def _run(
     name: str, cells: Sequence[tuple[int, dict[str, Any]]], jobs: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the results of cells as they are done."""
     if jobs == 1 or len(cells) < 2:
         for i, cell in cells:
             yield i, run_cell(name, cell)
@@ -122,21 +124,19 @@ def _write_report(place: Path, name: str, size: Size, rows: Sequence[Row], repor
         "cells": list(rows),
         "tables": report.tables,
     }
-    write(place / "results.json", json.dumps(body, indent=1) + "\n")
-    write(place / "results.md", "\n".join(_markdown(table, lines) for table, lines in report.tables.items()))
-    for table, lines in report.tables.items():
-        with (place / f"{table}.csv").open("w", encoding="utf-8", newline="") as file:
+    tables = "\n".join(_markdown(title, lines) for title, lines in report.tables.items())
+    write_whole(place / "results.json", f"{json.dumps(body, indent=1)}\n".encode())
+    write_whole(place / "results.md", tables.encode())
+    for title, lines in report.tables.items():
+        with (place / f"{title}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(lines[0]) if lines else [])
             writer.writeheader()
             writer.writerows(lines)
-    for chart, drawing in report.charts.items():
-        write(place / f"{chart}.svg", drawing.to_svg())
+    for chart, drawing in report.charts.items() if can_draw() else ():
+        write_whole(place / f"{chart}.svg", drawing.to_svg().encode())
 
 
 def _markdown(name: str, lines: Sequence[Row]) -> str:
-    """Return a table of a Markdown document."""
     if not lines:
         return f"## {name}\n\nnothing\n"
-    head = list(lines[0])
-    body = ["| " + " | ".join(str(line[key]) for key in head) + " |" for line in lines]
-    return "\n".join([f"## {name}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|", *body]) + "\n"
+    return f"## {name}\n\n{table(list(lines[0]), (line.values() for line in lines))}"

@@ -41,12 +41,10 @@ TREE: Final = 400
 
 
 def doubles(n: Any) -> Any:
-    """Return the bytes of arrays of n doubles."""
     return 16 + 8 * np.asarray(n)
 
 
 def references(n: Any) -> Any:
-    """Return the bytes of arrays of n references."""
     return (16 + 4 * np.asarray(n) + 7) // 8 * 8
 
 

@@ -1,4 +1,4 @@
-"""Cells that are done, kept in a folder: a file each, with parameters, results and the code's version.
+"""Result cache of experiments: a file for each cell, with parameters, results and the code's version.
 
 A result is that of a cell *and* of the code that has run it. A file of other code is as good as none, and is
 written anew; a file that is damaged or was edited is refused, for nobody can tell what is lost with it.
@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from core.model.file import write_whole
 from streamapp.errors import UsageError
 from streamapp.experiments.base import Row
 
@@ -64,7 +65,7 @@ class Kept:
         """Write the file of a cell; return parameters and results as they will be read."""
         body = {"cell": cell, "code": self.code, "results": results, "seal": _seal(cell, self.code, results)}
         text = json.dumps(body, indent=1) + "\n"
-        write(self._path(cell), text)
+        write_whole(self._path(cell), text.encode())
         return {**cell, **json.loads(text)["results"]}
 
     def _path(self, cell: dict[str, Any]) -> Path:
@@ -83,13 +84,6 @@ def code_version() -> str:
             if path.parent != Path(__file__).parent or path.name not in FRAME:
                 digest.update(f"{path.relative_to(home)}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file that is whole or not there."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
 
 
 def _seal(cell: dict[str, Any], code: str, results: Any) -> str:

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from core import arena, splitting
-from core.events import Event, Split
-from core.model import Model
+from core.growth import splitting
+from core.growth.events import Event, Split
+from core.hoeffding.schedules._imac import candidates as imac
+from core.model.model import Model
 from core.model_table import LABELLED, Answers, ModelTable
-from core.run import CURSOR_NODE, CURSOR_TREE, LEAF_DUE
-from core.schedules import _candidates as imac
+from core.run import CURSOR_BLOCK, CURSOR_PLACE, DECISION_DUE
 from core.tree import layout as at
 from core.tree.layout import TreeView
 from streamapp.experiments import java_sizes as java
@@ -48,7 +48,7 @@ class MemoryLimit:
 
     def measure(self, model: Model) -> None:
         """Estimate the bytes of an active and of an inactive leaf from all leaves of now."""
-        tree = arena.tree_view(model.plan, model.ints, model.main)
+        tree = at.tree_view(model.plan, model.ints, model.first)
         leaves = list(leaves_in_order(tree))
         active = [_sizes(model, tree, node) for node in leaves if node not in self.inactive]
         counting = [tree.masses[node] for node in leaves if node in self.inactive]
@@ -65,7 +65,7 @@ class MemoryLimit:
 
     def enforce(self, model: Model) -> None:
         """Let as many leaves learn as fit, if some do not learn already, or not all fit by the estimates."""
-        tree = arena.tree_view(model.plan, model.ints, model.main)
+        tree = at.tree_view(model.plan, model.ints, model.first)
         leaves = tree.header.item(at.TREE_LEAVES)
         if not self.inactive and self._fits(leaves, leaves):
             return
@@ -81,13 +81,13 @@ class MemoryLimit:
                     self.deactivate(model, node)
             elif node in self.inactive:
                 self.inactive.remove(node)
-                splitting.forget(model, model.main, node)
+                splitting.forget(model, model.first, node)
 
     def deactivate(self, model: Model, node: int) -> None:
         """Let a leaf count nothing but classes, from now on."""
         self.inactive.add(node)
-        splitting.forget(model, model.main, node)
-        tree = arena.tree_view(model.plan, model.ints, model.main)
+        splitting.forget(model, model.first, node)
+        tree = at.tree_view(model.plan, model.ints, model.first)
         tree.leaf_floats[tree.node_ints[node, at.NODE_SLOT], at.LEAF_NEXT] = math.inf
 
     def _fits(self, active: int, leaves: int) -> bool:
@@ -102,7 +102,6 @@ class LimitedTable(ModelTable):
     """
 
     def __init__(self, limit: float = LIMIT, period: int = PERIOD) -> None:
-        """Begin empty."""
         super().__init__()
         self.period = period
         self.limits: defaultdict[int, MemoryLimit] = defaultdict(lambda: MemoryLimit(limit))
@@ -127,10 +126,10 @@ class LimitedTable(ModelTable):
     def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
         """Take the decision that stopped the kernel; after a split, see who may learn."""
         known = len(events)
-        stride = self.model(index).ints.item(cursor.item(CURSOR_TREE) + at.TREE_NODE_STRIDE)
-        node = (cursor.item(CURSOR_NODE) - cursor.item(CURSOR_TREE) - at.TREE_HEADER) // stride
+        stride = self.model(index).ints.item(cursor.item(CURSOR_BLOCK) + at.TREE_NODE_STRIDE)
+        node = (cursor.item(CURSOR_PLACE) - cursor.item(CURSOR_BLOCK) - at.TREE_HEADER) // stride
         super()._decide(reason, cursor, row, index, events)
-        if reason != LEAF_DUE:
+        if reason != DECISION_DUE:
             return
         model, limit = self.model(index), self.limits[index]
         if any(isinstance(event, Split) for event in events[known:]):
@@ -154,7 +153,7 @@ def leaves_in_order(tree: TreeView) -> Iterator[int]:
 
 
 def _has_forgotten(model: Model, node: int) -> bool:
-    tree = arena.tree_view(model.plan, model.ints, model.main)
+    tree = at.tree_view(model.plan, model.ints, model.first)
     slot = tree.node_ints.item(node, at.NODE_SLOT)
     return slot >= 0 and tree.leaf_floats.item(slot, at.LEAF_OBSERVED) == 0.0
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from core import jit
-from core.features import Schema
-from core.model import Model, Summary
+from core.model.model import Model, Summary
 from core.model_table import ON_REQUEST, ModelTable
+from core.schema.schema import Schema
 from core.spec import Spec
 
 Batch = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.features import Attribute, Schema
+from core.schema.schema import Attribute, Schema
 from core.streams.base import Batch
 from streamapp.datasets import FollowingSchema
 from streamapp.experiments.cdt_data import Records
@@ -85,6 +85,5 @@ def load(name: str, data: Path) -> Records:
 
 
 def batches(name: str, data: Path, records: int) -> tuple[Schema, list[Batch]]:
-    """Return schema and batches of the first records of a set."""
     part = load(name, data).first(records)
     return part.schema, list(in_memory(part.x, part.y))

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.events import Event
+from core.growth.events import Event
 from core.model_table import ModelTable
-from core.run import LEAF_DUE
+from core.run import DECISION_DUE
 from core.streams import open_generator
 from streamapp.experiments.base import Report, Row, Size
 from streamapp.experiments.chart import Axis, Chart, Line
@@ -41,12 +41,11 @@ class TimedTable(ModelTable):
     def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
         began = time.process_time()
         super()._decide(reason, cursor, row, index, events)
-        if reason == LEAF_DUE:
+        if reason == DECISION_DUE:
             self.seconds += time.process_time() - began
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return one cell for each point of each line."""
     share = SHARE[size]
     points = [(d, round(AT_RECORDS * share), "attributes") for d in ATTRIBUTES]
     points += [(AT_ATTRIBUTES, round(n * share), "records") for n in RECORDS]

@@ -45,7 +45,6 @@ class Stream:
         return "random_tree?classes=25&nominal=200&numeric=200"
 
     def open(self, records: int) -> Generator:
-        """Return the generator."""
         address = self.address(records)
         return parse_address(f"gen:{address}{'&' if '?' in address else '?'}rng=java")[0]
 

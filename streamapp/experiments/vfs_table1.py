@@ -20,7 +20,6 @@ LOOKED_AT = {"quick": 2_000, "medium": 20_000, "full": 100_000}
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return one cell for each stream."""
     return [{"stream": name, "looked at": LOOKED_AT[size]} for name in STREAMS]
 
 

@@ -1,6 +1,6 @@
 """VFS, Table 2: split attempts, delay, time and accuracy of VFDT and of schedules that attempt less often.
 
-Attempts and delays come from the harness beside an ideal tree (core/split_delay.py), time and accuracy from a
+Attempts and delays come from the harness beside an ideal tree (split_delay.py), time and accuracy from a
 plain run, as in the paper. The ideal tree attempts at every record, so that the harness takes much longer.
 
 Plain runs are under MOA's memory limit, as the published ones were (memory_limit.py). Where it is reached,
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from core import registry
-from core.features import Schema
 from core.model_table import ModelTable
-from core.split_delay import SplitDelay, split_delay
+from core.schema.schema import Schema
 from core.streams.base import Batch
 from streamapp.experiments.base import Report, Row, Size
 from streamapp.experiments.memory_limit import LimitedTable
+from streamapp.experiments.split_delay import SplitDelay, split_delay
 from streamapp.experiments.trace import trace
 from streamapp.experiments.vfs_data import SHARES, batches, found
 from streamapp.experiments.vfs_streams import STREAMS
@@ -88,7 +88,6 @@ LIMITED = ("RTG",)
 
 
 def systems() -> list[str]:
-    """Return the systems of the table that this build has."""
     return [
         name for name, learner in SYSTEMS.items() if learner.replace("-", "_") in registry.names("learners")
     ]
@@ -100,12 +99,10 @@ def at_hand(stream: str) -> int:
 
 
 def published_records(stream: str) -> int:
-    """Return how many records of a stream the paper has."""
     return STREAMS[stream].records if stream in STREAMS else SHARES[stream].published
 
 
 def records_of(stream: str, size: Size) -> int:
-    """Return how many records of a stream are run."""
     if size == "quick":
         return WIDE_QUICK_RECORDS if stream in SHARES else QUICK_RECORDS
     if stream in SHARES:
@@ -114,7 +111,6 @@ def records_of(stream: str, size: Size) -> int:
 
 
 def harness_records(stream: str, size: Size) -> int:
-    """Return how many records of a stream the harness gets."""
     return min(HARNESS[size][stream in WIDE], at_hand(stream))
 
 
@@ -141,7 +137,6 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def opened(cell: dict[str, Any]) -> tuple[Schema, Iterable[Batch]]:
-    """Return schema and batches of the stream of a cell."""
     if cell["stream"] in SHARES:
         return batches(cell["stream"], Path(cell["folder"]), cell["records"])
     generator = STREAMS[cell["stream"]].open(cell["records"])

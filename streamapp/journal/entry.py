@@ -1,8 +1,8 @@
 """Records of the journal: what a commit processed of a partition, snapshots, resets, skips (docs/journal.md).
 
 The state of a partition is a function of its journal and of the instances and labels the journal speaks of.
-Whatever else a run depended on stands in the entry: its order, the configuration, the controls themselves,
-and the records that were put aside.
+Whatever else a run depended on is in the entry: its order, the configuration, the controls themselves, and
+the records that became dead letters.
 """
 
 from __future__ import annotations
@@ -14,24 +14,13 @@ from typing import Any, Final
 import msgpack
 
 from streamapp.errors import StreamappError
-from topics.definitions import TopicNames
+from streamapp.task.sources import SOURCES, Positions, SourceName, positions_of
 from topics.records import RawRecords
 
-FORMAT_VERSION: Final = 2
-
-SOURCES: Final = ("controls", "instances", "labels")
-"""The input topics, in causal order; an entry names them by their index."""
+FORMAT_VERSION: Final = 3
 
 Ranges = tuple[tuple[int, int], ...]
 """Offsets as half-open ranges, ascending."""
-
-Positions = tuple[int, ...]
-"""A position for each of SOURCES."""
-
-
-def source_topics(names: TopicNames) -> tuple[str, ...]:
-    """Return the topic of each of SOURCES."""
-    return tuple(getattr(names, source) for source in SOURCES)
 
 
 class JournalError(StreamappError):
@@ -42,12 +31,12 @@ class JournalError(StreamappError):
 class Step:
     """Records of one source that were processed one after the other."""
 
-    source: int  # index in SOURCES
+    source: SourceName
     to: int  # position behind them; they begin at the source's position before
     skipped: Ranges = ()  # dead letters `processing-error`, `skipped`: they left no trace in the state
     refused: Ranges = ()  # dead letters `too-many-models`: the worker had no room then
-    records: RawRecords | None = None  # controls only: the records themselves
-    count: int | None = None  # of records, unless of controls; None: not known
+    records: RawRecords | None = None  # of a journalled source only: the records themselves
+    count: int | None = None  # of records, unless they are journalled; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +87,7 @@ class Skip:
     """
 
     incarnation: int  # the highest so far
-    source: int  # index in SOURCES
+    source: SourceName
     offset: int
     topic_id: str  # of the source's topic: one that is made anew has other records; "": not known
 
@@ -106,16 +95,23 @@ class Skip:
 Record = Entry | Manifest | Reset | Skip
 
 _KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset, Skip)
-_KINDS_OF_VERSION: Final = {1: 3, 2: 4}
+_KINDS_OF_VERSION: Final = {1: 3, 2: 4, 3: 4}
 """How many of them a version of the format has."""
+
+_POSITIONS: Final = frozenset({"before", "after", "positions"})
+"""Fields that are positions."""
+
+_BY_NAME: Final = 3
+"""The first version that names the sources."""
+
+_NUMBERED: Final[tuple[SourceName, ...]] = ("controls", "instances", "labels")
+"""The sources of the versions before, which number them."""
 
 
 def encode(record: Record) -> bytes:
     """Return the value of a journal record."""
     kind = _KINDS.index(type(record))
-    fields = [getattr(record, field.name) for field in dataclasses.fields(record)]
-    if isinstance(record, Entry):
-        fields[5] = [_step_body(step) for step in record.steps]
+    fields = [_body(field.name, getattr(record, field.name)) for field in dataclasses.fields(record)]
     return bytes(msgpack.packb([FORMAT_VERSION, kind, *fields]))
 
 
@@ -134,10 +130,52 @@ def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
             f"{FORMAT_VERSION} and a kind below {len(_KINDS)}; run the release that wrote it, or a newer one"
         )
         raise JournalError(message)
-    if kind == 0:
-        fields[5] = tuple(_step(each, partition) for each in fields[5])
-    record: Record = _KINDS[kind](*fields)
+    names = [field.name for field in dataclasses.fields(_KINDS[kind])]
+    try:
+        said = [_read(name, each, version, partition) for name, each in zip(names, fields, strict=True)]
+        record: Record = _KINDS[kind](*said)
+    except _UnknownSourceError as error:
+        message = (
+            f"{where}: source {error} must be one of {', '.join(SOURCES)}; run the release that wrote it, or "
+            "a newer one"
+        )
+        raise JournalError(message) from error
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        message = f"{where}: a record is no journal entry ({error}); something else wrote to this topic"
+        raise JournalError(message) from error
     return record
+
+
+class _UnknownSourceError(Exception):
+    """A source that is none of this release's."""
+
+
+def _body(field: str, value: Any) -> Any:
+    """Return what a field of a record is in its value."""
+    if field in _POSITIONS:
+        return {name: value[name] for name in SOURCES}
+    return [_step_body(step) for step in value] if field == "steps" else value
+
+
+def _read(field: str, value: Any, version: int, partition: int) -> Any:
+    """Return what a field of a record is, of its value: the other way round."""
+    if field in _POSITIONS:
+        at = value if version >= _BY_NAME else dict(zip(_NUMBERED, value, strict=True))
+        return positions_of({_known(name): position for name, position in at.items()})
+    if field == "steps":
+        return tuple(_step(each, version, partition) for each in value)
+    return _source(value, version) if field == "source" else value
+
+
+def _source(value: Any, version: int) -> SourceName:
+    return _known(value if version >= _BY_NAME else _NUMBERED[value])
+
+
+def _known(name: Any) -> SourceName:
+    if name not in SOURCES:
+        raise _UnknownSourceError(repr(name))
+    source: SourceName = name
+    return source
 
 
 def _step_body(step: Step) -> list[Any]:
@@ -153,8 +191,9 @@ def _step_body(step: Step) -> list[Any]:
     return body
 
 
-def _step(body: tuple[Any, ...], partition: int) -> Step:
-    source, to, *rest = body
+def _step(body: tuple[Any, ...], version: int, partition: int) -> Step:
+    named, to, *rest = body
+    source = _source(named, version)
     if not rest:
         return Step(source, to)
     skipped, refused, *more = rest

@@ -1,4 +1,4 @@
-"""What a partition has processed since its last commit, in order: the journal entries that come next."""
+"""Ledger: what a partition has processed since its last commit; its next journal entries."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from core.snapshot import STATE_VERSION, platform_tag
-from streamapp.journal.entry import SOURCES, Entry, JournalError, Positions, Ranges, Step
-from streamapp.task.effects import Effects
+from core.model.snapshot import platform_tag
+from core.state_version import STATE_VERSION
+from streamapp.journal.entry import Entry, JournalError, Ranges, Step
+from streamapp.task.effects.effects import Effects
 from streamapp.task.parts import parts
-from streamapp.task.task import Source
+from streamapp.task.sources import SOURCES, Positions, SourceName
 from topics.definitions import JOURNAL
 from topics.errors import Reason
 from topics.records import RawRecords
 
 TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED)  # dead letters that change no state
-MAX_RANGES: Final = 10_000  # of what was put aside in one step
-STEP_BYTES: Final = 32  # of a step with neither controls nor ranges
+MAX_RANGES: Final = 10_000  # of dead letters in one step
+STEP_BYTES: Final = 48  # of a step with neither controls nor ranges
 ENTRY_BYTES: Final = 512  # of an entry without steps and configuration, and the record around it
+
+
+class LedgerError(RuntimeError):
+    """Records were handed out in another order than that of their log."""
 
 
 class Ledger:
@@ -27,26 +32,35 @@ class Ledger:
     def __init__(
         self, positions: Positions, incarnation: int, config: str, most: int = JOURNAL.max_message_bytes or 0
     ) -> None:
-        """`positions`: where the task stands; `config`: the task's, as JSON; `most`: bytes of an entry."""
-        self.positions = list(positions)
+        """`positions`: of the task; `config`: the task's, as JSON; `most`: bytes of an entry."""
+        self.positions = dict(positions)
+        self.starts = False  # where it begins is to be committed, although nothing has happened yet
         self.incarnation = incarnation
         self._config: str | None = config  # said once
         self._room = room_for_steps(config, most)
-        self._before = tuple(positions)
+        self._before: Positions = dict(positions)
         self._steps: list[Step] = []
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing happened since the last cut."""
-        return not self._steps
+        """Whether there is nothing to commit: nothing happened since the last cut."""
+        return not self._steps and not self.starts
 
     def note(self, step: Step) -> None:
-        """Add what was processed; records that follow upon those of the same source extend its last step."""
+        """Add what was processed; records that follow upon those of the same source extend its last step.
+
+        Raise LedgerError for a step back: what would be committed then is not what was processed.
+        """
         if step.to == self.positions[step.source]:
             return
-        lost = step.skipped == (
-            (self.positions[step.source], step.to),
-        )  # retention took them: not to be read
+        if step.to < self.positions[step.source]:
+            message = (
+                f"{step.source}: processed up to {self.positions[step.source]}, and then up to "
+                f"{step.to}; this is a bug of streamgrove, nothing of it is committed"
+            )
+            raise LedgerError(message)
+        at = self.positions[step.source]
+        lost = step.skipped == ((at, step.to),)  # retention took them: not to be read
         self.positions[step.source] = step.to
         last = self._steps[-1] if self._steps and not lost else None
         if last is not None and last.source == step.source and _can_grow(last) and step.records is None:
@@ -72,28 +86,26 @@ class Ledger:
             steps.append(step)
             size += more
         entries.append(self._entry(steps))
-        self._steps = []
+        self._steps, self.starts = [], False
         return entries
 
     def _entry(self, steps: Sequence[Step]) -> Entry:
-        positions = list(self._before)
-        for step in steps:
-            positions[step.source] = step.to
-        before, self._before = self._before, tuple(positions)
+        before = self._before
+        self._before = {**before, **{step.source: step.to for step in steps}}
         config, self._config = self._config, None
         return Entry(
             self.incarnation, STATE_VERSION, platform_tag(), before, self._before, tuple(steps), config
         )
 
 
-def step_of(source: Source, raw: RawRecords, position: int, effects: Effects) -> Step:
+def step_of(source: SourceName, raw: RawRecords, position: int, effects: Effects) -> Step:
     """Return what the journal has to say of a run; `position`: behind it."""
-    aside = effects.put_aside(*TRACELESS)
+    aside = effects.dead_lettered(*TRACELESS)
     skipped = ranges_of(raw, aside)
-    refused = ranges_of(raw, effects.put_aside(Reason.TOO_MANY_MODELS))
-    controls = _without(raw, set(aside)) if source == "controls" else None
-    count = None if source == "controls" else len(raw)
-    return Step(SOURCES.index(source), position, skipped, refused, controls, count)
+    refused = ranges_of(raw, effects.dead_lettered(Reason.TOO_MANY_MODELS))
+    journalled = SOURCES[source].journalled
+    records = _without(raw, set(aside)) if journalled else None
+    return Step(source, position, skipped, refused, records, None if journalled else len(raw))
 
 
 def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
@@ -108,7 +120,7 @@ def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
 
 def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
     """Raise JournalError for a control that an entry, which has `room` for steps, cannot repeat."""
-    aside = set(effects.put_aside(*TRACELESS))
+    aside = set(effects.dead_lettered(*TRACELESS))
     for record, offset in enumerate(raw.offsets):
         size = STEP_BYTES + control_bytes(raw, record)
         if size > room and offset not in aside:

@@ -1,4 +1,4 @@
-"""The journal's topic as a log: where it ends, and cutting off its beginning."""
+"""Journal log: the journal's topic as a log; where it ends, and truncating its beginning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.access import Access, denied_kind
-from topics.cluster import Cluster
+from topics.cluster import Cluster, refresh_leaders
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,11 @@ class JournalLog:
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=REQUEST_S,
         )
-        return int(found[here].result(2 * REQUEST_S).offset)
+        try:
+            return int(found[here].result(2 * REQUEST_S).offset)
+        except KafkaException as failure:
+            refresh_leaders(self._admin, failure, self._topic, REQUEST_S)
+            raise
 
     def trim(self, partition: int, before: int) -> None:
         """Delete the records before an offset; where that is denied it is said, once, and left undone."""

@@ -1,11 +1,12 @@
-"""What a journal says, for people and programs: one line a record."""
+"""Journal records for people and programs: one line each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Record, Reset, Skip, Step
+from streamapp.journal.entry import Entry, Manifest, Record, Reset, Skip, Step
+from streamapp.task.sources import SOURCES
 
 
 def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
@@ -18,22 +19,22 @@ def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
     }
     if isinstance(record, Entry):
         return head | {
-            "before": _named(record.before),
-            "after": _named(record.after),
+            "before": dict(record.before),
+            "after": dict(record.after),
             "steps": [_step(step) for step in record.steps],
         }
     if isinstance(record, Manifest):
         return head | {
             "sequence": record.sequence,
-            "positions": _named(record.positions),
+            "positions": dict(record.positions),
             "journal_from": record.start,
             "units": record.units,
             "bytes": record.size,
             "state_version": record.state_version,
         }
     if isinstance(record, Skip):
-        return head | {"source": SOURCES[record.source], "skip": record.offset}
-    return head | {"positions": _named(record.positions)}
+        return head | {"source": record.source, "skip": record.offset}
+    return head | {"positions": dict(record.positions)}
 
 
 def as_text(body: dict[str, Any]) -> str:
@@ -58,7 +59,7 @@ def _moved(body: dict[str, Any]) -> Iterator[str]:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    body: dict[str, Any] = {"source": SOURCES[step.source], "to": step.to}
+    body: dict[str, Any] = {"source": step.source, "to": step.to}
     if step.skipped:
         body["skipped"] = step.skipped
     if step.refused:
@@ -68,10 +69,6 @@ def _step(step: Step) -> dict[str, Any]:
             None if key is None else key.decode("utf-8", "replace") for key in step.records.keys
         ]
     return body
-
-
-def _named(positions: Positions) -> dict[str, int]:
-    return dict(zip(SOURCES, positions, strict=True))
 
 
 _KINDS: dict[type[Record], str] = {Entry: "commit", Manifest: "snapshot", Reset: "reset", Skip: "skip"}

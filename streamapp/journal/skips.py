@@ -1,14 +1,15 @@
-"""Which records of a partition are to be skipped: those ahead of where it stands, and those of a run."""
+"""Skips: which records of a partition an operator has skipped, ahead of its positions and in a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from streamapp.journal.entry import Positions, Skip
+from streamapp.journal.entry import Skip
+from streamapp.task.sources import Positions, SourceName
 
 
 def outstanding(
-    skips: Iterable[Skip], positions: Positions, topic_ids: Sequence[str] | None = None
+    skips: Iterable[Skip], positions: Positions, topic_ids: Mapping[SourceName, str] | None = None
 ) -> tuple[Skip, ...]:
     """Return the skips that lie ahead of positions, each once.
 
@@ -24,7 +25,7 @@ def outstanding(
     return tuple(ahead.values())
 
 
-def offsets_to_skip(skips: Iterable[Skip], source: int, offsets: Sequence[int]) -> frozenset[int]:
+def offsets_to_skip(skips: Iterable[Skip], source: SourceName, offsets: Sequence[int]) -> frozenset[int]:
     """Return which offsets of a run of a source are to be skipped."""
     return frozenset(skip.offset for skip in skips if skip.source == source).intersection(offsets)
 

@@ -1,4 +1,4 @@
-"""Models moving to topics with another prefix, and mostly another number of partitions.
+"""Migration of models to topics with another prefix or another number of partitions.
 
     old prefix                                                new prefix
     partition 0 ─ snapshot + journal ─> models ─┐          ┌─> controls 0 ┐

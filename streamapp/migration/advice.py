@@ -1,4 +1,4 @@
-"""What is left to do once the models are at their new place, as commands and lines of an environment."""
+"""Migration advice: what is left to do afterwards, as commands and environment variables."""
 
 from __future__ import annotations
 

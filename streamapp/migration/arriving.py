@@ -1,4 +1,4 @@
-"""Arriving: the commands that make models of another place those of this one, and what they have made."""
+"""Migration, new place: the commands that import models there, and what they have led to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import orjson
 from core.spec import Spec
 from streamapp.migration.fingerprints import Fingerprints, of_task
 from streamapp.task.config import TaskConfig
-from streamapp.task.importing import control_values
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Run, Task
+from streamapp.task.models.importing import control_values
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.task import Task, TaskRun
 from topics.records import RawRecords
 
 REFUSALS_TOLD = 3
@@ -39,6 +39,6 @@ def in_effect(
     task = Task(partition, config, quota)
     refused: list[str] = []
     for raw in controls:
-        effects = task.process(Run("controls", raw))
+        effects = task.process(TaskRun("controls", raw))
         refused += [letter.detail for letter in effects.dead_letters]
     return of_task(task), refused[-REFUSALS_TOLD:]

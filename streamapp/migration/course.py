@@ -1,4 +1,4 @@
-"""Course of a migration: from where to where, what stands in its way, what is done in which order."""
+"""Migration course: from where to where, what is in the way, what is done in which order."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamapp.errors import UsageError
-from streamapp.group import is_occupied
 from streamapp.migration.advice import unprocessed_in_words
 from streamapp.migration.migration import Migration
 from streamapp.migration.places import NewPlace, OldPlace
 from streamapp.task.config import TaskConfig
 from topics import admin
 from topics.cluster import Cluster
+from topics.consumer_group import is_occupied
 from topics.definitions import TopicNames
 
 
@@ -67,6 +67,14 @@ class Course:
                 f"group {self.new.group} has committed offsets of {self.new.names.prefix}*: workers have "
                 "begun there, and what was sent is in effect (see 'grove models list'); to migrate anew "
                 "choose another --to-prefix"
+            )
+        others, first = self.new.sent_by_others()
+        if others:
+            found.append(
+                f"{self.new.names.controls} has {others} records that no migration has sent, the first is "
+                f"{first}: instances that wait there would be processed in front of the models, which come "
+                "behind these records; delete the new topics or choose another --to-prefix, and switch the "
+                "producers of controls when the models are there"
             )
         if (left := unprocessed_in_words(self.migration.count_unprocessed())) and not leave_behind:
             found.append(

@@ -1,4 +1,4 @@
-"""Why models cannot be moved."""
+"""Exceptions of a migration."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from core.model import Model
+from core.model.model import Model
 from core.spec import Spec
-from streamapp.task.exported import read_exported, settle
+from streamapp.task.models.exported import read_exported, settle
 from streamapp.task.task import Task
 
 Fingerprints = dict[str, bytes]  # model key -> fingerprint

@@ -1,4 +1,4 @@
-"""Leaving: what one partition gives away, and what stays behind."""
+"""Migration, old place: what one partition gives away, and what is left behind."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.spec import Spec
-from streamapp.journal.entry import Positions
 from streamapp.offline.listing import exported
-from streamapp.offline.travel import Arrived
+from streamapp.offline.time_travel import Arrived
+from streamapp.task.sources import Positions
 
 
 class Stays(NamedTuple):
@@ -21,7 +21,6 @@ class Stays(NamedTuple):
     imports: int = 0  # imports of which not all parts have come
 
     def and_also(self, other: Stays) -> Stays:
-        """Return the sum."""
         return Stays(*(a + b for a, b in zip(self, other, strict=True)))
 
 

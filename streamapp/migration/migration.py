@@ -1,4 +1,4 @@
-"""Migration: look, send what is not there yet, look again."""
+"""Migration: compare both places, send the models that are missing, compare again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from streamapp.journal.entry import Positions
 from streamapp.migration.arriving import create_of, import_of, in_effect
 from streamapp.migration.errors import MigrationError
 from streamapp.migration.fingerprints import Fingerprints, of_awaited, of_file
 from streamapp.migration.leaving import Leaving, Stays
+from streamapp.restore.rebuild import Committed
 from streamapp.task.config import TaskConfig
-from streamapp.task.model_quota import ModelQuota
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.sources import Positions, SourceName
 from topics.records import RawRecords
 
 NAMED: Final = 5
@@ -26,13 +27,13 @@ class Old(Protocol):
     partitions: int
     source_partitions: int  # in which there may be records
 
-    def committed(self, partition: int) -> tuple[int | None, ...]:
+    def committed(self, partition: int) -> Committed:
         """Return the group's positions."""
 
     def leaving(self, partition: int) -> Leaving | None:
         """Return what there is of a partition; None if nothing of it was processed."""
 
-    def unprocessed(self, partition: int) -> Mapping[str, int]:
+    def unprocessed(self, partition: int) -> Mapping[SourceName, int]:
         """Return how many records of each source the group has not committed."""
 
 
@@ -65,7 +66,7 @@ class Report:
     sent: int = 0
     bytes: int = 0  # of the files sent
     verified: int = 0
-    stays: Stays = Stays()
+    stays: Stays = Stays()  # noqa: RUF009 - frozen
     unprocessed: Counter[str] = field(default_factory=Counter)
     others: list[str] = field(default_factory=list)  # keys at the new place that the old one does not have
 
@@ -109,7 +110,7 @@ class Migration:
         self._go_through(there, self._new)
         self._new.flush()
         self._verify()
-        self._check_nobody_went_on()
+        self._check_no_progress()
 
     def crowded(self) -> str:
         """Return why a worker would refuse some of the models; empty if it would not."""
@@ -181,10 +182,10 @@ class Migration:
         self.report.verified = len(self._wanted)
         self.report.others = sorted(there.keys() - self._wanted.keys())
 
-    def _check_nobody_went_on(self) -> None:
+    def _check_no_progress(self) -> None:
         for partition, positions in self._positions.items():
             now = self._old.committed(partition)
-            if any(at is not None and at != was for at, was in zip(now, positions, strict=True)):
+            if any(at is not None and at != positions[source] for source, at in now.items()):
                 message = (
                     f"workers went on with partition {partition} of the old topics meanwhile; stop them and "
                     "run it again: what has changed since is sent anew"

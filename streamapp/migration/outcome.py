@@ -1,4 +1,4 @@
-"""What a migration found and did, for people and programs."""
+"""Migration outcome: what was found and done, for people and programs."""
 
 from __future__ import annotations
 

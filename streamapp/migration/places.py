@@ -1,4 +1,4 @@
-"""The two places of a migration on Kafka: one that is read, one that is written."""
+"""Migration places on Kafka: the old one is read, the new one is written."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
-from streamapp.group import members_of
-from streamapp.journal.entry import SOURCES, source_topics
+from streamapp.errors import NotYetError
 from streamapp.migration.errors import MigrationError
 from streamapp.migration.leaving import Leaving, leaving
-from streamapp.model_import import piece_bytes
+from streamapp.model_files.send import piece_bytes
 from streamapp.offline.installation import Installation
-from streamapp.offline.partition import PATIENCE_S, PAUSE_S
-from streamapp.restore.errors import NotYetError
+from streamapp.offline.partition import PAUSE_S, TIMEOUT_S
 from streamapp.restore.log_reader import LogReader
+from streamapp.restore.rebuild import Committed
 from streamapp.task.config import TaskConfig
+from streamapp.task.sources import SourceName, source_topics
 from topics import admin
 from topics.cluster import Cluster
+from topics.consumer_group import members_of
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
-from topics.records import RawRecords
+from topics.records import Headers, RawRecords
 from topics.sender import Sender
+
+SENT: Final[Headers] = (("grove-migrate", b"1"),)
+"""Of the records that a migration sends: it knows them by it when it is run again."""
 
 COUNTED: Final = 10_000
 """Records counted one by one; beyond, offsets are."""
@@ -39,12 +43,13 @@ class OldPlace:
         cluster = Cluster(kafka)
         self.source_partitions = admin.installed(cluster, names)
         """Of `instances`; more than `partitions` where somebody has added some."""
-        self._counts = cluster.partition_counts([*source_topics(names), names.journal, names.snapshots])
+        self._counts = cluster.partition_counts(
+            [*source_topics(names).values(), names.journal, names.snapshots]
+        )
         self.partitions = min(self._counts.values())
         self._installation = Installation(kafka, group, names, config)
 
     def members(self) -> list[str]:
-        """Return who is in the group."""
         return members_of(self.kafka, self.group)
 
     def leaving(self, partition: int) -> Leaving | None:
@@ -53,21 +58,20 @@ class OldPlace:
             arrived = stored.now()
         return None if arrived is None else leaving(arrived, self.names.prefix)
 
-    def committed(self, partition: int) -> tuple[int | None, ...]:
+    def committed(self, partition: int) -> Committed:
         """Return the group's positions, once no transaction is open any more."""
         with self._reader() as reader:
-            return _committed(reader, source_topics(self.names), partition)
+            return _committed(reader, self.names, partition)
 
-    def unprocessed(self, partition: int) -> dict[str, int]:
+    def unprocessed(self, partition: int) -> dict[SourceName, int]:
         """Return how many records of each source the group has not committed."""
-        found = {}
-        committed = self.committed(partition) if partition < self.partitions else [None] * len(SOURCES)
+        found: dict[SourceName, int] = {}
+        committed = self.committed(partition) if partition < self.partitions else {}
         with self._reader() as reader:
-            for source, position in zip(SOURCES, committed, strict=True):
-                topic = getattr(self.names, source)
+            for source, topic in source_topics(self.names).items():
                 if partition < self._counts.get(topic, 0):
                     first, _ = reader.of(topic, partition).range()
-                    reader.open(topic, partition, max(first, position or 0))
+                    reader.open(topic, partition, max(first, committed.get(source) or 0))
                     found[source] = _count(reader)
         return found
 
@@ -85,13 +89,11 @@ class NewPlace:
         self._clients = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the place."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the clients."""
         self._clients.close()
 
     @property
@@ -101,13 +103,11 @@ class NewPlace:
 
     def begun(self) -> bool:
         """Whether workers have processed something here: the group has committed offsets of these topics."""
-        topics = source_topics(self.names)
         with self._reader() as reader:
-            found = [_committed(reader, topics, partition) for partition in range(self.partitions)]
-        return any(at is not None for positions in found for at in positions)
+            found = [_committed(reader, self.names, partition) for partition in range(self.partitions)]
+        return any(at is not None for positions in found for at in positions.values())
 
     def partition_of(self, key: str) -> int:
-        """Return the partition that a key has here."""
         return partition_of(key.encode(), self.partitions)
 
     @cached_property
@@ -116,16 +116,26 @@ class NewPlace:
         return piece_bytes(self._cluster, self.names.controls)
 
     def controls(self, partition: int) -> Iterator[RawRecords]:
-        """Yield what there is on `controls`."""
         with self._reader() as reader:
             reader.open(self.names.controls, partition)
             yield from reader.to_end()
+
+    def sent_by_others(self) -> tuple[int, str]:
+        """Return how many controls there are that no migration has sent, and where the first lies."""
+        n, first = 0, ""
+        for partition in range(self.partitions if self.exists else 0):
+            for raw in self.controls(partition):
+                for offset, headers in zip(raw.offsets, raw.headers, strict=True):
+                    if tuple(headers) != SENT:
+                        n, first = n + 1, first or f"{partition}:{offset}"
+        return n, first
 
     def send(self, key: str, values: list[bytes], timestamp: int) -> None:
         """Send commands to the model of a key; timestamp: ms, 0 is now."""
         n = len(values)
         partition = self.partition_of(key)
-        self._sender.send_run(self.names.controls, partition, values, [key.encode()] * n, [timestamp] * n)
+        columns = values, [key.encode()] * n, [timestamp] * n, [list(SENT)] * n
+        self._sender.send_run(self.names.controls, partition, *columns)
 
     def flush(self) -> None:
         """Return when all that was sent is on enough brokers."""
@@ -141,12 +151,13 @@ class NewPlace:
         return sender
 
 
-def _committed(reader: LogReader, topics: tuple[str, ...], partition: int) -> tuple[int | None, ...]:
+def _committed(reader: LogReader, names: TopicNames, partition: int) -> Committed:
     """Return a group's positions, once no transaction is open any more, and its coordinator is there."""
-    deadline = time.monotonic() + PATIENCE_S
+    topics, deadline = source_topics(names), time.monotonic() + TIMEOUT_S
     while True:
         try:
-            return reader.committed(topics, partition)
+            found = reader.committed(topics.values(), partition)
+            return {source: found[topic] for source, topic in topics.items()}
         except NotYetError as error:
             if time.monotonic() > deadline:
                 message = (

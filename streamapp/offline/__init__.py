@@ -1,1 +1,1 @@
-"""The state of a partition for those who do not run it: read from Kafka and rebuilt, nothing written."""
+"""Offline state of a partition: read from Kafka and rebuilt outside the group; nothing is written."""

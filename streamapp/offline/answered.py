@@ -1,4 +1,4 @@
-"""What was answered to a record, as far as the topic `predictions` still has it."""
+"""Sent predictions: what was answered to a record, as far as the topic `predictions` still has it."""
 
 from __future__ import annotations
 

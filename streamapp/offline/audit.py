@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol
 
-from streamapp.journal.entry import SOURCES
 from streamapp.offline.answered import Comparison, compare
 from streamapp.offline.explaining import explain
 from streamapp.offline.listing import exported, row
 from streamapp.offline.place import Place
-from streamapp.offline.travel import Arrived
-from streamapp.task.model_store import NO_MODEL
+from streamapp.offline.time_travel import Arrived
+from streamapp.task.models.store import NO_MODEL
 from topics.records import RawRecords
 
 SAID: dict[Comparison, str] = {
@@ -49,16 +48,16 @@ def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -
     document: dict[str, Any] = {
         "at": str(place),
         "state": "after" if after else "before",
-        "positions": dict(zip(SOURCES, wanted.positions, strict=True)),
+        "positions": dict(wanted.positions),
         "replayed": arrived.records,
         "model": None if slot == NO_MODEL else row(wanted.task, slot),
-        "put_aside": arrived.put_aside,
+        "put_aside": arrived.dead_lettered,
         "prediction": None,
     }
     file = None if slot == NO_MODEL else exported(wanted, key, prefix)
     raw = stored.instance(place.offset)
     document["record"] = None if raw is None else (raw.keys[0] or b"").decode("utf-8", "replace")
-    skipped = arrived.put_aside is not None and "processing-error" in arrived.put_aside
+    skipped = arrived.dead_lettered is not None and "processing-error" in arrived.dead_lettered
     if raw is not None and raw.keys[0] == key.encode() and not skipped:
         explanation = explain(arrived.task, raw)
         document["prediction"] = {

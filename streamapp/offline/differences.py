@@ -1,4 +1,4 @@
-"""What two models differ in: spec, schema, counts, and the first node at which their trees part."""
+"""Differences of two models: spec, schema, counts, and the first node with another test."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from core.export.outline import Outline, outline
-from core.model import Model
+from core.export.outline import outline
+from core.model.model import Model
+from core.tree.outline import Outline
 
 
 class Difference(NamedTuple):
@@ -20,7 +21,6 @@ class Difference(NamedTuple):
     second: Any
 
     def __str__(self) -> str:
-        """Return it as a person reads it."""
         return f"{self.part:<7} {self.name}: {_shown(self.first)} | {_shown(self.second)}"
 
 

@@ -1,4 +1,4 @@
-"""Why the state of a partition cannot be shown."""
+"""Exceptions of the offline state."""
 
 from __future__ import annotations
 

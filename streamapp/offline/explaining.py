@@ -1,7 +1,7 @@
-"""Explaining a prediction: the record goes once more through the task that answered it.
+"""Explanation of a prediction: its record is processed again by the task that answered it.
 
-The task stands right before the record. Its model is told to explain itself, which changes neither answers
-nor what is learned; then the record is processed, and what it leads to is read instead of sent.
+The task is at the state right before the record. Its model is told to explain itself, which changes neither
+answers nor what is learned; then the record is processed, and what it leads to is read instead of sent.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.account import Account
+from core.active.label_account import Account
 from core.spec import Spec
 from streamapp.task import counters
-from streamapp.task.effects import Answers, Effects
-from streamapp.task.model_store import NO_MODEL
-from streamapp.task.replies import ROOT
-from streamapp.task.task import Run, Task
+from streamapp.task.effects.effects import Effects, PredictionGroup
+from streamapp.task.effects.replies import ROOT
+from streamapp.task.models.store import NO_MODEL
+from streamapp.task.task import Task, TaskRun
 from topics.codecs import decode_predictions, encode_predictions
 from topics.codecs.content_types import wire_of_value
 from topics.records import Format, Predictions, RawRecords
@@ -70,7 +70,7 @@ def _read(values: list[bytes]) -> list[tuple[str | None, str | None, dict[str, f
 
 
 def explain(task: Task, raw: RawRecords) -> Explanation:
-    """Let a task that stands right before a record of instances answer it; the task goes on behind it."""
+    """Let a task at the state right before a record of instances answer it; the task goes on behind it."""
     key = raw.keys[0]
     name = None if key is None else key.decode("utf-8", "replace")
     slot = NO_MODEL if name is None else task.models.slot(name)
@@ -78,7 +78,7 @@ def explain(task: Task, raw: RawRecords) -> Explanation:
     if slot != NO_MODEL:
         plain = task.models.model(slot).spec
         task.models.configure(slot, _explaining(plain))
-    effects = task.process(Run("instances", raw))
+    effects = task.process(TaskRun("instances", raw))
     if name is not None and plain is not None:
         task.models.configure(task.models.slot(name), plain)
     reason = _Reason(task, name, before, effects)
@@ -108,8 +108,7 @@ class _Row:
     path: str
 
 
-def _rows(answers: Answers) -> Iterator[_Row]:
-    """Yield the rows that were answered."""
+def _rows(answers: PredictionGroup) -> Iterator[_Row]:
     found = answers.predictions
     for row, version in enumerate(found.version.tolist()):
         if version >= 0:
@@ -136,7 +135,6 @@ class _Reason:
         self._records = 0 if slot == NO_MODEL else task.models.model(slot).summary().records
 
     def of(self, answer: Explained, n: int) -> str:
-        """Return it for one of n answers of the record."""
         assert self._spec is not None
         assert self._after is not None
         strategy, counts = self._spec.query.name, self._effects.counts

@@ -1,4 +1,4 @@
-"""The topics of one application on one cluster, looked at from outside."""
+"""Installation: the topics of one application on one cluster, seen from outside the group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Installation:
 
     @cached_property
     def partitions(self) -> int:
-        """How many there are."""
         return Cluster(self.kafka).partition_count(self.names.instances)
 
     def partition(self, number: int) -> StoredPartition:
@@ -43,5 +42,4 @@ class Installation:
             raise OfflineError(message)
 
     def partition_of(self, key: str) -> int:
-        """Return the partition of a model key."""
         return partition_of(key.encode(), self.partitions)

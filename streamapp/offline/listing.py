@@ -1,15 +1,14 @@
-"""The models of a task as rows for people and programs, and one of them as a file."""
+"""Model listing: the models of a task as rows for people and programs, and one of them as a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from streamapp.journal.entry import SOURCES
 from streamapp.offline.errors import OfflineError
-from streamapp.offline.travel import Arrived
-from streamapp.task.exported import write_exported
-from streamapp.task.model_store import NO_MODEL
+from streamapp.offline.time_travel import Arrived
+from streamapp.task.models.exported import write_exported
+from streamapp.task.models.store import NO_MODEL
 from streamapp.task.task import Task
 
 COLUMNS = ("key", "partition", "spec", "version", "records", "labels", "leaves", "bytes", "frozen")
@@ -22,13 +21,12 @@ def rows(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def row(task: Task, slot: int) -> dict[str, Any]:
-    """Return what there is to say of the model in a slot."""
-    model = task.models.look(slot)
+    model = task.models.peek(slot)
     summary = model.summary()
     return {
         "key": task.models.keys[slot],
         "partition": task.partition,
-        "spec": model.spec.learner.name,
+        "spec": model.spec.learner.spelled,
         "version": summary.version,
         "records": summary.records,
         "labels": summary.labels,
@@ -54,6 +52,6 @@ def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
     taken = {
         "prefix": prefix,
         "partition": arrived.task.partition,
-        "positions": dict(zip(SOURCES, arrived.positions, strict=True)),
+        "positions": dict(arrived.positions),
     }
     return write_exported(arrived.task.models.record(find(arrived.task, key)), taken)

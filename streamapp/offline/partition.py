@@ -1,4 +1,4 @@
-"""A partition as Kafka holds it: read without joining the group, rebuilt, and nothing written.
+"""Stored partition: read from Kafka without joining the group, and rebuilt.
 
 Its journal is read first, then the parts of snapshots that it names: what a worker writes meanwhile is newer
 than the point that is asked for. Parts that were removed meanwhile are used all the same: no key is ever
@@ -14,21 +14,21 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
-from streamapp.journal.entry import source_topics
+from streamapp.errors import NotYetError
 from streamapp.offline.errors import OfflineError
-from streamapp.offline.travel import Arrived, Travel
+from streamapp.offline.time_travel import Arrived, TimeTravel
 from streamapp.restore.changelog import Changelog
-from streamapp.restore.errors import NotYetError, RestoreError
+from streamapp.restore.errors import RestoreError
 from streamapp.restore.log_reader import LogReader
 from streamapp.restore.rebuild import Committed
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Source
+from streamapp.task.sources import SOURCES, SourceName, in_words, source_topics
 from topics.definitions import TopicNames
 from topics.records import RawRecords
 
-PATIENCE_S: Final = 15.0
+TIMEOUT_S: Final = 15.0
 """How long open transactions are waited for; a worker ends its own in a tenth of a second."""
 PAUSE_S: Final = 0.2
 
@@ -48,28 +48,26 @@ class StoredPartition:
         self._readers = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the partition."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the clients."""
         self._readers.close()
 
     def now(self) -> Arrived | None:
         """Return the task as it stood at the committed offsets; None if nothing was processed yet."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
                 committed = self._committed()
-                if all(at is None for at in committed):
+                if all(at is None for at in committed.values()):
                     self._check_never_processed()
                     return None
-                arrived = self._travel().to_committed(committed)
+                arrived = self._time_travel().to_committed(committed)
                 if arrived is not None:
                     return arrived
-                reason = f"its journal ends before the committed offsets {committed}"
+                reason = f"its journal ends before the committed offsets {in_words(committed)}"
             except NotYetError as error:
                 reason = f"a transaction is still open ({error})"
             except RestoreError as error:  # the journal was trimmed between two looks at it
@@ -82,7 +80,7 @@ class StoredPartition:
     def at(self, offset: int, *, behind: bool = False) -> Arrived:
         """Return the task right before (`behind`: after) the record of `instances` at an offset."""
         try:
-            return self._travel().to_record(offset, behind=behind)
+            return self._time_travel().to_record(offset, behind=behind)
         except (RestoreError, NotYetError) as error:
             reason = error.reason if isinstance(error, RestoreError) else str(error)
             message = f"partition {self.number}: {reason}"
@@ -122,8 +120,8 @@ class StoredPartition:
         log.open(topic, self.number, position)
         return log
 
-    def _open_source(self, source: Source, position: int) -> LogReader:
-        return self._open(getattr(self._names, source), position)
+    def _open_source(self, source: SourceName, position: int) -> LogReader:
+        return self._open(SOURCES[source].topic(self._names), position)
 
     @cached_property
     def _look(self) -> LogReader:
@@ -136,9 +134,11 @@ class StoredPartition:
         return self._reader()
 
     def _committed(self) -> Committed:
-        return self._look.committed(source_topics(self._names), self.number)
+        topics = source_topics(self._names)
+        found = self._look.committed(topics.values(), self.number)
+        return {source: found[topic] for source, topic in topics.items()}
 
-    def _travel(self) -> Travel:
+    def _time_travel(self) -> TimeTravel:
         journal = self._names.journal
         tails = TailReader(self._look.of(journal, self.number), journal, self.number)
         parts = Changelog(self._parts, self._names.snapshots, self.number, removed=True)
@@ -146,4 +146,4 @@ class StoredPartition:
         def replay() -> Replay:
             return Replay(self.number, self._open_source)
 
-        return Travel(self.number, tails, parts.get, replay, self._config)
+        return TimeTravel(self.number, tails, parts.get, replay, self._config)

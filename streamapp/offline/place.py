@@ -24,7 +24,6 @@ class Place:
         return Place(int(partition), int(offset))
 
     def __str__(self) -> str:
-        """Return the place as it is written."""
         return f"{self.partition}:{self.offset}"
 
 

@@ -1,1 +1,1 @@
-"""The way out: effects to records, records to the broker."""
+"""Outputs: effects to records, records to the broker."""

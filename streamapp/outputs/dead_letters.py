@@ -1,4 +1,4 @@
-"""Dead letters on the wire: the untouched record, and headers that say why (Kafka Streams' names, and ours).
+"""Dead letters to send: the untouched record, and headers that say why (Kafka Streams' names, and ours).
 
 __streams.errors.topic .partition .offset    where the record was
 __streams.errors.exception .message          what is wrong with it
@@ -21,11 +21,11 @@ from itertools import groupby
 from typing import Final
 
 from streamapp.outputs.limits import HeaderList, record_bytes
-from streamapp.outputs.outgoing import Outgoing
-from streamapp.task.effects import DeadLetter, Origin
-from topics.codecs.content_types import UNDECODABLE
+from streamapp.outputs.outgoing import OutputRecords
+from streamapp.task.effects.effects import DeadLetter, Origin
 from topics.definitions import ROOM_BYTES
 from topics.errors import Reason
+from topics.headers import UNDECODABLE
 
 ERRORS: Final = "__streams.errors."
 REASON: Final = "grove-dlq-reason"
@@ -43,7 +43,7 @@ MAX_DIGITS: Final = 10
 MAX_TIME_DIGITS: Final = 16
 
 
-def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outgoing:
+def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> OutputRecords:
     """Return dead letters as records of at most `limit` bytes."""
     headers = [dead_letter_headers(letter) for letter in letters]
     origins = [letter.origin for letter in letters]
@@ -51,7 +51,7 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outgo
         theirs = record_bytes(origin.key, origin.value, origin.headers)
         if theirs + ROOM_BYTES > limit and record_bytes(origin.key, origin.value, headers[at]) > limit:
             origins[at], headers[at] = _shortened(letters[at], headers[at], limit)
-    return Outgoing(
+    return OutputRecords(
         topic,
         "dead-letter",
         [origin.value for origin in origins],
@@ -95,7 +95,7 @@ def dead_letter_headers(letter: DeadLetter) -> HeaderList:
         ours.append((f"{ERRORS}stacktrace", letter.stacktrace[-MAX_STACKTRACE:]))
     if letter.rows:
         ours.append((ROWS, rows_text(letter.rows)))
-    # A name that was not UTF-8 cannot be sent again; in "?" it is not longer than it was.
+    # Names that are not UTF-8 cannot be sent again: "?" stands for the headers (topics/headers.py).
     theirs = [(name.replace(UNDECODABLE, "?"), value) for name, value in origin.headers]
     # What an exception says may hold what no UTF-8 can.
     return [*theirs, *((name, text.encode(errors="backslashreplace")) for name, text in ours)]

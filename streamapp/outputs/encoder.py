@@ -1,4 +1,4 @@
-"""Effects as records, in input order: values, keys, timestamps and headers per topic. No Kafka here."""
+"""Encoder: effects to records in input order, with values, keys, timestamps and headers; no Kafka here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 from streamapp.outputs.dead_letters import dead_letters
 from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
 from streamapp.outputs.limits import RECORD_BYTES, HeaderList, OutputLimits, headers_bytes
-from streamapp.outputs.outgoing import Outgoing, in_input_order
+from streamapp.outputs.outgoing import OutputRecords, in_input_order
 from streamapp.outputs.too_large import PREDICTION, TooLarge
-from streamapp.task.effects import Answers, Effects, Requests
+from streamapp.task.effects.effects import Effects, PredictionGroup, Requests
 from topics.codecs import (
     encode_drift_alerts,
     encode_evaluations,
@@ -65,7 +65,7 @@ class Encoder:
             limits=limits,
         )
 
-    def encode(self, raw: RawRecords, effects: Effects) -> list[Outgoing]:
+    def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
         """Return the records that a run leads to, topic by topic; topics without any are left out.
 
         Those that their topic does not take become dead letters of the records they are about: `effects` is
@@ -99,8 +99,8 @@ class Encoder:
     # -- predictions ----------------------------------------------------------------------------------------
 
     def _predictions(
-        self, raw: RawRecords, answers: Sequence[Answers], too_large: TooLarge
-    ) -> Outgoing | None:
+        self, raw: RawRecords, answers: Sequence[PredictionGroup], too_large: TooLarge
+    ) -> OutputRecords | None:
         """Return all predictions, in the order of the records they answer."""
         parts = [
             self._answers(raw, _writable(part, form, too_large), form)
@@ -109,7 +109,7 @@ class Encoder:
         ]
         return in_input_order(parts) if parts else None
 
-    def _by_form(self, raw: RawRecords, answers: Answers) -> list[tuple[Answers, Format]]:
+    def _by_form(self, raw: RawRecords, answers: PredictionGroup) -> list[tuple[PredictionGroup, Format]]:
         """Return the answers by the format they are to be written in."""
         if answers.block:
             return [(answers, "arrow")]
@@ -124,7 +124,7 @@ class Encoder:
             for form in dict.fromkeys(forms)
         ]
 
-    def _answers(self, raw: RawRecords, answers: Answers, form: Format) -> Outgoing:
+    def _answers(self, raw: RawRecords, answers: PredictionGroup, form: Format) -> OutputRecords:
         predictions, topic = answers.predictions, self._names.predictions
         records = (answers.record[:1] if answers.block else answers.record).tolist()
         values = encode_predictions(predictions, form)
@@ -142,7 +142,7 @@ class Encoder:
 
     # -- other topics ---------------------------------------------------------------------------------------
 
-    def _requests(self, raw: RawRecords, requests: Requests) -> Outgoing:
+    def _requests(self, raw: RawRecords, requests: Requests) -> OutputRecords:
         asked = requests.requests
         own: list[OwnHeaders] = [
             (
@@ -166,7 +166,7 @@ class Encoder:
         values: Sequence[bytes],
         form: Format = "json",
         own: Sequence[OwnHeaders] | None = None,
-    ) -> Outgoing:
+    ) -> OutputRecords:
         """Return records about `records` of the run; `own`: our headers of the kind, one tuple each."""
         if len(records) == len(raw) and records == list(range(len(raw))):
             keys, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
@@ -189,7 +189,7 @@ class Encoder:
             most_bytes += self._full.most_bytes(most_bytes)
         elif any_given:
             headers = [passed_on(each) for each in inputs]
-        return Outgoing(topic, kind, list(values), keys, timestamps, headers, records, most_bytes)
+        return OutputRecords(topic, kind, list(values), keys, timestamps, headers, records, most_bytes)
 
 
 def _events(prefix: str, offsets: list[int]) -> list[str]:
@@ -208,7 +208,7 @@ def _events(prefix: str, offsets: list[int]) -> list[str]:
     return names
 
 
-def _writable(answers: Answers, form: Format, too_large: TooLarge) -> Answers:
+def _writable(answers: PredictionGroup, form: Format, too_large: TooLarge) -> PredictionGroup:
     """Return the answers that their format can say."""
     unwritable = unwritable_predictions(answers.predictions, form)
     if not unwritable:
@@ -230,10 +230,10 @@ def _form(wire: Wire) -> Format:
     return "packed" if wire == "packed" else "json"
 
 
-def _taken(answers: Answers, rows: list[int]) -> Answers:
+def _taken(answers: PredictionGroup, rows: list[int]) -> PredictionGroup:
     """Return some rows of answers."""
     all_ = answers.predictions
     ids = [all_.ids[row] for row in rows]
     columns = (all_.prediction[rows], all_.probability[rows], all_.version[rows])
     paths = None if all_.explanation is None else [all_.explanation[row] for row in rows]
-    return Answers(answers.record[rows], Predictions(all_.classes, ids, *columns, paths))
+    return PredictionGroup(answers.record[rows], Predictions(all_.classes, ids, *columns, paths))

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
+from streamapp.outputs.limits import HeaderList
 from topics.codecs import CONTENT_TYPES
 from topics.records import Format, Headers
 
@@ -21,7 +22,7 @@ _OUR_BYTES: Final = 2048  # names, numbers, times, and the name of a topic, of a
 OwnHeaders = tuple[tuple[str, bytes], ...]
 
 
-def passed_on(headers: Headers) -> list[tuple[str, bytes]]:
+def passed_on(headers: Headers) -> HeaderList:
     """Return the headers an answer takes over from its question: trace context, and what we do not know."""
     return [header for header in headers if not header[0].lower().startswith(_ABOUT_THE_RECORD)]
 
@@ -48,7 +49,7 @@ class FullHeaders:
         keys: Iterable[bytes | None],
         own: Iterable[OwnHeaders],
         inputs: Iterable[Headers],
-    ) -> list[list[tuple[str, bytes]]]:
+    ) -> list[HeaderList]:
         """Return the headers of records of one kind and format.
 
         `events`: what makes each unique among the records of its kind; `inputs`: the headers of their

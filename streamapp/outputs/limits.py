@@ -1,4 +1,4 @@
-"""How many bytes a record takes on the wire, and how many its topic takes: outputs, and the journal.
+"""Record sizes: how many bytes a record takes on the wire, and how many its topic allows.
 
 A record alone must fit into a batch, for a batch larger than `max.message.bytes` of its topic is refused, and
 one larger than `message.max.bytes` of the producer is not even sent. Sizes are those before compression, so
@@ -18,16 +18,16 @@ from topics.definitions import BLOCK_BYTES, BROKER_BYTES, ROOM_BYTES, TopicNames
 RECORD_BYTES: Final = 61 + 36  # a batch's header, and the lengths and differences of its only record
 HEADER_BYTES: Final = 10  # both lengths of a header
 
-HeaderList = list[tuple[str, bytes]]
+HeaderList = list[tuple[str, bytes | None]]  # Kafka knows headers without a value
 
 
-def record_bytes(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> int:
+def record_bytes(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]) -> int:
     """Return the bytes that a record alone in its batch takes at most."""
     return RECORD_BYTES + len(key or b"") + len(value or b"") + headers_bytes(headers)
 
 
 def headers_bytes(headers: Iterable[tuple[str, bytes | None]]) -> int:
-    """Return the bytes of headers (a header's value may be null)."""
+    """Return the bytes of headers."""
     return sum(HEADER_BYTES + len(name.encode()) + len(value or b"") for name, value in headers)
 
 

@@ -1,4 +1,4 @@
-"""The way out: records to the broker, through one producer of the worker.
+"""Outbox: sends output records through the worker's producer.
 
 Order is that of the input, partition that of the input. What was sent is delivered once `flush` has returned;
 it raises DeliveryError, with topic, partition and reason, when something could not be.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamapp.outputs.outgoing import Outgoing
+from streamapp.outputs.outgoing import OutputRecords
 from topics.sender import Sender
 
 
@@ -19,7 +19,7 @@ class Outbox:
         """`sender`: takes outputs; with exactly once as parts of its transaction."""
         self._sender = sender
 
-    def send(self, partition: int, records: Iterable[Outgoing]) -> None:
+    def send(self, partition: int, records: Iterable[OutputRecords]) -> None:
         """Hand the outputs of a run to the producer; what it has no room for is kept, in order."""
         for each in records:
             self._sender.offer_run(

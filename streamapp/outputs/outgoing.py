@@ -1,4 +1,4 @@
-"""Records ready to be sent: columns of one topic, in input order."""
+"""Output records: columns of one topic, in input order, ready to be sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cell = TypeVar("Cell")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outgoing:
+class OutputRecords:
     """Records for one topic; columns of equal length."""
 
     topic: str
@@ -35,10 +35,10 @@ class Outgoing:
         headers = () if self.headers is None else self.headers[at]
         return record_bytes(self.keys[at], self.values[at], headers)
 
-    def taken(self, order: Iterable[int]) -> Outgoing:
+    def taken(self, order: Iterable[int]) -> OutputRecords:
         """Return some of the records in the given order."""
         order = list(order)
-        return Outgoing(
+        return OutputRecords(
             self.topic,
             self.kind,
             _taken(self.values, order),
@@ -50,14 +50,14 @@ class Outgoing:
         )
 
 
-def in_input_order(parts: Sequence[Outgoing]) -> Outgoing:
+def in_input_order(parts: Sequence[OutputRecords]) -> OutputRecords:
     """Return the records of several parts (of one topic, at least one) in the order of what they answer."""
     if len(parts) == 1:
         return parts[0]
     headers: list[HeaderList] | None = None
     if any(part.headers for part in parts):
         headers = [each for part in parts for each in part.headers or [[]] * len(part)]
-    together = Outgoing(
+    together = OutputRecords(
         parts[0].topic,
         parts[0].kind,
         [cell for part in parts for cell in part.values],

@@ -1,4 +1,4 @@
-"""The producers of a worker, made from its settings."""
+"""Producers of a worker, made from its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that their topic does not take: dead letters of the records they are about take their place.
+"""Outputs too large for their topic: dead letters of the records they are about replace them.
 
 What the task did stays done: the model has learned what it learned, the record's other outputs go out. An
 answer is not cut into several: a block is answered by one block, row for row.
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from streamapp.outputs.limits import OutputLimits
-from streamapp.outputs.outgoing import Outgoing
+from streamapp.outputs.outgoing import OutputRecords
 from streamapp.task import counters
-from streamapp.task.effects import DeadLetter, Effects, Origin
+from streamapp.task.effects.effects import DeadLetter, Effects, Origin
 from topics.codecs.prediction_row import DEAD
 from topics.errors import Reason
 from topics.records import RawRecords
@@ -41,7 +41,7 @@ class TooLarge:
         """Note an output that cannot be sent."""
         self._outputs.append(_Output(record, kind, why))
 
-    def without(self, outgoing: Outgoing) -> Outgoing:
+    def without(self, outgoing: OutputRecords) -> OutputRecords:
         """Return the records that their topic takes; note the others."""
         limit = self._limits.of(outgoing.topic)
         if outgoing.most_bytes <= limit:

@@ -1,4 +1,4 @@
-"""The parts of snapshots as their topic has them, without a table."""
+"""Changelog of snapshots: their chunks read from the topic, without a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a partition cannot be restored: not yet, or not at all."""
+"""Exceptions of a restore."""
 
 from __future__ import annotations
 
@@ -34,9 +34,5 @@ def ways_out(partition: int) -> str:
     )
 
 
-class NotYetError(Exception):
-    """A transaction of another worker is still open; its end has to be waited for."""
-
-
 class AbandonedError(Exception):
-    """Nobody wants the partition restored any more."""
+    """The restore was abandoned: the partition is not assigned to this worker any more."""

@@ -1,6 +1,6 @@
-"""The way out for a partition whose journal cannot be replayed: it goes on from its newest whole snapshot.
+"""Falling back: a partition whose journal cannot be replayed goes on from its newest whole snapshot.
 
-What was learned since that snapshot is given up, explicitly; records that are committed are not read again.
+What was learned since that snapshot is given up; committed records are not read again.
 The journal gets a reset and, behind it, the record of that snapshot once more, with the committed offsets as
 its positions: a restore begins there, and the journal goes on there.
 """
@@ -11,55 +11,56 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from streamapp.journal.entry import Manifest, Positions, Record, Reset
+from streamapp.journal.entry import Manifest, Record, Reset
 from streamapp.restore.changelog import Changelog
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.identity import Identity
+from streamapp.restore.journal_write import write_together
 from streamapp.restore.log_reader import LogReader
 from streamapp.restore.replay import Replay, SourceLog
-from streamapp.restore.reset import ResetError, check_nobody_is_there, stand
+from streamapp.restore.reset import ResetError, check_group_is_empty, check_group_stayed_empty, starting_point
 from streamapp.restore.tail import TailReader
-from streamapp.restore.together import write_together
 from streamapp.snapshots.chunks import DamagedError
 from streamapp.snapshots.stored import Get
-from streamapp.task.task import Source
+from streamapp.task.sources import Positions, SourceName
 from topics.definitions import TopicNames
 
 
 class FellBack(NamedTuple):
     """What a partition goes on with."""
 
-    snapshot: Positions  # where the snapshot is of
-    positions: Positions  # where it goes on
+    snapshot: Positions  # at which the snapshot was cut
+    positions: Positions  # from which records are read next
 
 
 def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> FellBack:
     """Let a partition go on from its newest whole snapshot; ResetError if there is none.
 
-    One that has lost nothing but its committed offsets goes on where its journal ends.
+    If only its committed offsets are lost, it goes on where its journal ends.
     """
-    check_nobody_is_there(kafka, group)
+    check_group_is_empty(kafka, group)
     with (
         LogReader(kafka, group, lambda: False) as reader,
         LogReader(kafka, group, lambda: False) as parts,
     ):
-        positions, incarnation, is_end, skips = stand(reader, Identity(kafka), names, partition)
+        positions, incarnation, is_end, skips = starting_point(reader, Identity(kafka), names, partition)
         if is_end:  # only the offsets were gone: a worker can replay all of the journal
             return FellBack(positions, positions)
         tails = TailReader(reader.of(names.journal, partition), names.journal, partition)
-        get = Changelog(parts, names.snapshots, partition).get  # what a worker will have of them
+        get = Changelog(parts, names.snapshots, partition).get  # chunks as a worker finds them
         try:
             manifest = newest_whole(tails, get, partition)
         except RestoreError as error:
             message = f"partition {partition}: {error.reason}"
             raise ResetError(message) from error
         end = reader.of(names.journal, partition).range()[1]
-    records = [*again(manifest, incarnation, positions, end), *skips]
+    records = [*restarted_from(manifest, incarnation, positions, end), *skips]
     write_together(kafka, group, names.journal, partition, records)  # the reset alone means new models
+    check_group_stayed_empty(kafka, group, names, partition)
     return FellBack(manifest.positions, positions)
 
 
-def again(manifest: Manifest, incarnation: int, positions: Positions, start: int) -> list[Record]:
+def restarted_from(manifest: Manifest, incarnation: int, positions: Positions, start: int) -> list[Record]:
     """Return the records that make a snapshot the state at other positions; start: offset of the first."""
     return [Reset(incarnation, positions), replace(manifest, positions=positions, start=start)]
 
@@ -86,6 +87,6 @@ def newest_whole(tails: TailReader, get: Get, partition: int) -> Manifest:
     raise ResetError(message)
 
 
-def _no_log(source: Source, position: int) -> SourceLog:
+def _no_log(source: SourceName, position: int) -> SourceLog:
     message = f"nothing is replayed, {source} need not be read from {position} on"
     raise AssertionError(message)

@@ -1,47 +1,22 @@
-"""Which topic a name stands for. A topic that is deleted and made anew has another id, and other records.
-
-The id of the topic that a position is of is committed with it, as the offset's metadata.
-"""
+"""Topic identity: a topic that is deleted and created again has another id, and other records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from streamapp.restore.errors import NotYetError
+from streamapp.errors import NotYetError
+from streamapp.journal.offset_metadata import UNKNOWN
 from topics.access import denied_kind
-from topics.cluster import Cluster
+from topics.cluster import Cluster, refresh_leaders
 from topics.errors import BrokerError
 
-PREFIX: Final = "topic-id="
 REQUEST_S: Final = 10.0
 
-UNKNOWN: Final = ""
-"""The id of a topic whose broker gives it none (before Kafka 2.8), or with which nothing was committed."""
-
-_ANEW: Final = " anew"
-"""Stands behind the id where somebody has changed what a partition goes on with while nobody had it."""
-
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-
-
-def metadata_of(topic_id: str, *, anew: bool = False) -> str:
-    """Return the metadata of an offset of a topic; `anew`: a task that stands there is not to be kept."""
-    return ("" if topic_id == UNKNOWN else PREFIX + topic_id) + (_ANEW if anew else "")
-
-
-def id_in(metadata: str | None) -> str:
-    """Return the id of the topic that an offset is of, as its metadata has it."""
-    said = (metadata or "").removesuffix(_ANEW)
-    return said.removeprefix(PREFIX) if said.startswith(PREFIX) else UNKNOWN
-
-
-def is_anew(metadata: str | None) -> bool:
-    """Whether a task that stands at an offset is not to be kept, as the offset's metadata has it."""
-    return (metadata or "").endswith(_ANEW)
 
 
 class Identity:
@@ -51,7 +26,7 @@ class Identity:
         """`kafka`: client properties under Kafka's names."""
         self._cluster = Cluster(kafka, REQUEST_S)
 
-    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the id of each topic as it is now; NotYetError if the broker does not say."""
         wanted = TopicCollection(list(topics))
         futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
@@ -88,6 +63,7 @@ class Identity:
         except KafkaException as failure:
             error: KafkaError = failure.args[0]
             if denied_kind(error.code()) is None:
+                refresh_leaders(self._cluster.client, failure, topic, REQUEST_S)
                 message = f"topic {topic}: {error.str()}"
                 raise NotYetError(message) from None
             raise BrokerError(self._cluster.access.denied("topic", topic, "Describe")) from None

@@ -1,24 +1,26 @@
-"""Reading logs again from given positions, outside the group: what is committed, nothing that is pending."""
+"""Log reader: reads logs from given positions, outside the group; committed records only."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from streamapp.restore.errors import AbandonedError, NotYetError, RestoreError, ways_out
-from streamapp.restore.identity import id_in, is_anew, metadata_of
+from streamapp.errors import NotYetError
+from streamapp.journal.offset_metadata import id_in, is_anew, metadata_of
+from streamapp.restore.errors import AbandonedError, RestoreError, ways_out
 from topics.access import Access, denied_kind
 from topics.cluster import NOT_YET, Cluster
 from topics.errors import BrokerError
-from topics.records import Headers, RawRecords
+from topics.headers import headers_of
+from topics.records import RawRecords
 
 BATCH: Final = 2000  # records
-POLL_S: Final = 0.05  # for the next record, or for word that there is none
-END_WAIT_MS: Final = 10  # that a log is at its end is told when the broker has waited so long for more
+POLL_S: Final = 0.05  # to wait for the next record or the end of the log
+END_WAIT_MS: Final = 10  # the broker waits so long for more records before it reports the end of a log
 REQUEST_S: Final = 10.0
 SILENCE_S: Final = 15.0  # without records and without the log's end: its broker does not serve it
 
@@ -29,7 +31,7 @@ PASSING: Final = (
     KafkaError._TIMED_OUT,  # noqa: SLF001
     KafkaError.REQUEST_TIMED_OUT,
 )
-"""Errors in the midst of reading that the client gets over by itself."""
+"""Errors while reading from which the client recovers by itself."""
 
 
 class Offset(NamedTuple):
@@ -37,7 +39,7 @@ class Offset(NamedTuple):
 
     position: int | None  # None: nothing
     topic_id: str  # of the topic that it is a position of; "": not known
-    anew: bool = False  # it was committed while nobody had the partition: no task of before may go on there
+    anew: bool = False  # committed while the partition had no owner: no task of before may go on there
 
 
 class LogReader:
@@ -79,35 +81,36 @@ class LogReader:
         """Close the client."""
         self._consumer.close()
 
-    def rest(self) -> None:
-        """Read nothing, until it is lent once more."""
+    def release(self) -> None:
+        """Read nothing until the next `reuse`."""
         self._consumer.unassign()
         self._ahead = []
 
-    def lend(self, abandoned: Callable[[], bool]) -> None:
-        """Begin anew, for somebody else; what the client said of its connections meanwhile does not count."""
+    def reuse(self, abandoned: Callable[[], bool]) -> None:
+        """Begin anew, for another restore; what the client said of its connections meanwhile does not
+        count."""
         self._abandoned = abandoned
         while self._consumer.consume(BATCH, 0):
             pass
 
-    def committed(self, topics: tuple[str, ...], partition: int) -> tuple[int | None, ...]:
+    def committed(self, topics: Iterable[str], partition: int) -> dict[str, int | None]:
         """Return the group's stable committed position of a partition in each topic (None: never committed).
 
-        Raise NotYetError while a transaction with offsets of them is pending: what it commits would be done
+        Raise NotYetError while a transaction with their offsets is open: what it commits would be processed
         twice.
         """
-        return tuple(each.position for each in self.offsets(topics, partition))
+        return {topic: each.position for topic, each in self.offsets(topics, partition).items()}
 
     def offsets(
-        self, topics: tuple[str, ...], partition: int, patience: float = REQUEST_S
-    ) -> tuple[Offset, ...]:
+        self, topics: Iterable[str], partition: int, timeout_s: float = REQUEST_S
+    ) -> dict[str, Offset]:
         """Return the same with the ids of the topics that the positions are of.
 
-        `patience`: seconds; while a transaction is pending the client waits so long for its end.
+        `timeout_s`: seconds; while a transaction is pending the client waits so long for its end.
         """
         wanted = [TopicPartition(topic, partition) for topic in topics]
         try:
-            found = self._consumer.committed(wanted, timeout=patience)
+            found = self._consumer.committed(wanted, timeout=timeout_s)
         except KafkaException as failure:
             raise self._not_now(failure.args[0], "the group's offsets") from None
         for each in found:
@@ -119,13 +122,13 @@ class LogReader:
             )
             for each in found
         }
-        return tuple(offsets[topic] for topic in topics)
+        return {each.topic: offsets[each.topic] for each in wanted}
 
     def commit(self, positions: Mapping[str, int], partition: int, topic_ids: Mapping[str, str]) -> None:
         """Commit positions of a partition for the group, which must have no members.
 
-        A worker that slept meanwhile, and has a task that stands there, will not keep it. Raise BrokerError
-        if the broker refuses them, as it does when the group has got members.
+        A worker that was frozen meanwhile, and has a task at these positions, will not keep it. Raise
+        BrokerError if the broker refuses them, as it does when the group has got members.
         """
         wanted = [
             TopicPartition(topic, partition, at, metadata=metadata_of(topic_ids[topic], anew=True))
@@ -141,7 +144,7 @@ class LogReader:
             raise BrokerError(message) from None
 
     def of(self, topic: str, partition: int) -> Self:
-        """Turn to a partition of a topic, without reading yet."""
+        """Choose a partition of a topic, without reading yet."""
         self._topic, self._partition = topic, partition
         return self
 
@@ -152,7 +155,7 @@ class LogReader:
     def is_empty(self) -> bool:
         """Whether nothing was ever committed to the log; aborted transactions leave nothing but offsets."""
         if self.range()[0] > 0:
-            return False  # its beginning was cut off
+            return False  # its beginning was truncated
         self.open(self._topic, self._partition)
         return next(self.to_end(), None) is None
 
@@ -250,7 +253,7 @@ class LogReader:
         return good
 
     def _arrived(self) -> list[Message]:
-        """Return what has come. Asked for a batch, the client would wait for the whole of it."""
+        """Return what has arrived. If it is asked for a batch, the client waits for all of it."""
         here = self._consumer.consume(BATCH, 0)
         if here:
             return here
@@ -276,5 +279,5 @@ class LogReader:
             [message.timestamp()[1] for message in messages],
             [message.key() for message in messages],
             [message.value() for message in messages],
-            [cast(Headers, message.headers() or ()) for message in messages],
+            [headers_of(message) for message in messages],
         )

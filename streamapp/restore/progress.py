@@ -1,7 +1,7 @@
-"""How far the restore of a partition is: for the log, for `/readyz?verbose` and for metrics.
+"""Restore progress of a partition: for the log, for `/readyz?verbose` and for metrics.
 
-A restore reads a snapshot, and then replays what the journal says has happened since. How much that is, is
-known before: it is counted in offsets of the sources, holes and markers included, so that it adds up.
+A restore reads a snapshot, and then replays what the journal lists since. The amount is known beforehand: it
+is counted in offsets of the sources, holes and markers included, so that done and left add up to the total.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ or the beginning of the journal."""
 
 
 @dataclass(slots=True)
-class Progress:
-    """Of one partition. The thread that restores writes it; whoever reads it may see it a moment old."""
+class RestoreProgress:
+    """Progress of one partition; written by the thread that restores, read by others, perhaps a moment
+    late."""
 
     partition: int
-    say: Callable[[str], None] = lambda text: None  # takes where it stands, in words
+    say: Callable[[str], None] = lambda text: None  # noqa: ARG005 - takes the progress in words
     clock: Callable[[], float] = time.monotonic
     beginning: Beginning = "journal"
     total: int = 0  # offsets to replay

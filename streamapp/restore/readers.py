@@ -1,6 +1,6 @@
-"""The log readers of a worker, lent to one restore after the other.
+"""Pool of log readers, borrowed by one restore after the other.
 
-A new client asks where the brokers are, and connects: that takes longer than what is mostly read with it.
+A new client has to fetch metadata and to connect, which mostly takes longer than the read itself.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 IDLE_S: Final = 10.0
-"""They are kept for the partitions of one assignment. What happens to a connection later on is nobody's
-business."""
+"""Idle readers are kept so long: for the partitions of one assignment."""
 
 
 class Reader(Protocol):
-    """What is lent."""
+    """A reader that is reused."""
 
-    def lend(self, abandoned: Callable[[], bool]) -> None:
-        """Begin anew, for somebody else."""
+    def reuse(self, abandoned: Callable[[], bool]) -> None:
+        """Begin anew, for another restore."""
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Read nothing."""
 
     def close(self) -> None:
@@ -32,7 +31,7 @@ R = TypeVar("R", bound=Reader)
 
 
 class Readers(Generic[R]):
-    """Lends readers, in any thread, and keeps those that come back for a while."""
+    """Gives out readers, in any thread, and keeps those that are returned for a while."""
 
     def __init__(self, make: Callable[[Callable[[], bool]], R], idle_s: float = IDLE_S) -> None:
         """`make`: gives a new one, told whether reading has become pointless."""
@@ -43,26 +42,26 @@ class Readers(Generic[R]):
         self._closing: threading.Timer | None = None
 
     @contextmanager
-    def lent(self, abandoned: Callable[[], bool]) -> Iterator[Callable[[], R]]:
-        """Lend as many as are asked for, until the block ends. After a failure none of them is used again."""
-        lent: list[R] = []
+    def borrow(self, abandoned: Callable[[], bool]) -> Iterator[Callable[[], R]]:
+        """Give out readers until the block ends; after a failure none of them is used again."""
+        borrowed: list[R] = []
 
         def reader() -> R:
             with self._lock:
-                rested = self._idle.pop() if self._idle else None
-            lent.append(self._make(abandoned) if rested is None else rested)
-            if rested is not None:
-                rested.lend(abandoned)
-            return lent[-1]
+                idle = self._idle.pop() if self._idle else None
+            borrowed.append(self._make(abandoned) if idle is None else idle)
+            if idle is not None:
+                idle.reuse(abandoned)
+            return borrowed[-1]
 
         try:
             yield reader
-            for each in lent:
-                each.rest()
+            for each in borrowed:
+                each.release()
         except BaseException:
-            _close(lent)
+            _close(borrowed)
             raise
-        self._keep(lent)
+        self._keep(borrowed)
 
     def _keep(self, readers: list[R]) -> None:
         with self._lock:
@@ -74,7 +73,7 @@ class Readers(Generic[R]):
             self._closing.start()
 
     def close(self) -> None:
-        """Close those that nobody uses."""
+        """Close those that are not in use."""
         with self._lock:
             idle, self._idle = self._idle, []
         _close(idle)

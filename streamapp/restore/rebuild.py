@@ -1,4 +1,4 @@
-"""Rebuilding a task: the newest whole snapshot, the journal behind it, replay. What it reads, others open."""
+"""Rebuilding a task: the newest whole snapshot, then replay of the journal behind it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from core.snapshot import platform_tag
+from core.model.snapshot import platform_tag
 from streamapp import faults
-from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Reset, Skip
+from streamapp.journal.entry import Entry, Manifest, Reset, Skip
 from streamapp.restore.errors import RestoreError, ways_out
-from streamapp.restore.progress import Beginning, Progress
+from streamapp.restore.progress import Beginning, RestoreProgress
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import Tail, TailReader, entries_behind
-from streamapp.snapshots.chunks import DamagedError
+from streamapp.snapshots.chunks import DamagedError, incarnation_of
 from streamapp.snapshots.index import index_keys
 from streamapp.snapshots.table import Chunks
 from streamapp.snapshots.writer import Base
 from streamapp.task.config import TaskConfig
+from streamapp.task.sources import Positions, SourceName, in_words, positions_of
 from streamapp.task.task import Task
 
 logger = logging.getLogger(__name__)
 
-Committed = tuple[int | None, ...]
-"""The group's position in each of SOURCES; None: never committed."""
+Committed = Mapping[SourceName, int | None]
+"""The group's position in each source; None: never committed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RestoreRequest:
     """A partition that is to be restored."""
 
     partition: int
     first: Positions  # where it begins if nothing was ever committed of it
-    standing: Positions | None  # where the task that is here stands, if it may stay
+    standing: Positions | None  # positions of the task that is here, if it may stay
     chunks: Chunks  # of its snapshots
-    abandoned: Callable[[], bool]  # whether nobody waits for it any more
-    progress: Progress
+    abandoned: Callable[[], bool]  # whether the partition was revoked meanwhile
+    progress: RestoreProgress
     membership: Hashable = None  # of the worker, for which it is restored
 
 
@@ -46,7 +48,7 @@ class Restored:
 
     task: Task | None  # None: the one that is here stays; a new one has seen nothing
     positions: Positions
-    incarnation: int  # the highest of the journal
+    incarnation: int  # the highest of the journal and of the chunks
     records: int = 0  # replayed
     seconds: float = 0.0
     base: Base = field(default_factory=Base)
@@ -60,23 +62,22 @@ class EndMismatchError(Exception):
     def __init__(self, positions: Positions | None, committed: Committed) -> None:
         self.positions = positions
         self.committed = committed
-        ends = positions or (0,) * len(SOURCES)
-        self.ahead = any(end > (at or 0) for end, at in zip(ends, committed, strict=True))  # of the offsets
+        self._ends = positions or positions_of({})
+        self.ahead = any(end > (committed[source] or 0) for source, end in self._ends.items())
         said = "is empty" if positions is None else f"ends at {in_words(positions)}"
         super().__init__(f"the journal {said}, the committed offsets are {in_words(committed)}")
 
     @property
-    def gone(self) -> list[int]:
+    def gone(self) -> list[SourceName]:
         """The sources without a committed offset, although records of them were processed."""
-        ends = self.positions or (0,) * len(SOURCES)
-        return [source for source, at in enumerate(self.committed) if at is None and ends[source] > 0]
+        return [source for source, at in self.committed.items() if at is None and self._ends[source] > 0]
 
 
 class Rebuild:
     """Makes the task of one partition again."""
 
-    def __init__(self, wanted: Wanted, config: TaskConfig, tails: TailReader, replay: Replay) -> None:
-        """`config`: of a task that begins anew after a reset; `replay`: one that stands nowhere yet."""
+    def __init__(self, wanted: RestoreRequest, config: TaskConfig, tails: TailReader, replay: Replay) -> None:
+        """`config`: of a task that begins anew after a reset; `replay`: one without a task yet."""
         self._wanted = wanted
         self._config = config
         self._tails = tails
@@ -98,13 +99,15 @@ class Rebuild:
         self._wanted.progress.begins(beginning, sum(map(_offsets, entries)))
         self._go_through(entries)
         check_end(replay.positions, committed)
+        # A journal that was emptied does not know who wrote what still lies in the table.
+        incarnation = max(tail.incarnation, *map(incarnation_of, self._keys), 0)
         if replay.task is None or replay.positions is None:
-            return Restored(None, self._wanted.first, 0, base=base, skips=tail.skips)
+            return Restored(None, self._wanted.first, incarnation, base=base, skips=tail.skips)
         seconds = time.monotonic() - began
         return Restored(
             replay.task,
             replay.positions,
-            tail.incarnation,
+            incarnation,
             replay.records,
             seconds,
             base,
@@ -113,17 +116,17 @@ class Rebuild:
 
     def _begin(self, tail: Tail) -> tuple[Tail, Base, Beginning]:
         """Stand at the newest snapshot that is whole; return the tail that goes with it, and what it is."""
-        tried: set[Manifest] = set()
+        tried: list[Manifest] = []
         while True:
             for found in tail.bases:
                 if isinstance(found, Reset):
                     self._check_new(found, tried)
                     self._replay.begin(found.positions, None, self._config)
-                    return tail, Base(garbage=list(self._wanted.chunks.keys())), "reset"
+                    return tail, Base(garbage=self._keys), "reset"
                 if found in tried:
                     continue
                 beginning: Beginning = "older-snapshot" if tried else "snapshot"
-                tried.add(found)
+                tried.append(found)
                 base = self._load(found, beginning)
                 if base is not None:
                     behind = tail if found.start >= tail.start else self._tails.since(found.start)
@@ -137,9 +140,14 @@ class Rebuild:
                 "speaks of is whole here (without this worker's state.dir all of their topic is read anew)"
             )
             raise RestoreError(self._wanted.partition, reason)
-        return tail, Base(garbage=list(self._wanted.chunks.keys())), "journal"
+        return tail, Base(garbage=self._keys), "journal"
 
-    def _check_new(self, reset: Reset, tried: set[Manifest]) -> None:
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        """The keys of all chunks that lie in the table."""
+        return list(self._wanted.chunks.keys())
+
+    def _check_new(self, reset: Reset, tried: Collection[Manifest]) -> None:
         """Raise RestoreError if a reset stands there for a snapshot to go on from that is not whole."""
         if carries_one_of(reset, tried):
             number = self._wanted.partition
@@ -150,7 +158,7 @@ class Rebuild:
             raise RestoreError(number, reason)
 
     def _load(self, manifest: Manifest, beginning: Beginning) -> Base | None:
-        """Stand at a snapshot; None if it is not whole."""
+        """Begin at a snapshot; None if it is not whole."""
         wanted = self._wanted
         name = f"snapshot {manifest.incarnation}.{manifest.sequence}"
         wanted.progress.reads(beginning, f"{name} of {manifest.units:,} units, {manifest.size:,} bytes")
@@ -160,7 +168,7 @@ class Rebuild:
             logger.warning("partition %d: a snapshot cannot be used: %s", wanted.partition, error)
             return None
         named = index.keys() | index_keys(manifest)
-        garbage = [key for key in wanted.chunks.keys() if key not in named]  # noqa: SIM118 - no dict
+        garbage = [key for key in self._keys if key not in named]
         return Base(index, manifest, garbage)
 
     def _go_through(self, entries: Sequence[Entry]) -> None:
@@ -190,12 +198,12 @@ def carries_one_of(reset: Reset, snapshots: Collection[Manifest]) -> bool:
 
 def _offsets(entry: Entry) -> int:
     """Return over how many offsets an entry goes."""
-    return sum(after - before for before, after in zip(entry.before, entry.after, strict=True))
+    return sum(after - entry.before[source] for source, after in entry.after.items())
 
 
 def check_end(positions: Positions | None, committed: Committed) -> None:
     """Raise EndMismatchError unless a journal that ends at positions (None: is empty) agrees with offsets."""
-    if positions is None and not any(at is not None for at in committed):
+    if positions is None and not any(at is not None for at in committed.values()):
         return
     if positions is None or not agree(committed, positions):
         raise EndMismatchError(positions, committed)
@@ -203,17 +211,10 @@ def check_end(positions: Positions | None, committed: Committed) -> None:
 
 def agree(committed: Committed, positions: Positions) -> bool:
     """Whether committed offsets are the positions; of a source at its very beginning there may be none."""
-    return any(at is not None for at in committed) and all(
-        (at or 0) == here for at, here in zip(committed, positions, strict=True)
+    return any(at is not None for at in committed.values()) and all(
+        (committed[source] or 0) == here for source, here in positions.items()
     )
 
 
 def _reset(tail: Tail) -> Reset | None:
     return next((base for base in tail.bases if isinstance(base, Reset)), None)
-
-
-def in_words(positions: Committed) -> str:
-    """Return positions with the names of their sources."""
-    return ", ".join(
-        f"{source} {'none' if at is None else at}" for source, at in zip(SOURCES, positions, strict=True)
-    )

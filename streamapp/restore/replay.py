@@ -1,22 +1,28 @@
-"""Replay: a task goes through what its journal says happened, once more and unheard."""
+"""Replay: a task processes again what its journal lists; its outputs are dropped."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from streamapp.journal.entry import SOURCES, Entry, Manifest, Positions, Ranges, Step
+from core.state_version import STATE_VERSION
+from streamapp.journal.entry import Entry, Manifest, Ranges, Step
 from streamapp.restore.errors import RestoreError, ways_out
 from streamapp.snapshots.chunks import DamagedError
 from streamapp.snapshots.index import Index
 from streamapp.snapshots.stored import Get, StoredSnapshot
 from streamapp.task.config import TaskConfig
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Run, Source, Task
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.sources import SOURCES, Positions, SourceName, in_words
+from streamapp.task.task import Task, TaskRun
 from streamapp.task.unit import DamagedStateError, Unit
+from topics.errors import Reason
 from topics.records import RawRecords
+
+logger = logging.getLogger(__name__)
 
 UNLIMITED: Final = 1 << 62  # models: which ones there was no room for, the journal says
 
@@ -34,7 +40,7 @@ class Replay:
     def __init__(
         self,
         partition: int,
-        open_log: Callable[[Source, int], SourceLog],
+        open_log: Callable[[SourceName, int], SourceLog],
         memory: ModelMemory | None = None,
     ) -> None:
         """`open_log`: gives the records of a source from a position on; `memory`: of the models, of
@@ -44,10 +50,10 @@ class Replay:
         self.task: Task | None = None
         self._partition = partition
         self._open_log = open_log
-        self._logs: dict[Source, SourceLog] = {}
+        self._logs: dict[SourceName, SourceLog] = {}
         self._quota = ModelQuota(UNLIMITED)
         self._memory = memory or ModelMemory()
-        self._at: list[int] = []  # positions while an entry is gone through
+        self._at: dict[SourceName, int] = {}  # positions while an entry is gone through
 
     def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
         """Stand at positions: with the task of a snapshot, or (None) with a new one."""
@@ -63,8 +69,9 @@ class Replay:
         DamagedError if it is not whole.
         """
         stored = StoredSnapshot(manifest, get)
+        config = TaskConfig.from_json(manifest.config, manifest.state_version)
         try:
-            self.begin(manifest.positions, stored.units(), TaskConfig.from_json(manifest.config))
+            self.begin(manifest.positions, stored.units(), config)
         except DamagedStateError as error:
             raise DamagedError(str(error)) from error
         return stored.index
@@ -72,35 +79,35 @@ class Replay:
     def apply(self, entry: Entry) -> None:
         """Go through one entry; RestoreError if it does not follow upon the last one."""
         task = self._begin(entry)
-        self._at = list(entry.before)
+        self._at = dict(entry.before)
         for step in entry.steps:
-            source: Source = SOURCES[step.source]
             found, at = 0, self._at[step.source]
-            for raw in self._records(step, source):
+            for raw in self._records(step):
                 found += len(raw)
-                self._process(task, source, raw, step)
+                self._process(task, raw, step, is_older=entry.state_version < STATE_VERSION)
             self.records += found
             self._check_count(step, at, found)
-            task.advance(source, step.to)
+            task.advance(step.source, step.to)
         self.positions = entry.after
 
     def _begin(self, entry: Entry) -> Task:
         if self.positions is not None and entry.before != self.positions:
-            reason = f"its journal goes on at {entry.before} where it stood at {self.positions}"
+            here, there = in_words(self.positions), in_words(entry.before)
+            reason = f"its journal goes on at {there} where it stood at {here}"
             raise RestoreError(self._partition, reason)
         if self.task is None:
             self.task = Task(self._partition, TaskConfig(), self._quota, self._memory)
             self.positions = entry.before
         if entry.config is not None:
-            self.task.configure(TaskConfig.from_json(entry.config))
+            self.task.configure(TaskConfig.from_json(entry.config, entry.state_version))
         return self.task
 
-    def _records(self, step: Step, source: Source) -> Iterator[RawRecords]:
-        if source == "controls":
+    def _records(self, step: Step) -> Iterator[RawRecords]:
+        source = step.source
+        if SOURCES[source].journalled:
             return iter([step.records] if step.records is not None else [])
-        at = self._at[step.source]
-        self._at[step.source] = step.to
-        if step.skipped == ((at, step.to),):  # never read, or put aside altogether
+        at, self._at[source] = self._at[source], step.to
+        if step.skipped == ((at, step.to),):  # never read, or all of it dead letters
             self._logs.pop(source, None)
             return iter(())
         if source not in self._logs:
@@ -111,17 +118,31 @@ class Replay:
         """Raise RestoreError if a log has not the records any more that were processed."""
         if step.count is not None and found != step.count and step.skipped != ((at, step.to),):
             reason = (
-                f"{step.count} records of {SOURCES[step.source]} from offset {at} to before {step.to} were "
+                f"{step.count} records of {step.source} from offset {at} to before {step.to} were "
                 f"processed, {found} are left: the topic is compacted, or another one than it was; "
                 f"{ways_out(self._partition)}"
             )
             raise RestoreError(self._partition, reason)
 
-    def _process(self, task: Task, source: Source, raw: RawRecords, step: Step) -> None:
-        """Process records the way it was done, those that were put aside included."""
+    def _process(self, task: Task, raw: RawRecords, step: Step, *, is_older: bool) -> None:
+        """Process records the way it was done, those that were became dead letters included.
+
+        By the rules of today: what an older release took and this one refuses is left out, and said.
+        """
         for part, refused in parts(raw, step.skipped, step.refused):
             self._quota.closed = refused
-            task.process(Run(source, part))
+            effects = task.process(TaskRun(step.source, part))
+            for letter in effects.dead_letters if is_older else ():
+                if letter.reason is Reason.BAD_WEIGHT or Reason.BAD_WEIGHT in dict(letter.rows).values():
+                    at = letter.origin
+                    logger.warning(
+                        "partition %d: replayed without %s:%d:%d, which an older release may know: %s",
+                        self._partition,
+                        at.topic,
+                        at.partition,
+                        at.offset,
+                        letter.detail,
+                    )
         self._quota.closed = False
 
 

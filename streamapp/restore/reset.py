@@ -1,4 +1,4 @@
-"""The way out for a partition that cannot be restored: what it learned is given up, explicitly.
+"""Reset: a partition that cannot be restored gives up what it learned.
 
 A reset is a record of the journal. It is written while the group has no members, so that no worker has a task
 that would go on as if nothing had happened.
@@ -9,22 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from streamapp.errors import StreamappError
-from streamapp.group import is_occupied, members_of
-from streamapp.journal.entry import (
-    Entry,
-    Positions,
-    Record,
-    Reset,
-    Skip,
-    decode,
-    source_topics,
-)
+from streamapp.errors import NotYetError, StreamappError
+from streamapp.journal.entry import Entry, Record, Reset, Skip, decode
+from streamapp.journal.offset_metadata import UNKNOWN
 from streamapp.journal.skips import outstanding
-from streamapp.restore.errors import NotYetError
-from streamapp.restore.identity import UNKNOWN, Identity
+from streamapp.restore.identity import Identity
+from streamapp.restore.journal_write import write_together
 from streamapp.restore.log_reader import LogReader, Offset
-from streamapp.restore.together import write_together
+from streamapp.task.sources import Positions, source_topics
+from topics.consumer_group import is_occupied, members_of
 from topics.definitions import TopicNames
 
 
@@ -32,7 +25,7 @@ class ResetError(StreamappError):
     """A partition that may not be reset now; says what to do first."""
 
 
-class Stand(NamedTuple):
+class StartingPoint(NamedTuple):
     """Where a partition goes on, which is committed."""
 
     positions: Positions
@@ -43,15 +36,16 @@ class Stand(NamedTuple):
 
 def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> Positions:
     """Give a partition new models from its committed offsets on; return these."""
-    check_nobody_is_there(kafka, group)
+    check_group_is_empty(kafka, group)
     with LogReader(kafka, group, lambda: False) as reader:
-        stands = stand(reader, Identity(kafka), names, partition)
-    records: list[Record] = [Reset(stands.incarnation, stands.positions), *stands.skips]
+        begin = starting_point(reader, Identity(kafka), names, partition)
+    records: list[Record] = [Reset(begin.incarnation, begin.positions), *begin.skips]
     write_together(kafka, group, names.journal, partition, records)
-    return stands.positions
+    check_group_stayed_empty(kafka, group, names, partition)
+    return begin.positions
 
 
-def stand(reader: LogReader, identity: Identity, names: TopicNames, partition: int) -> Stand:
+def starting_point(reader: LogReader, identity: Identity, names: TopicNames, partition: int) -> StartingPoint:
     """Find out where a partition goes on, commit that and return it.
 
     In each source at its committed offset. Without offsets where the journal ends. In a topic that was made
@@ -60,21 +54,27 @@ def stand(reader: LogReader, identity: Identity, names: TopicNames, partition: i
     """
     topics = source_topics(names)
     try:
-        offsets = reader.offsets(topics, partition)
-        topic_ids = identity.topic_ids(topics)
-        logs = [reader.of(topic, partition).range() for topic in topics]
+        offsets = reader.offsets(topics.values(), partition)
+        ids = identity.topic_ids(topics.values())
+        logs = {source: reader.of(topic, partition).range() for source, topic in topics.items()}
         incarnation, ends, skips = _journal(reader, names.journal, partition)
     except NotYetError as error:
         message = f"partition {partition}: a transaction is open, or a broker away ({error}); try again later"
         raise ResetError(message) from error
-    without_offsets = all(offset.position is None for offset in offsets)
-    positions = tuple(
-        _position(log, offset, end, topic_ids[topic], may_be_kept=without_offsets)
-        for topic, log, offset, end in zip(topics, logs, offsets, ends or (None,) * len(topics), strict=True)
-    )
-    reader.commit(dict(zip(topics, positions, strict=True)), partition, topic_ids)
-    ahead = outstanding(skips, positions, [topic_ids[topic] for topic in topics])
-    return Stand(positions, incarnation, without_offsets and positions == ends, ahead)
+    without_offsets = all(offset.position is None for offset in offsets.values())
+    positions: Positions = {
+        source: _position(
+            logs[source],
+            offsets[topic],
+            None if ends is None else ends[source],
+            ids[topic],
+            may_be_kept=without_offsets,
+        )
+        for source, topic in topics.items()
+    }
+    reader.commit({topic: positions[source] for source, topic in topics.items()}, partition, ids)
+    ahead = outstanding(skips, positions, {source: ids[topic] for source, topic in topics.items()})
+    return StartingPoint(positions, incarnation, without_offsets and positions == ends, ahead)
 
 
 def _position(
@@ -94,11 +94,32 @@ def _position(
     return first
 
 
-def check_nobody_is_there(kafka: Mapping[str, Any], group: str) -> None:
+def check_group_is_empty(kafka: Mapping[str, Any], group: str) -> None:
     """Raise ResetError while a group has members."""
     members = members_of(kafka, group)
     if members:
         raise ResetError(is_occupied(group, members))
+
+
+def check_group_stayed_empty(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> None:
+    """Raise ResetError if a worker may have restored a partition before its journal was written to.
+
+    What is committed while a partition has no owner says so; a worker that has gone on from it does not.
+    """
+    members = members_of(kafka, group)
+    try:
+        with LogReader(kafka, group, lambda: False) as reader:
+            offsets = reader.offsets(source_topics(names).values(), partition)
+        went_on = any(offset.position is not None and not offset.anew for offset in offsets.values())
+    except NotYetError:  # a transaction with offsets is open: a worker's
+        went_on = True
+    if members or went_on:
+        who = ", ".join(members) or "a worker that has left again"
+        message = (
+            f"partition {partition}: {who} came meanwhile, and may have read the journal before this was "
+            "written to it; stop the workers ('grove worker drain') and run it again"
+        )
+        raise ResetError(message)
 
 
 def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positions | None, list[Skip]]:

@@ -1,4 +1,4 @@
-"""Restoring a partition: committed offsets, snapshot, journal, replay. In a thread, on a task of its own.
+"""Restorer: committed offsets, snapshot, journal, replay; in a thread, on a task of its own.
 
     committed offsets ──equal──> the task that is here stays
             │
@@ -12,29 +12,36 @@ so, it is never guessed which of them is right.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
-from streamapp.journal.entry import SOURCES, source_topics
+from streamapp.errors import NotYetError
+from streamapp.journal.offset_metadata import UNKNOWN
 from streamapp.journal.skips import outstanding
-from streamapp.restore.errors import NotYetError, RestoreError, ways_out
-from streamapp.restore.identity import UNKNOWN, Identity
+from streamapp.restore.errors import RestoreError, ways_out
+from streamapp.restore.identity import Identity
 from streamapp.restore.log_reader import REQUEST_S, LogReader, Offset
 from streamapp.restore.readers import Readers
-from streamapp.restore.rebuild import EndMismatchError, Rebuild, Restored, Wanted, agree, in_words
+from streamapp.restore.rebuild import (
+    EndMismatchError,
+    Rebuild,
+    Restored,
+    RestoreRequest,
+    agree,
+)
 from streamapp.restore.replay import Replay
 from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.task import Source
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.sources import SourceName, in_words, source_topics
 from topics.definitions import TopicNames
 
-PATIENCE_S: Final = 60.0
+TIMEOUT_S: Final = 60.0
 """How long the journal may be behind: a dead worker's transaction is ended by the broker long before."""
 
-AHEAD_PATIENCE_S: Final = 5.0
+AHEAD_TIMEOUT_S: Final = 5.0
 """How long it may be ahead: offsets are read before it, and a commit may lie between."""
 
 
@@ -62,30 +69,30 @@ class Restorer:
         self._topics = source_topics(names)
         self._journal = names.journal
         self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
-        self._patience: dict[int, float] = {}  # seconds, for the offsets that were not told the last time
+        self._timeout_s: dict[int, float] = {}  # seconds, for the offsets that were not told the last time
         self._differs_since: dict[int, tuple[Hashable, float]] = {}  # as which member it is seen, since when
 
-    def restore(self, wanted: Wanted) -> Restored:
-        """Return the task of a partition, or that the one that stands there may stay.
+    def restore(self, wanted: RestoreRequest) -> Restored:
+        """Return the task of a partition, or that the task that is here may stay.
 
         Raise NotYetError if another worker's transaction has to be waited for, RestoreError if the state
         cannot be had, AbandonedError.
         """
         number = wanted.partition
-        with self._readers.lent(wanted.abandoned) as reader:
+        with self._readers.borrow(wanted.abandoned) as reader:
             journal = reader()
             offsets = self._offsets(journal, number)
-            committed = tuple(each.position for each in offsets)
-            topic_ids = self._identity.topic_ids(self._topics)
+            committed = {source: offsets[topic].position for source, topic in self._topics.items()}
+            topic_ids = self._identity.topic_ids(self._topics.values())
             check_identity(number, topic_ids, offsets)
-            standing = None if any(each.anew for each in offsets) else wanted.standing
+            standing = None if any(each.anew for each in offsets.values()) else wanted.standing
             if standing is not None and agree(committed, standing):
                 return Restored(None, standing, 0, topic_ids=topic_ids)
             self._identity.check_led(self._journal, number)
 
-            def open_log(source: Source, position: int) -> LogReader:
+            def open_log(source: SourceName, position: int) -> LogReader:
                 log = reader()
-                log.open(self._topics[SOURCES.index(source)], number, position)
+                log.open(self._topics[source], number, position)
                 return log
 
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
@@ -95,27 +102,27 @@ class Restorer:
             except EndMismatchError as error:
                 raise self._wait(wanted, error) from None
         self._differs_since.pop(number, None)
-        ids = [topic_ids[topic] for topic in self._topics]
+        ids = {source: topic_ids[topic] for source, topic in self._topics.items()}
         skips = outstanding(restored.skips, restored.positions, ids)
         return replace(restored, topic_ids=topic_ids, skips=skips)
 
-    def _offsets(self, reader: LogReader, partition: int) -> tuple[Offset, ...]:
+    def _offsets(self, reader: LogReader, partition: int) -> dict[str, Offset]:
         """Return the committed offsets; NotYetError after a moment if a transaction with them is pending.
 
         The client does not say so, it waits: others want to be restored meanwhile. A broker that is merely
         slow is given more time with each attempt.
         """
-        patience = self._patience.get(partition, OFFSETS_S)
-        self._patience[partition] = min(2 * patience, REQUEST_S)
-        offsets = reader.offsets(self._topics, partition, patience)
-        self._patience.pop(partition, None)  # another restore of it, that nobody waits for, may come first
+        timeout_s = self._timeout_s.get(partition, OFFSETS_S)
+        self._timeout_s[partition] = min(2 * timeout_s, REQUEST_S)
+        offsets = reader.offsets(self._topics.values(), partition, timeout_s)
+        self._timeout_s.pop(partition, None)  # another, abandoned restore of it may come first
         return offsets
 
     @cached_property
     def _identity(self) -> Identity:
         return Identity(self._kafka)
 
-    def _wait(self, wanted: Wanted, difference: EndMismatchError) -> NotYetError | RestoreError:
+    def _wait(self, wanted: RestoreRequest, difference: EndMismatchError) -> NotYetError | RestoreError:
         """Return that a difference has to be waited out, or that it is one that stays.
 
         What was seen before the last rebalance does not count: others may have committed since.
@@ -128,9 +135,9 @@ class Restorer:
             since = now
         self._differs_since[partition] = wanted.membership, since
         waited = now - since
-        if difference.ahead and waited > AHEAD_PATIENCE_S:
+        if difference.ahead and waited > AHEAD_TIMEOUT_S:
             return RestoreError(partition, self._ahead(difference, partition))
-        if waited > PATIENCE_S:
+        if waited > TIMEOUT_S:
             return RestoreError(partition, f"{difference}: records of {self._journal} are missing")
         return NotYetError(str(difference))
 
@@ -150,7 +157,7 @@ class Restorer:
 
     def _ahead(self, difference: EndMismatchError, partition: int) -> str:
         """Return why the journal may be ahead of the committed offsets for good."""
-        if all(at is None for at in difference.committed) and difference.positions is not None:
+        if all(at is None for at in difference.committed.values()) and difference.positions is not None:
             return (
                 f"the group {self._group} has no offsets, the journal ends at "
                 f"{in_words(difference.positions)}: they have expired (offsets.retention.minutes of the "
@@ -167,9 +174,10 @@ class Restorer:
         return f"{difference}: offsets were reset, or {self._journal} is another one"
 
 
-def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Sequence[Offset]) -> None:
+def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Mapping[str, Offset]) -> None:
     """Raise RestoreError if an offset is of another topic than has its name now."""
-    for (topic, now), offset in zip(topic_ids.items(), offsets, strict=True):
+    for topic, offset in offsets.items():
+        now = topic_ids[topic]
         if UNKNOWN not in (now, offset.topic_id) and now != offset.topic_id:
             reason = (
                 f"topic {topic} was made anew: its id is {now}, offset {offset.position} is of the one with "

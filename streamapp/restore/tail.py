@@ -1,4 +1,4 @@
-"""The tail of a journal: the newest snapshot or reset in it, and what was processed since.
+"""Journal tail: the newest snapshot or reset in a journal, and what was processed since.
 
 It is looked for from the end, in windows that grow, because only what follows the newest snapshot matters.
 """
@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from core.snapshot import STATE_VERSION
+from core.state_version import READABLE
 from streamapp.errors import StreamappError
-from streamapp.journal.entry import Entry, Manifest, Positions, Record, Reset, Skip, decode
+from streamapp.journal.entry import Entry, Manifest, Record, Reset, Skip, decode
 from streamapp.restore.errors import RestoreError
+from streamapp.task.sources import Positions
 from topics.records import RawRecords
 
 WINDOW: Final = 2000
@@ -48,7 +49,7 @@ class Tail:
 
     @property
     def end(self) -> Positions | None:
-        """Where the partition stands at the end of it; None: nothing was processed."""
+        """Positions of the partition at its end; None: nothing was processed."""
         for _, record in reversed(self.records):
             if isinstance(record, Entry | Reset):  # a snapshot is of an earlier point
                 return record.after if isinstance(record, Entry) else record.positions
@@ -119,10 +120,10 @@ class TailReader:
 
     def _decode(self, value: bytes) -> Record:
         record = decode(value, self._topic, self._partition)
-        if isinstance(record, Entry | Manifest) and record.state_version != STATE_VERSION:
+        if isinstance(record, Entry | Manifest) and record.state_version not in READABLE:
             reason = (
-                f"its journal has state version {record.state_version}, this release has "
-                f"{STATE_VERSION} (the release that wrote it can go on)"
+                f"its journal has state version {record.state_version}, this release reads "
+                f"{', '.join(map(str, READABLE))} (the release that wrote it can go on)"
             )
             raise RestoreError(self._partition, reason)
         return record

@@ -1,4 +1,4 @@
-"""Checks that ask the users of a setting: the Kafka client for its properties, core for the model spec."""
+"""Settings checks that ask others: the Kafka client about its properties, core about the model spec."""
 
 from typing import TYPE_CHECKING
 

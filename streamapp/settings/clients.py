@@ -1,4 +1,4 @@
-"""Settings as the two Kafka clients want them: librdkafka's properties and Faust's keyword arguments."""
+"""Client properties from settings: librdkafka's, and Faust's keyword arguments."""
 
 import os
 import ssl
@@ -23,6 +23,9 @@ _FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
     "metadata.max.age.ms": ("consumer_metadata_max_age_ms", int),
 }
 
+# What Kafka calls "none" is for aiokafka, and so for Faust, no value at all.
+_NOT_SAID = "none"
+
 # What librdkafka calls otherwise than Kafka's own clients.
 _LIBRDKAFKA_NAMES = {"fetch.max.wait.ms": "fetch.wait.max.ms"}
 
@@ -39,10 +42,14 @@ def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, A
     return properties | {name.replace("_", "."): value for name, value in overrides.items()}
 
 
+def offset_reset(settings: "Settings") -> str:
+    """Return where a partition begins of which nothing was ever committed: earliest or latest."""
+    return OFFSET_RESETS[str(settings.kafka.get("auto.offset.reset", "earliest")).lower()]
+
+
 def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
     """Keyword arguments of `faust.App` that have to do with the broker (Faust counts in seconds)."""
     session = settings.session_timeout_ms / 1000
-    reset = str(settings.kafka.get("auto.offset.reset", "earliest"))
     arguments: dict[str, Any] = {
         "id": settings.application_id,
         "broker": [f"kafkabatch://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
@@ -52,11 +59,11 @@ def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
         "broker_heartbeat_interval": min(3.0, session / HEARTBEATS_PER_SESSION),
         "broker_max_poll_interval": settings.max_poll_interval_ms / 1000,
         "consumer_group_instance_id": instance,
-        "consumer_auto_offset_reset": OFFSET_RESETS[reset.lower()],
+        "consumer_auto_offset_reset": offset_reset(settings),
     }
     for name, (keyword, kind) in _FAUST_KEYWORDS.items():
-        if name in settings.kafka:
-            value = str(settings.kafka[name])
+        value = str(settings.kafka.get(name, _NOT_SAID))
+        if value != _NOT_SAID:
             arguments[keyword] = value == "true" if kind is bool else kind(value)
     credentials = _credentials(settings)
     return arguments | ({"broker_credentials": credentials} if credentials else {})

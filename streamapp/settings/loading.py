@@ -1,4 +1,4 @@
-"""Settings made of flags, environment, file and defaults, mistakes as one line; and passed on to a child."""
+"""Settings loading from flags, environment, file and defaults; and passing them on to a child."""
 
 import os
 from pathlib import Path

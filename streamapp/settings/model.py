@@ -56,11 +56,10 @@ class Settings(BaseSettings):
         None, description="Name in the broker's logs and quotas; default: the worker's name."
     )
     kafka: dict[str, str | SecretStr] = Field(
-        default_factory=dict,
-        description="Any other property of the Kafka clients, passed on as it is.",
+        default_factory=dict, description="Any other property of the Kafka clients, passed on as it is."
     )
 
-    topics_prefix: str = Field("grove.", description="Stands before the name of every topic.")
+    topics_prefix: str = Field("grove.", description="Prefix of the name of every topic.")
     topics_partitions: int = Field(
         16,
         ge=1,
@@ -90,9 +89,7 @@ class Settings(BaseSettings):
         description="A partition is snapshotted when its restore would have to compute for so long.",
     )
     snapshot_max_replay_bytes: int = Field(
-        256 << 20,
-        ge=1,
-        description="Also when a restore would have to read so many bytes of records again.",
+        256 << 20, ge=1, description="Also when a restore would have to read so many bytes of records again."
     )
     snapshot_interval_ms: int = Field(
         60_000, ge=1, description="And at the latest so long after something changed."
@@ -109,9 +106,7 @@ class Settings(BaseSettings):
         2000, ge=1, le=1_000_000, description="Rows of a run at most (a block stays whole)."
     )
     max_poll_interval_ms: int = Field(
-        300_000,
-        ge=1000,
-        description="A worker that asks for no records for so long leaves the group.",
+        300_000, ge=1000, description="A worker that asks for no records for so long leaves the group."
     )
     session_timeout_ms: int = Field(
         15_000, ge=1000, description="A worker that is silent for so long is taken out of the group."
@@ -159,6 +154,12 @@ class Settings(BaseSettings):
         "`state.dir` meanwhile (docs/operations.md). 0: no limit.",
     )
     models_max_classes: int = Field(64, ge=2, le=10_000, description="Classes of a model at most.")
+    models_max_attributes: int = Field(
+        4096,
+        ge=1,
+        le=1_000_000,
+        description="Attributes of a model that a record or a control makes, at most.",
+    )
     model_spec: str = Field(
         "h-tree", min_length=1, description="Spec of new models: a preset's name or JSON (docs/trees.md)."
     )
@@ -179,6 +180,12 @@ class Settings(BaseSettings):
     )
     block_max_rows: int = Field(10_000, ge=1, le=10_000_000, description="Rows of a block record at most.")
     record_max_bytes: int = Field(8 * MIB, ge=1024, le=1 << 30, description="Bytes of a record at most.")
+    text_max_bytes: int = Field(
+        1024,
+        ge=16,
+        le=1 << 20,
+        description="Bytes of a model key, id, class, annotator, feature name or nominal value at most.",
+    )
 
     evaluation_every: int = Field(1000, ge=1, description="Labels between two evaluations of a model.")
     dead_letter_stacktrace: bool = Field(

@@ -6,6 +6,7 @@ from pydantic_core import PydanticUndefined
 from streamapp.settings.model import Settings
 from streamapp.settings.names import OTHER_VARIABLES, env_name, kafka_name
 from streamapp.settings.rules import OWNED
+from streamapp.settings.tables import code, table
 
 INTRODUCTION = """# Settings
 
@@ -57,24 +58,18 @@ These must not be set:
 def page() -> str:
     """The whole page, with a closing line end."""
     parts = [INTRODUCTION]
+    sections: dict[str, list[tuple[str, ...]]] = {}
     for attribute, field in Settings.model_fields.items():
         if attribute in Settings.sections:
-            parts.append(f"\n## {Settings.sections[attribute]}\n\n")
-            parts.append("| setting | variable | values | default | meaning |\n|---|---|---|---|---|\n")
+            rows = sections.setdefault(Settings.sections[attribute], [])
         if attribute != "kafka":
-            cells = (
-                f"`{kafka_name(attribute)}`",
-                f"`{env_name(attribute)}`",
-                _values(attribute),
-                _default(attribute, field),
-                field.description or "",
-            )
-            parts.append(f"| {' | '.join(cells)} |\n")
-    parts.append("\n" + CLIENTS + "\n| property | why |\n|---|---|\n")
-    parts += [f"| `{name}` | {remedy} |\n" for name, remedy in OWNED.items()]
-    parts.append("\n## Other variables\n\n| variable | meaning |\n|---|---|\n")
-    parts += [f"| `{name}` | {meaning} |\n" for name, meaning in OTHER_VARIABLES.items()]
-    return "".join(parts)
+            names = f"`{kafka_name(attribute)}`", f"`{env_name(attribute)}`"
+            rows.append((*names, _values(attribute), _default(attribute, field), field.description or ""))
+    head = "setting", "variable", "values", "default", "meaning"
+    parts += [f"\n## {title}\n\n{table(head, rows)}" for title, rows in sections.items()]
+    owned = table(("property", "why"), ((f"`{name}`", remedy) for name, remedy in OWNED.items()))
+    others = table(("variable", "meaning"), ((f"`{name}`", said) for name, said in OTHER_VARIABLES.items()))
+    return "".join([*parts, "\n", CLIENTS, "\n", owned, "\n## Other variables\n\n", others])
 
 
 def _values(attribute: str) -> str:
@@ -85,7 +80,7 @@ def _values(attribute: str) -> str:
     if "const" in option:
         return f"`{option['const']}`"
     if "enum" in option:
-        return ", ".join(f"`{value}`" for value in option["enum"])
+        return ", ".join(map(code, option["enum"]))
     if option.get("type") == "integer":
         low, high = option.get("minimum"), option.get("maximum")
         return f"{low:,} to {high:,}" if high is not None else f"≥ {low:,}"
@@ -98,4 +93,4 @@ def _default(attribute: str, field: FieldInfo) -> str:
     assert field.default is not PydanticUndefined, attribute
     if field.default is None:
         return "–"
-    return f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
+    return code(field.default)

@@ -6,22 +6,23 @@ import ast
 import dataclasses
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from core import registry
-from core.learners.base import AXES, Learner
+from core import registry, spelling
+from core.learners.base import AXES, HoeffdingLearner
 from core.plugin import Parameters
 from core.spec import MAX_SEED, EvaluationPlan, Spec
+from streamapp.settings.tables import code, table
 
 FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
     "learners": (
         "Presets",
         "`learner.name`",
-        "What a tree is by its name; all it is made of can be named beside it.",
+        "What a tree is by its name, all it is made of can be named beside it; and learners that are none.",
     ),
     "criteria": ("Split criteria", "`learner.criterion`", "How good a split is."),
     "bounds": ("Bounds", "`learner.bound`", "How sure it must be that the best split is the best."),
@@ -62,67 +63,47 @@ How trees differ is in [trees.md](trees.md), strategies and budgets are in
 [active-learning.md](active-learning.md).
 """
 
-HEAD: Final = "| parameter | values | default | meaning |\n|---|---|---|---|\n"
+HEAD: Final = ("parameter", "values", "default", "meaning")
+Row = tuple[str, str, str, str]
 
 
 def page() -> str:
     """The whole page, with a closing line end."""
-    parts = [INTRODUCTION, "\n## The spec\n\n", HEAD]
-    parts += [_row(*row) for row in _spec_rows()]
+    parts = [INTRODUCTION, "\n## The spec\n\n", table(HEAD, _spec_rows())]
     for family, (title, place, meaning) in FAMILIES.items():
         parts.append(f"\n## {title}\n\n{place}. {meaning}\n")
         common = _common(family)
         if common:
-            rows = [
-                _row(f"`{each.name}`", _values(each), _default(each), meaning_of(each)) for each in common
-            ]
-            parts += ["\nAll of them:\n\n", HEAD, *rows]
+            who = "All trees" if family == "learners" else "All of them"
+            parts += [f"\n{who}:\n\n", table(HEAD, common.values())]
         for name in registry.names(family):
-            parts += _variant(family, registry.module(family, name), common)
+            module = registry.module(family, name)
+            is_alike = family != "learners" or issubclass(module.Plugin, HoeffdingLearner)
+            parts += _variant(family, module, common if is_alike else {})
     return "".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A field of a plug-in, of the class that declares it."""
-
-    owner: type
-    field: dataclasses.Field[Any]
-
-    @property
-    def name(self) -> str:
-        """The field's name."""
-        return self.field.name
-
-
-def parameters(plugin: type) -> list[Parameter]:
-    """Return the parameters of a plug-in, each with the nearest class that says what it means."""
-    found = []
-    for field in dataclasses.fields(plugin):
-        owners = [base for base in plugin.__mro__ if field.name in documented(base)]
-        found.append(Parameter(owners[0] if owners else plugin, field))
-    return found
+def rows_of(plugin: Any) -> dict[str, Row]:
+    """Return the row of each parameter of a plug-in."""
+    meanings = documented(plugin)
+    return {
+        field.name: (f"`{field.name}`", _values(field), code(field.default), meanings.get(field.name, ""))
+        for field in dataclasses.fields(plugin)
+    }
 
 
 @functools.cache
-def documented(owner: type) -> dict[str, str]:
-    """Return what a class says of its fields: the strings behind them in its source."""
-    if not issubclass(owner, Parameters):
-        return {}
-    (definition,) = ast.parse(inspect.cleandoc(inspect.getsource(owner))).body
-    assert isinstance(definition, ast.ClassDef)
-    found = {}
-    for declared, behind in zip(definition.body, definition.body[1:], strict=False):
-        is_text = isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant)
-        if isinstance(declared, ast.AnnAssign) and isinstance(declared.target, ast.Name) and is_text:
-            assert isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant)
-            found[declared.target.id] = " ".join(str(behind.value.value).split())
+def documented(plugin: type) -> dict[str, str]:
+    """Return what the nearest class that says anything of a parameter says: the string behind it."""
+    found: dict[str, str] = {}
+    for owner in (each for each in reversed(plugin.__mro__) if issubclass(each, Parameters)):
+        (definition,) = ast.parse(inspect.cleandoc(inspect.getsource(owner))).body
+        assert isinstance(definition, ast.ClassDef)
+        for declared, behind in itertools.pairwise(definition.body):
+            match declared, behind:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=text)):
+                    found[name] = " ".join(str(text).split()).replace("``", "`")
     return found
-
-
-def meaning_of(parameter: Parameter) -> str:
-    """Return what a parameter means, in one sentence."""
-    return documented(parameter.owner).get(parameter.name, "").replace("``", "`")
 
 
 def source_of(module: ModuleType) -> str:
@@ -137,111 +118,71 @@ def source_of(module: ModuleType) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _spec_rows() -> Iterator[tuple[str, str, str, str]]:
+def _spec_rows() -> Iterator[Row]:
     defaults = Spec.parse()
-    for part in ("learner", "query", "budget", "drift"):
-        name = getattr(defaults, part).name.replace("_", "-" if part == "learner" else "_")
-        yield f"`{part}`", "name or object", f"`{name}`", f"See {_link(part)}."
-    for each in parameters(EvaluationPlan):
-        yield f"`evaluation.{each.name}`", _values(each), _default(each), meaning_of(each)
-    yield (
-        "`seed`",
-        f"0 to {MAX_SEED}",
-        f"`{defaults.seed}`",
-        "Of all that is random: strategies, the reserved share.",
-    )
+    for part, family in {
+        "learner": "learners",
+        "query": "queries",
+        "budget": "budgets",
+        "drift": "drift",
+    }.items():
+        title = FAMILIES[family][0].lower()
+        see = f"See [{title}](#{title.replace(' ', '-')})."
+        yield f"`{part}`", "name or object", code(getattr(defaults, part).spelled), see
+    for name, (_, values, default, meaning) in rows_of(EvaluationPlan).items():
+        yield f"`evaluation.{name}`", values, default, meaning
+    drawn = "Of all that is random: strategies, the reserved share."
+    yield "`seed`", f"0 to {MAX_SEED}", code(defaults.seed), drawn
     most = "Classes of a model at most; two where criterion or bound is for two."
-    yield "`max_classes`", "1 to 32,767", f"`{defaults.max_classes}`", most
+    yield "`max_classes`", "1 to 32,767", code(defaults.max_classes), most
     told = "Predictions come with the path of tests that led to them."
-    yield "`explain`", "`true`, `false`", f"`{str(defaults.explain).lower()}`", told
+    yield "`explain`", "`true`, `false`", code(defaults.explain), told
 
 
-def _link(part: str) -> str:
-    family = {"learner": "learners", "query": "queries", "budget": "budgets", "drift": "drift"}[part]
-    title = FAMILIES[family][0]
-    return f"[{title.lower()}](#{title.lower().replace(' ', '-')})"
-
-
-def _common(family: str) -> list[Parameter]:
-    """Return the parameters that every plug-in of a family has, as most of them have them."""
-    plugins = [registry.plugin(family, name) for name in registry.names(family)]
+def _common(family: str) -> dict[str, Row]:
+    """Return the rows of what every plug-in of a family has, as most of them have it."""
+    first, *others = (rows_of(registry.plugin(family, name)) for name in registry.names(family))
     if family == "learners":
-        return parameters(Learner)
+        return rows_of(HoeffdingLearner)
     if family == "criteria":  # the one that has another default says so itself
-        return parameters(plugins[0])
-    shared = set.intersection(*({field.name for field in dataclasses.fields(each)} for each in plugins))
-    return (
-        [each for each in parameters(plugins[0]) if each.name in shared]
-        if family in {"drift", "budgets"}
-        else []
-    )
+        return first
+    is_alike = family in {"drift", "budgets"}
+    return {name: row for name, row in first.items() if is_alike and all(name in other for other in others)}
 
 
-def _variant(family: str, module: ModuleType, common: list[Parameter]) -> Iterator[str]:
+def _variant(family: str, module: ModuleType, common: dict[str, Row]) -> Iterator[str]:
     plugin, name = module.Plugin, module.__name__.rpartition(".")[2]
-    shown = name.replace("_", "-") if family == "learners" else name
     text = (module.__doc__ or "").splitlines()[0]
-    yield f"\n### `{shown}`\n\n{text}\n"
+    yield f"\n### `{spelling.of_spec(family, name)}`\n\n{text}\n"
     source = source_of(module)
     if source:
         yield f"\nSource: {source}.\n"
-    rows = [
-        _row(f"`{each.name}`", _values(each), _default(each), meaning_of(each))
-        for each in parameters(plugin)
-        if _is_own(each, common)
-    ]
-    if getattr(plugin, "compats", Learner.compats) != Learner.compats:
-        meaning = documented(Learner)["compat"]
-        rows.append(_row("`compat`", ", ".join(map(_shown, plugin.compats)), "`null`", meaning))
+    # What is not that of all the family, or has another default.
+    rows = [row for name, row in rows_of(plugin).items() if name not in common or common[name][2] != row[2]]
+    if getattr(plugin, "compats", HoeffdingLearner.compats) != HoeffdingLearner.compats:
+        meaning = documented(HoeffdingLearner)["compat"]
+        rows.append(("`compat`", ", ".join(map(code, plugin.compats)), "`null`", meaning))
     if rows:
-        yield "\n" + HEAD
-        yield from rows
+        yield "\n" + table(HEAD, rows)
     changed = getattr(plugin, "axis_defaults", {})
     if changed:
-        listed = ", ".join(f"`{key}` {_shown(value)}" for key, value in changed.items())
+        listed = ", ".join(f"`{key}` {code(value)}" for key, value in changed.items())
         yield f"\nIts axes begin with {listed}.\n"
 
 
-def _is_own(parameter: Parameter, common: list[Parameter]) -> bool:
-    """Return whether a parameter is not that of all the family, or has another default."""
-    return all(
-        parameter.name != each.name or parameter.field.default != each.field.default for each in common
-    )
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
-
-
-def _values(parameter: Parameter) -> str:
-    """Return the domain of a parameter in words."""
-    metadata = parameter.field.metadata
-    if parameter.name in AXES:
-        kind = parameter.name.partition("_")[0]
-        names = registry.names(AXES[parameter.name])
-        if AXES[parameter.name] == "observers":
-            names = tuple(
-                name for name in names if hasattr(registry.module("observers", name), f"update_{kind}")
-            )
-        return ", ".join(f"`{name}`" for name in names)
+def _values(field: dataclasses.Field[Any]) -> str:
+    metadata = field.metadata
+    if field.name in AXES:
+        names = registry.names(AXES[field.name])
+        if AXES[field.name] == "observers":
+            update = f"update_{field.name.partition('_')[0]}"
+            names = tuple(name for name in names if hasattr(registry.module("observers", name), update))
+        return ", ".join(map(code, names))
     if "options" in metadata:
-        return ", ".join(_shown(option) for option in metadata["options"])
+        return ", ".join(map(code, metadata["options"]))
     if metadata["type"] is bool:
         return "`true`, `false`"
     words = "integer" if metadata["type"] is int else "number"
-    rules = metadata["rules"]
     signs = {"at least": "≥", "above": ">", "at most": "≤", "below": "<"}
-    limits = [f"{signs[rule]} {limit:,}" for rule, limit in rules.items() if limit is not None]
-    return ", ".join([words, *limits])
-
-
-def _default(parameter: Parameter) -> str:
-    return _shown(parameter.field.default)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return f"`{'null' if value is None else str(value).lower()}`"
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return f"`{value}`"
+    rules = metadata["rules"].items()
+    return ", ".join([words, *(f"{signs[rule]} {limit:,}" for rule, limit in rules if limit is not None)])

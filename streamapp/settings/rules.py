@@ -23,7 +23,7 @@ OFFSET_RESETS = {
     "largest": "latest",
 }
 
-# What the guarantee hangs on is ours; a pass-through value would break it without a sound.
+# The delivery guarantee depends on these; a value passed through would break it silently.
 OWNED = {
     "group.id": "set application.id instead",
     "enable.auto.commit": "offsets are committed after the outputs; leave it out",
@@ -52,6 +52,12 @@ class Values(Protocol):
     @property
     def commit_interval_ms(self) -> int: ...
     @property
+    def processing_guarantee(self) -> str: ...
+    @property
+    def transaction_timeout_ms(self) -> int: ...
+    @property
+    def group_instance_id(self) -> str | None: ...
+    @property
     def input_skew_ms(self) -> int: ...
     @property
     def pending_ttl_ms(self) -> int: ...
@@ -67,7 +73,11 @@ class Values(Protocol):
 
 def problems(settings: Values) -> list[str]:
     """Every rule that is broken, as sentences; empty when all is well."""
-    return [sentence for rule in (_servers, _prefix, _times, _sizes, _kafka) for sentence in rule(settings)]
+    return [
+        sentence
+        for rule in (_servers, _prefix, _names, _times, _sizes, _kafka)
+        for sentence in rule(settings)
+    ]
 
 
 def _servers(settings: Values) -> list[str]:
@@ -93,6 +103,16 @@ def _prefix(settings: Values) -> list[str]:
     ]
 
 
+def _names(settings: Values) -> list[str]:
+    # A directory has the worker's name (streamapp/worker/state_directory.py).
+    if settings.group_instance_id not in (".", ".."):
+        return []
+    return [
+        f"group.instance.id={settings.group_instance_id} must be a name of its own: '.' and '..' are "
+        "directories that others use; choose another"
+    ]
+
+
 def _times(settings: Values) -> list[str]:
     found = []
     if settings.max_poll_interval_ms < settings.session_timeout_ms:
@@ -104,6 +124,16 @@ def _times(settings: Values) -> list[str]:
         found.append(
             f"commit.interval.ms={settings.commit_interval_ms} must be less than "
             f"max.poll.interval.ms={settings.max_poll_interval_ms}; lower it"
+        )
+    if (
+        settings.processing_guarantee == "exactly_once"
+        and settings.commit_interval_ms >= settings.transaction_timeout_ms
+    ):
+        found.append(
+            f"commit.interval.ms={settings.commit_interval_ms} must be less than "
+            f"transaction.timeout.ms={settings.transaction_timeout_ms} with processing.guarantee="
+            "exactly_once: the broker would end every transaction before it is committed; lower the one or "
+            "raise the other"
         )
     if settings.pending_ttl_ms <= settings.input_skew_ms:
         found.append(

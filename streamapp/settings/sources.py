@@ -1,4 +1,4 @@
-"""Where settings come from: environment and TOML file, under Kafka's names."""
+"""Settings sources: environment and TOML file, under Kafka's names."""
 
 import json
 import os

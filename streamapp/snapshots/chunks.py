@@ -3,8 +3,9 @@
     key     kind │ name │ 0 │ incarnation, 8 bytes │ sequence, 8 bytes │ chunk, 4 bytes      (big-endian)
     value   a part of the unit's bytes, zstd-compressed as a whole
 
-Incarnation and sequence are of the snapshot that wrote the unit. No snapshot has those of another one, so
-nothing is ever overwritten, and what a worker writes that was fenced meanwhile is named by nobody.
+Incarnation and sequence are of the snapshot that wrote the unit. No snapshot has those of another one, for
+the incarnation of a task is higher than any in its journal and in the keys of its partition: so nothing is
+ever overwritten, and no index names the chunks that a fenced worker still writes.
 """
 
 from __future__ import annotations
@@ -41,10 +42,17 @@ class Copy(NamedTuple):
 
 
 def chunk_keys(kind: bytes, name: bytes, copy: Copy) -> Iterator[bytes]:
-    """Yield the keys of a unit's chunks."""
     head = kind + name + b"\0"
     for number in range(copy.chunks):
         yield head + _TAIL.pack(copy.incarnation, copy.sequence, number)
+
+
+def incarnation_of(key: bytes) -> int:
+    """Return the incarnation whose snapshot wrote a chunk; 0 if the key is none of a chunk."""
+    if key[:1] not in (UNIT, INDEX) or len(key) <= _TAIL.size:
+        return 0
+    incarnation: int = _TAIL.unpack(key[-_TAIL.size :])[0]
+    return incarnation
 
 
 def pack(

@@ -41,7 +41,6 @@ class Index:
         ]
 
     def keys(self) -> set[bytes]:
-        """Return the keys of all chunks."""
         return {key for name, copy in self.copies.items() for key in chunk_keys(UNIT, name, copy)}
 
     @property
@@ -57,13 +56,19 @@ class Index:
     @staticmethod
     def read(manifest: Manifest, get: Callable[[bytes], bytes | None]) -> Index:
         """Return the index that a manifest names; DamagedError if the table does not have it."""
-        body = msgpack.unpackb(unpack(INDEX, NAME, where(manifest), get), use_list=False)
-        if body[0] != FORMAT_VERSION:
+        data = unpack(INDEX, NAME, where(manifest), get)
+        try:
+            version, *rest = msgpack.unpackb(data, use_list=False)
+            found = {name: Copy(*copy) for name, *copy in rest[0]} if version == FORMAT_VERSION else {}
+        except (ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
+            message = f"the index cannot be understood: {error!r}; something else wrote to the table"
+            raise DamagedError(message) from error
+        if version != FORMAT_VERSION:
             message = (
-                f"snapshot format version={body[0]} must be {FORMAT_VERSION}; run the release that wrote it"
+                f"snapshot format version={version} must be {FORMAT_VERSION}; run the release that wrote it"
             )
             raise DamagedError(message)
-        index = Index({name: Copy(*copy) for name, *copy in body[1]})
+        index = Index(found)
         if len(index.copies) != manifest.units or index.size != manifest.size:
             message = f"the index has {len(index.copies)} units, its manifest says {manifest.units}"
             raise DamagedError(message)
@@ -71,7 +76,6 @@ class Index:
 
 
 def where(manifest: Manifest) -> Copy:
-    """Return where the index of a snapshot lies."""
     return Copy(
         manifest.incarnation,
         manifest.sequence,

@@ -1,7 +1,7 @@
-"""What a worker that ends in order leaves behind: a snapshot of each partition where it committed last.
+"""Final snapshots: a worker that ends in order writes one of each partition at its last commit.
 
-Whoever gets the partitions then has nothing to replay. It is a courtesy: what is not written in time is
-abandoned, and replayed like the tail of a worker that was killed.
+The next owner of the partitions then has nothing to replay. This is best effort: a snapshot that is not
+complete in time is abandoned, and the next owner replays the tail, as after a worker that was killed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamapp.snapshots.writer import SnapshotWriter
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_S: Final = 8.0
+TIMEOUT_S: Final = 8.0
 """Less than what senders wait for the broker once a worker stops (`topics.sender.STOP_S`)."""
 
 
@@ -29,7 +29,7 @@ async def leave_snapshots(
     """
     snapshots.finish()
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while goes_on() and snapshots.unfinished():
                 snapshots.changed.clear()
                 await commit()
@@ -40,5 +40,5 @@ async def leave_snapshots(
             "partitions %s have no snapshot of their end within %.0f s: whoever restores them replays what "
             "the newest one lacks",
             snapshots.unfinished(),
-            PATIENCE_S,
+            TIMEOUT_S,
         )

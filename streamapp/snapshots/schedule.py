@@ -1,4 +1,4 @@
-"""When a partition's snapshot is due."""
+"""Snapshot schedule: when a partition's snapshot is due."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REST: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SnapshotLimits:
     """What a restore may have to make up for (settings `snapshot.*`)."""
 
     replay_seconds: float
@@ -19,17 +19,16 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Schedule:
+class SnapshotSchedule:
     """What happened to a partition since its last cut."""
 
-    limits: Limits
+    limits: SnapshotLimits
     compute: float = 0.0  # seconds
     bytes: int = 0  # of records
     dirty_since: float | None = None
     not_before: float = 0.0
 
     def note(self, seconds: float, size: int, now: float) -> None:
-        """Note that a run was processed."""
         self.compute += seconds
         self.bytes += size
         if self.dirty_since is None:

@@ -1,4 +1,4 @@
-"""Reading a snapshot: from its manifest to the units."""
+"""Stored snapshot: from its manifest to the units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Faust table that snapshots lie in: RocksDB here, a compacted changelog topic for whoever comes next.
+"""Snapshot table: a Faust table, RocksDB here and a compacted changelog topic for the next owner.
 
 Faust writes a table only inside an agent's event. Snapshots are written between events, so both halves of a
 write are done here: RocksDB, and the changelog, whose acknowledgement is waited for.
@@ -75,7 +75,7 @@ class ContiguousTable(Table[bytes, bytes]):
 
 
 class ClosedError(Exception):
-    """Chunks were asked for that nobody waits for any more."""
+    """Chunks were asked for whose restore was abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,9 @@ class SnapshotTable:
         self._table = table
 
     def chunks(self, partition: int) -> Chunks:
-        """Return the chunks of a partition that is here."""
         data = self._table.data
         # Faust closes RocksDB by forgetting it, and its lock lasts as long as anybody else holds it: a
-        # restore that nobody waits for any more must not.
+        # restore that was abandoned must not.
         held = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
 
         def db() -> Any:
@@ -129,5 +128,4 @@ class SnapshotTable:
         await asyncio.gather(*acknowledged)
 
     async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
-        """Remove keys."""
         await self.write(partition, ((key, None) for key in keys))

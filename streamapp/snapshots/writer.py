@@ -1,4 +1,4 @@
-"""Writing snapshots: behind the commit of their cut, in slices between runs.
+"""Snapshot writer: writes behind the commit of a cut, in slices between runs.
 
     commit ──cut──> units ──> chunks in the table ──> index ──> manifest ──> journal (next transaction)
                      └ slices of a few ms ┘                                     └ now it counts
@@ -18,16 +18,18 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from core.snapshot import STATE_VERSION, platform_tag
+from core.model.snapshot import platform_tag
+from core.state_version import STATE_VERSION
 from streamapp import faults
-from streamapp.daemons import in_daemon
-from streamapp.journal.entry import Manifest, Positions
-from streamapp.metrics import Metrics
+from streamapp.blocking_calls import run_blocking
+from streamapp.journal.entry import Manifest
+from streamapp.observability.metrics import Metrics
 from streamapp.snapshots.chunks import UNIT, Copy, pack
 from streamapp.snapshots.index import Index, index_keys
-from streamapp.snapshots.schedule import Limits, Schedule
+from streamapp.snapshots.schedule import SnapshotLimits, SnapshotSchedule
 from streamapp.snapshots.table import Chunks
-from streamapp.task.model_unit import LargeModel
+from streamapp.task.models.model_unit import LargeModel
+from streamapp.task.sources import Positions, in_words
 from streamapp.task.unit import Unit, UnitName
 
 logger = logging.getLogger(__name__)
@@ -92,7 +94,7 @@ class Base:
 
     index: Index = field(default_factory=Index)
     manifest: Manifest | None = None
-    garbage: Collection[bytes] = ()  # keys that nobody needs once one more snapshot is complete
+    garbage: Collection[bytes] = ()  # keys that are not needed once one more snapshot is complete
 
 
 @dataclass(slots=True)
@@ -113,8 +115,8 @@ class _Writing:
 class PartitionSnapshots:
     """The snapshots of one partition, from its restore on."""
 
-    def __init__(self, base: Base, incarnation: int, limits: Limits) -> None:
-        self.schedule = Schedule(limits)
+    def __init__(self, base: Base, incarnation: int, limits: SnapshotLimits) -> None:
+        self.schedule = SnapshotSchedule(limits)
         self.start: int | None = None  # where in the journal a cut would begin; None: to be found out
         self.live = asyncio.Event()  # the table of the partition is open
         self.moved = False  # something of this incarnation is in the journal
@@ -127,12 +129,10 @@ class PartitionSnapshots:
 
     @property
     def dropped(self) -> bool:
-        """Whether the task is gone."""
         return self._gone.is_set()
 
     @property
     def idle(self) -> bool:
-        """Whether no snapshot is under way."""
         return self._writing is None
 
     @property
@@ -143,7 +143,6 @@ class PartitionSnapshots:
 
     @property
     def manifest(self) -> Manifest | None:
-        """What is to be committed to the journal."""
         return self._writing.manifest if self._writing else None
 
     def drop(self) -> None:
@@ -171,7 +170,7 @@ class PartitionSnapshots:
         pieces = writing.cut.pieces()
         while slice_ := self._slice(writing, pieces):
             units = await self._seal(writing, slice_)
-            packed = await in_daemon(lambda part=units: self._pack(part))  # type: ignore[misc]
+            packed = await run_blocking(lambda part=units: self._pack(part))  # type: ignore[misc]
             # At once: each put waits for the broker, and there may be thousands of units.
             await self._put(number, table, [item for _, items in packed for item in items])
             if self.dropped:
@@ -180,7 +179,7 @@ class PartitionSnapshots:
             faults.point("snapshot-chunks")
         removed = [name.encode() for name in writing.cut.removed]
         index = self._base.index.after(writing.fresh, removed)
-        copy, items = await in_daemon(lambda: index.pack(self._incarnation, self._sequence))
+        copy, items = await run_blocking(lambda: index.pack(self._incarnation, self._sequence))
         await self._put(number, table, items)
         faults.point("snapshot-index")
         writing.index, writing.manifest = index, self._manifest(writing, index, copy)
@@ -201,7 +200,7 @@ class PartitionSnapshots:
         for piece in pieces:
             if isinstance(piece, Unit):
                 units.append(piece)
-            elif writing.cut.keep(unit := await in_daemon(piece.seal)):
+            elif writing.cut.keep(unit := await run_blocking(piece.seal)):
                 units.append(unit)
         return units
 
@@ -248,13 +247,16 @@ class PartitionSnapshots:
     def committed(self, manifest: Manifest, now: float) -> tuple[list[bytes], int | None, float]:
         """Note that a manifest is in the journal: the snapshot is complete.
 
-        Return the keys that nobody needs any more, where the journal may be cut off (None: nowhere), and how
-        many seconds it all took.
+        Return the keys that are not needed any more, where the journal may be cut off (None: nowhere), and
+        how many seconds it all took.
         """
         writing, old = self._writing, self._base
         assert writing is not None
         assert writing.index is not None
         garbage = list(old.garbage)
+        if garbage:  # as a restore found it: whatever that thought of them, these are needed
+            needed = writing.index.keys() | index_keys(manifest)
+            garbage = [key for key in garbage if key not in needed]
         later = old.index.only_here(writing.index)
         if old.manifest is not None:
             later += index_keys(old.manifest)
@@ -274,7 +276,7 @@ class SnapshotWriter:
         table: Table,
         journal: Journal,
         metrics: Metrics,
-        limits: Limits,
+        limits: SnapshotLimits,
     ) -> None:
         self._table = table
         self._journal = journal
@@ -377,7 +379,6 @@ class SnapshotWriter:
             self._partitions[number].moved = True
 
     def manifest(self, number: int) -> Manifest | None:
-        """Return the manifest of a partition that is to be committed."""
         partition = self._partitions.get(number)
         return partition.manifest if partition is not None else None
 
@@ -393,7 +394,6 @@ class SnapshotWriter:
         self._start_writing()
 
     def committed(self, number: int, manifest: Manifest, now: float) -> None:
-        """Note that a manifest is in the journal."""
         partition = self._partitions.get(number)
         if partition is None or partition.manifest is not manifest:
             return
@@ -406,7 +406,7 @@ class SnapshotWriter:
             number,
             manifest.incarnation,
             manifest.sequence,
-            manifest.positions,
+            in_words(manifest.positions),
             manifest.units,
             manifest.size,
             seconds,
@@ -429,7 +429,7 @@ class SnapshotWriter:
 
         async def look() -> None:
             try:
-                partition.start = await in_daemon(lambda: self._journal.end(number))
+                partition.start = await run_blocking(lambda: self._journal.end(number))
             except Exception as error:  # noqa: BLE001 - the broker is away; the snapshot comes later
                 logger.warning("partition %d: no snapshot yet: %s", number, error)
                 partition.unreachable = self._finishing
@@ -470,6 +470,6 @@ class SnapshotWriter:
                 await self._table.remove(number, garbage[at : at + REMOVED_AT_ONCE])
                 faults.point("snapshot-garbage")
             if before is not None:
-                await in_daemon(lambda: self._journal.trim(number, before))
+                await run_blocking(lambda: self._journal.trim(number, before))
         except Exception as error:  # noqa: BLE001 - it costs space, not state
             logger.warning("partition %d: garbage of snapshots is left for later: %s", number, error)

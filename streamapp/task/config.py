@@ -1,4 +1,4 @@
-"""What a task is told once: models, pending instances, clock, limits."""
+"""Task configuration: models, pending instances, clock, limits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.errors import SpecError
+from core.json_text import DeepError, read_json
 from core.spec import Spec, too_deep
+from core.state_version import STATE_VERSION
 from topics.codecs import Limits
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
+
+UNLIMITED: Final = 1 << 30
+
+FORMER_ATTRIBUTES: Final = 4096
+"""How far models grew before there was `models.max.attributes`; their first record was not held to it."""
 
 EARLY_HOLD_MS: Final = 600_000
 """How long a label waits for an instance that comes after it: the input topics are only roughly in step."""
@@ -29,6 +36,7 @@ class TaskConfig:
     models_auto_create: bool = True
     models_max_count: int = 200_000
     models_max_classes: int = 64
+    models_max_attributes: int = 4096
     evaluation_every: int = 1000
     pending_keep: Literal["requested", "all"] = "requested"
     pending_max_bytes: int = 64 << 20
@@ -36,7 +44,9 @@ class TaskConfig:
     event_time_max_jump_ms: int = 86_400_000
     processing_exception_handler: Literal["stop-partition", "dead-letter"] = "stop-partition"
     dead_letter_stacktrace: bool = False
-    limits: Limits = Limits()
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    state_version: int = STATE_VERSION
+    """Of the release that acts under it: specs mean what they meant there."""
 
     @staticmethod
     def from_settings(settings: Settings) -> TaskConfig:
@@ -46,6 +56,7 @@ class TaskConfig:
             models_auto_create=settings.models_auto_create,
             models_max_count=settings.models_max_count,
             models_max_classes=settings.models_max_classes,
+            models_max_attributes=settings.models_max_attributes,
             evaluation_every=settings.evaluation_every,
             pending_keep=settings.pending_keep,
             pending_max_bytes=settings.pending_max_bytes,
@@ -53,22 +64,50 @@ class TaskConfig:
             event_time_max_jump_ms=settings.event_time_max_jump_ms,
             processing_exception_handler=settings.processing_exception_handler,
             dead_letter_stacktrace=settings.dead_letter_stacktrace,
-            limits=Limits(settings.record_max_bytes, settings.block_max_rows),
+            limits=Limits(
+                settings.record_max_bytes,
+                settings.block_max_rows,
+                settings.text_max_bytes,
+                max(Limits().features_max, settings.models_max_attributes),
+            ),
         )
 
     def to_json(self) -> str:
-        """Return the configuration as canonical JSON, for the journal."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        """Return the configuration as canonical JSON, for the journal; its records name the state version."""
+        body = dataclasses.asdict(self)
+        del body["state_version"]
+        return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
     @staticmethod
-    def from_json(text: str) -> TaskConfig:
-        """Return the configuration that `to_json` wrote; a field it does not name has its default."""
-        body = json.loads(text)
-        known = {field.name for field in dataclasses.fields(TaskConfig)}
+    def from_json(text: str, state_version: int = STATE_VERSION) -> TaskConfig:
+        """Return the configuration that `to_json` wrote; a field it does not name has its default.
+
+        `state_version`: of the release that wrote it. What was no limit then is none now, so that a replay
+        takes what was taken. ValueError if it is none.
+        """
+        try:
+            given = read_json(text)
+        except ValueError as error:
+            message = f"task configuration must be JSON: {error}; something else wrote to the journal"
+            raise ValueError(message) from error
+        if not isinstance(given, dict):
+            message = (
+                f"task configuration={text[:40]!r} must be a JSON object; something else wrote to the journal"
+            )
+            raise ValueError(message)
+        body: dict[str, Any] = given
+        known = {field.name for field in dataclasses.fields(TaskConfig)} - {"state_version"}
         if unknown := sorted(body.keys() - known):
             message = f"task configuration has unknown fields {unknown}: a newer release wrote it; run that"
             raise ValueError(message)
-        return TaskConfig(**(body | {"limits": Limits(**body.get("limits", {}))}))
+        body = {"models_max_attributes": UNLIMITED} | body
+        limits = Limits(**({"text_max_bytes": UNLIMITED, "features_max": UNLIMITED} | body.get("limits", {})))
+        return TaskConfig(**(body | {"limits": limits, "state_version": state_version}))
+
+    @property
+    def growth_max_attributes(self) -> int:
+        """How many attributes a model may come to have that takes in new features."""
+        return FORMER_ATTRIBUTES if self.models_max_attributes == UNLIMITED else self.models_max_attributes
 
     @property
     def early_hold_ms(self) -> int:
@@ -91,18 +130,18 @@ class TaskConfig:
         if isinstance(evaluation, dict):
             body["evaluation"] = {"every": self.evaluation_every} | evaluation
         body.setdefault("max_classes", self.models_max_classes)
-        return Spec.parse(body)
+        return Spec.parse(body, self.state_version)
 
 
 def _body(given: Any) -> dict[str, Any]:
     if isinstance(given, str) and given.lstrip().startswith("{"):
         try:
-            given = json.loads(given)
+            given = read_json(given)
+        except DeepError:
+            raise SpecError(too_deep("spec")) from None
         except ValueError as error:
             message = f"spec={given[:80]!r} must be a JSON object or the name of a preset: {error}"
             raise SpecError(message) from error
-        except RecursionError:
-            raise SpecError(too_deep("spec")) from None
     if isinstance(given, str):
         return {"learner": given.strip()}
     if isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""What a task counts: plain integers by name, `<topic>.<outcome>` where they count records.
+"""Counters of a task: plain integers by name, `<topic>.<outcome>` where they count records.
 
 Each run's effects carry what it added. That sum belongs to the process: a replay after a restart adds
 nothing to it. What belongs to the models' state (labels learned, requests, splits, evaluation) is in the

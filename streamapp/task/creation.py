@@ -1,4 +1,4 @@
-"""Models that come into being with the first record of their key."""
+"""Model creation by the first record of a key."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.features import Schema
+from core.schema.schema import Schema
 from streamapp.task import counters
-from streamapp.task.effects import Effects, Notice
-from streamapp.task.model_store import NO_MODEL
+from streamapp.task.effects.effects import Effects, Notice
+from streamapp.task.models.placement import given_width, infer_schema
+from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
-from streamapp.task.placement import infer_schema
 from topics.errors import Reason
 from topics.records import Features
 
@@ -37,7 +37,7 @@ def make_model(
         detail = f"model {key!r} is unknown; create it by a control, or set models.auto.create=true"
         raise RefusedModelError(Reason.UNKNOWN_MODEL, detail)
     spec = store.specs.get(key, state.default_spec)
-    slot = store.create(key, spec, _infer(groups, row, spec.max_classes))
+    slot = store.create(key, spec, _infer(groups, row, spec.max_classes, state.config.models_max_attributes))
     if slot == NO_MODEL:
         raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects))
     if key in store.specs:
@@ -61,9 +61,13 @@ def no_room(state: PartitionState, key: str, offset: int, effects: Effects) -> s
     return text
 
 
-def _infer(groups: Sequence[Features], row: int, max_classes: int) -> Schema:
+def _infer(groups: Sequence[Features], row: int, max_classes: int, max_attributes: int) -> Schema:
     for group in groups:
         at = int(np.searchsorted(group.rows, row))
         if at < len(group) and group.rows[at] == row and group.values.shape[1]:
+            width = given_width(group, at)
+            if width > max_attributes:
+                text = f"{width:,} features of a first record; models.max.attributes={max_attributes:,}"
+                raise RefusedModelError(Reason.TOO_MANY_FEATURES, text)
             return infer_schema(group, at, max_classes)
     raise RefusedModelError(Reason.WRONG_SCHEMA, "the first record of a model must have at least one feature")

@@ -1,15 +1,15 @@
-"""Features that labels bring along: such a label needs no pending instance."""
+"""Own features: labels that bring their features need no pending instance."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from streamapp.task.creation import RefusedModelError, make_model
-from streamapp.task.effects import Effects
-from streamapp.task.ignored import note_ignored, note_values
-from streamapp.task.model_store import NO_MODEL
+from streamapp.task.effects.effects import Effects
+from streamapp.task.effects.unused_features import note_ignored, note_values
+from streamapp.task.models.placement import Placed
+from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
-from streamapp.task.placement import Placed
 from topics.errors import Reason
 from topics.records import Floats, Ints64, Labels, RawRecords
 

@@ -1,4 +1,4 @@
-"""All state of one partition: what a snapshot will hold, and what a failed run must not leave changed."""
+"""Partition state: what a snapshot holds, and what a failed run must leave unchanged."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Final
 
 import numpy as np
 
-from core.account import ANSWERED, DECLINED, EXPIRED
+from core.active.label_account import ANSWERED, DECLINED, EXPIRED
 from streamapp.task import counters
 from streamapp.task.config import TaskConfig
-from streamapp.task.early_labels import EarlyLabels
-from streamapp.task.effects import Effects
-from streamapp.task.event_time import EventTime
-from streamapp.task.importing import Imports
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.model_store import Ints64, ModelStore
-from streamapp.task.pending import Pending
-from streamapp.task.placement import Placement
+from streamapp.task.effects.effects import Effects
+from streamapp.task.models.importing import Imports
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.models.placement import Placement
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.models.store import Ints64, ModelStore
+from streamapp.task.pending.early_labels import EarlyLabels
+from streamapp.task.pending.event_time import EventTime
+from streamapp.task.pending.pending import Pending
 
 AT_ONCE: Final = 256
 """Models that are told of ended requests before others may be evicted for the next ones."""
@@ -32,7 +32,7 @@ class PartitionState:
         self.config = config
         self.default_spec = config.default_spec()
         self.store = ModelStore(quota, memory)
-        self.placement = Placement(self.store)
+        self.placement = Placement(self.store, config.growth_max_attributes)
         self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
         self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
         self.imports = Imports()
@@ -45,7 +45,7 @@ class PartitionState:
         self.pending.turn_back(clock)
         self.early.turn_back(clock)
 
-    def tell_due(self, clock: int, effects: Effects) -> None:
+    def report_closed_requests(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
         closings = list(self.pending.close_due(clock).items())
         for start in range(0, len(closings), AT_ONCE):
@@ -64,6 +64,7 @@ class PartitionState:
         """Go on under another configuration."""
         self.config = config
         self.default_spec = config.default_spec()
+        self.placement.max_attributes = config.growth_max_attributes
         self.pending.configure(config.pending_ttl_ms, config.pending_max_bytes)
         self.early.configure(config.early_hold_ms, config.early_max_bytes)
         self.time.configure(config.event_time_max_jump_ms)

@@ -1,8 +1,8 @@
-"""A run cut into parts: where it must be, and how.
+"""Parts of a run: where a run is cut by ticks, and how.
 
-A model is told at ticks of event time which of its requests have expired, for its budget may spend them
-again. A tick inside a run is a place where it is cut, so that every record sees the same account of requests,
-whatever runs the records come in. So is a record at which the clock goes back.
+At ticks of event time expired requests are closed in their models, whose budgets may spend them again. A run
+is cut at every tick inside it, so that a record sees the same label account in whatever runs the records
+come. It is cut at a record where the clock goes back, too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamapp.task.event_time import RunTime
-from streamapp.task.pending import Pending
+from streamapp.task.pending.event_time import RunTime
+from streamapp.task.pending.pending import Pending
 from topics.records import RawRecords
 
 

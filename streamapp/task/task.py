@@ -1,10 +1,10 @@
-"""Task: one partition's work, state and unit of hand-over. Runs in, effects out.
+"""Task: one partition's work and state, and what is handed over. Runs in, effects out.
 
 Pure: no Faust, no Kafka, no clock. What a task does is a function of the records it is given and their
 order, never of how they are cut into runs; time is that of the records. It runs in one thread.
 
     task = Task(3, TaskConfig.from_settings(settings))
-    effects, records = process_carefully(task, Run("instances", raw), encoder.encode)
+    effects, records = process_isolated(task, TaskRun("instances", raw), encoder.encode)
 """
 
 from __future__ import annotations
@@ -12,37 +12,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
-from streamapp.task.answering import InstancesRun
-from streamapp.task.assembly import Assembly
-from streamapp.task.commanding import ControlsRun
 from streamapp.task.config import TaskConfig
-from streamapp.task.cut import Cut
-from streamapp.task.digest import digest
-from streamapp.task.effects import Effects, join
-from streamapp.task.event_time import RunTime
-from streamapp.task.learning import LabelsRun
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.model_store import ModelStore
+from streamapp.task.effects.effects import Effects, join
+from streamapp.task.effects.record_error import RecordError
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.models.store import ModelStore
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.parts import parts, ticks
-from streamapp.task.pending import Pending
-from streamapp.task.record_error import RecordError
+from streamapp.task.pending.event_time import RunTime
+from streamapp.task.pending.pending import Pending
+from streamapp.task.sources import SOURCES, SourceName
+from streamapp.task.state.assembly import Assembly
+from streamapp.task.state.cut import Cut
+from streamapp.task.state.digest import digest
+from streamapp.task.state.written import WrittenUnits
 from streamapp.task.unit import Unit
-from streamapp.task.written import WrittenUnits
-from topics.codecs import decode_controls, decode_instances, decode_labels
 from topics.records import Controls, Instances, Labels, RawRecords
 
-Source = Literal["instances", "labels", "controls"]
+CODE: Final = {name: source.load() for name, source in SOURCES.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class TaskRun:
     """Consecutive records of one input topic of a partition."""
 
-    source: Source
+    source: SourceName
     raw: RawRecords
     batch: Instances | Labels | Controls | None = None  # None: the task decodes `raw` itself
     position: int | None = None  # behind the last record; None: right behind it
@@ -65,7 +62,7 @@ class Task:
         """
         self.partition = partition
         self.config = config
-        self.next: dict[Source, int] = {}  # position behind what was processed, per input
+        self.next: dict[SourceName, int] = {}  # position behind what was processed, per input
         self.counters: Counter[str] = Counter()  # since this task began, replays included
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
         self._marked = (dict(self.next), Counter(self.counters))
@@ -121,7 +118,7 @@ class Task:
         """Event time of the partition, ms since the epoch; None before the first record."""
         return self._state.time.clock
 
-    def process(self, run: Run) -> Effects:
+    def process(self, run: TaskRun) -> Effects:
         """Process a run and return what it leads to.
 
         An exception is a bug or a plug-in's: state may then be half changed until `rollback`.
@@ -138,7 +135,7 @@ class Task:
         self._state.store.settle()
         return effects
 
-    def _process_records(self, run: Run) -> Effects:
+    def _process_records(self, run: TaskRun) -> Effects:
         """Process a run, cut where a tick lies inside (parts.py)."""
         clock, raw = self._state.time, run.raw
         before = clock.state()
@@ -155,7 +152,7 @@ class Task:
 
     def _process_part(
         self,
-        source: Source,
+        source: SourceName,
         raw: RawRecords,
         batch: Instances | Labels | Controls | None,
         time: RunTime,
@@ -165,31 +162,22 @@ class Task:
         effects = Effects()
         if time.turned_back:
             self._state.turn_back(time.first)
-        self._state.tell_due(time.first, effects)
+        self._state.report_closed_requests(time.first, effects)
+        code = CODE[source]
         try:
-            if source == "instances":
-                batch = decode_instances(raw, self.config.limits) if batch is None else batch
-                assert isinstance(batch, Instances)
-                InstancesRun(self._state, raw, batch, time, effects).process()
-            elif source == "labels":
-                batch = decode_labels(raw, self.config.limits) if batch is None else batch
-                assert isinstance(batch, Labels)
-                LabelsRun(self._state, raw, batch, time, effects).process()
-            else:
-                batch = decode_controls(raw, self.config.limits) if batch is None else batch
-                assert isinstance(batch, Controls)
-                ControlsRun(self._state, raw, batch, time.clocks().tolist(), effects).process()
+            batch = code.decode(raw, self.config.limits) if batch is None else batch
+            code.run(self._state, raw, batch, time, effects).process()
         except RecordError as error:
             raise RecordError(error.record + start) from error.__cause__
         self._state.forget_due(time.last)
         return effects
 
-    def skip(self, run: Run) -> None:
+    def skip(self, run: TaskRun) -> None:
         """Note that a run was dealt with otherwise (its record is a dead letter)."""
         position = run.raw.offsets[-1] + 1 if run.position is None else run.position
         self.next[run.source] = position
 
-    def advance(self, source: Source, position: int) -> None:
+    def advance(self, source: SourceName, position: int) -> None:
         """Note that a source has no record left before a position: markers, holes, what retention took."""
         self.next[source] = position
 

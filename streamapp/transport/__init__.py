@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from faust.transport import drivers
 from faust.transport.drivers import aiokafka as driver
 
+from streamapp.transport.connect_retry import retry_connect
 from streamapp.transport.consumer import Consumer
-from streamapp.transport.patience import be_patient
 
 SCHEME = "kafkabatch"
 
@@ -18,7 +18,7 @@ class Producer(driver.Producer):
 
     def _new_producer(self, transactional_id: str | None = None) -> Any:
         producer = super()._new_producer(transactional_id)
-        be_patient(producer.client, lambda: self.app.should_stop)
+        retry_connect(producer.client, lambda: self.app.should_stop)
         return producer
 
 

@@ -1,4 +1,4 @@
-"""The Faust app as the driver needs it: what to read, how to cut it, and whom to give it to."""
+"""Faust app of the driver: what to read, how to cut it into runs, and whom to deliver them to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faust.types import TP
 from streamapp.transport.web import Pages
 from topics.access import Access
 
-STOP_PATIENCE: Final = 15.0  # seconds a worker that stops waits for its last commit
+STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last commit
 
 
 class Manager(Protocol):
@@ -32,10 +32,10 @@ class Manager(Protocol):
         NotYetError if it has to be asked again.
         """
 
-    async def stopping(self, patience: float) -> None:
+    async def stopping(self, timeout_s: float) -> None:
         """Finish, and let go of what needs the app; called before any part of it stops.
 
-        `patience`: seconds that a commit may take.
+        `timeout_s`: seconds that a commit may take.
         """
 
     def waits(self, partition: int, reason: str) -> None:
@@ -56,8 +56,8 @@ class Manager(Protocol):
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
 
-    async def commit(self, why: str, patience: float | None = None) -> None:
-        """Commit what is processed, after the run at hand; give up after `patience` s."""
+    async def commit(self, why: str, timeout_s: float | None = None) -> None:
+        """Commit what is processed, after the run at hand; give up after `timeout_s`."""
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
         """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
@@ -75,11 +75,11 @@ class Manager(Protocol):
         """Return where to go on in a log from `first` to `end` that has not `position`; None: not at all."""
 
 
-class Departed(Protocol):
-    """Ends what workers that have left the group left open."""
+class AbandonedTransactions(Protocol):
+    """Aborts the transactions of workers that have left the group."""
 
-    def look(self, *, heir: bool) -> None:
-        """See who has gone since the last time; `heir`: whether we got partitions of somebody."""
+    def check(self, *, abort: bool) -> None:
+        """Find out who has left since the last call; `abort`: whether we got their partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ class Wiring:
     """What the driver is set up with."""
 
     manager: Manager
-    topics: tuple[str, ...]  # the sources, in causal order (see `streamapp.runs`)
+    topics: tuple[str, ...]  # the sources, in causal order (see `streamapp.transport.runs`)
     skew_ms: int  # input.skew.ms
     max_idle_ms: int  # max.task.idle.ms
     max_records: int  # max.poll.records
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
     access: Access  # who this worker is to the broker
-    departed: Departed
+    abandoned: AbandonedTransactions
 
 
 class App(faust.App):
@@ -105,7 +105,7 @@ class App(faust.App):
 
     async def stop(self) -> None:
         """Stop; the manager first, while everything that it uses still runs."""
-        await self.wiring.manager.stopping(STOP_PATIENCE)
+        await self.wiring.manager.stopping(STOP_TIMEOUT_S)
         await super().stop()
 
     def _new_web(self) -> Pages:

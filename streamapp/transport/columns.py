@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Fetched record batches as columns, without an object per record on the way.
+"""Columns: fetched record batches without an object per record.
 
 aiokafka makes a `ConsumerRecord` of every record (1.1 µs); its compiled batch decoder alone needs a fraction
 of that. So what its fetcher buffered (`FetchResult`) is decoded here batch by batch, with the same rules for
@@ -13,8 +13,9 @@ from typing import Any
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import CorruptRecordException
 
-from streamapp.runs import Columns
+from streamapp.transport.runs import Columns
 from streamapp.transport.undecodable import read_tolerantly
+from topics.headers import ended_at_nul
 
 MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
 
@@ -24,7 +25,7 @@ def decode(records: Any, log_end: int | None) -> Columns:
 
     Compressed batches may hold a hundred times the bytes that were fetched: after `MAX_RECORDS` the rest is
     left (`has_more`). `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated
-    over. Header names that are not UTF-8 hold U+FFFD (undecodable.py).
+    over.
     """
     fetched: list[Any] = []
     memory = records._records
@@ -52,7 +53,7 @@ def decode(records: Any, log_end: int | None) -> Columns:
         timestamps=[record.timestamp for record in fetched],
         keys=[record.key for record in fetched],
         values=values,
-        headers=[record.headers or () for record in fetched],
+        headers=[ended_at_nul(record.headers) if record.headers else () for record in fetched],
         size=sum(map(len, filter(None, values))),
         position=position,
         log_end=log_end,

@@ -1,8 +1,8 @@
-"""The consumer of the `kafkabatch://` driver: one Faust event per partition and run.
+"""Consumer of the `kafkabatch://` driver: one Faust event per partition and run.
 
 Group membership, assignor, recovery and agents stay Faust's. What differs:
 
-- `_drain_messages` hands out runs (`streamapp.runs`), one event each, and waits until each is processed;
+- `_drain_messages` hands out runs (runs.py), one event each, and waits until each is processed;
 - a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all
   queues when it resumes, so whatever is fetched earlier would be lost;
 - offsets are committed by the task manager, in transactions, as the member that processed the records;
@@ -23,10 +23,10 @@ from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from streamapp.restore.errors import NotYetError
-from streamapp.runs import Run, TimeOrder
-from streamapp.transport.application import STOP_PATIENCE, App
+from streamapp.errors import NotYetError
+from streamapp.transport.application import STOP_TIMEOUT_S, App
 from streamapp.transport.delivery import Delivery
+from streamapp.transport.runs import Run, TimeOrder
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
 PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
@@ -84,14 +84,14 @@ class Consumer(driver.Consumer):
             if tick is not None:
                 await self._deliver(epoch, tick, None)
 
-    async def _take(self, patience: float) -> Fetched:
+    async def _take(self, timeout_s: float) -> Fetched:
         wanted = {
             TP(ahead.topic, partition): ahead.position
             for partition, order in self._orders.items()
             for ahead in order.wanted()
         }
         now = time.monotonic()
-        waits = [patience, self.manager.seconds_to_tick(now)]
+        waits = [timeout_s, self.manager.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
         return await self._thread.take(wanted, min(waits), self._changelogs())
 
@@ -215,7 +215,7 @@ class Consumer(driver.Consumer):
         topics = self.wiring.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
         here = self.manager.assigned(partitions)
-        self.wiring.departed.look(heir=not here >= set(partitions))
+        self.wiring.abandoned.check(abort=not here >= set(partitions))
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()
         if missing and self._thread.sources.suspects:
@@ -309,20 +309,31 @@ class Consumer(driver.Consumer):
         return log[0 if self.app.conf.consumer_auto_offset_reset == "earliest" else 1]
 
     async def _jump(self, epoch: int, lost: list[TP]) -> None:
-        """Go on behind what retention took; what has become of the log otherwise stops the partition."""
+        """Go on behind what retention took; what has become of the log otherwise stops the partition.
+
+        Not while records wait that were fetched before: they lie in front of what was lost, and come first.
+        """
+        gone = []
+        for tp in lost:
+            if (order := self._orders.get(tp.partition)) is not None:
+                order.topics[tp.topic].cut_off = True
+                if not len(order.topics[tp.topic]):
+                    gone.append(tp)
+        if not gone:
+            return
         try:
-            logs = await self._thread.log_ranges(lost)
+            logs = await self._thread.log_ranges(gone)
         except NotYetError as reason:
             self.log.warning("Positions out of range are looked at again: %s", reason)
             return
-        for tp in lost:
+        for tp in gone:
             order = self._orders.get(tp.partition)
             if order is None or epoch != self.epoch:
                 continue
             ahead = order.topics[tp.topic]
             start = self.manager.out_of_range(tp, ahead.position, *logs[tp])
             if start is not None:
-                ahead.position = start
+                ahead.go_on(start, logs[tp][1])
 
     def _stop_going_live(self) -> None:
         going, self._going_live = self._going_live, None
@@ -377,7 +388,7 @@ class Consumer(driver.Consumer):
     async def commit_and_end_transactions(self) -> None:
         """Commit what is processed; Faust calls this when partitions are revoked and when it stops."""
         if self.app.should_stop:
-            await self.manager.commit("stopping", patience=STOP_PATIENCE)
+            await self.manager.commit("stopping", timeout_s=STOP_TIMEOUT_S)
         else:
             await self.manager.commit("partitions revoked")
 

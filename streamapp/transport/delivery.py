@@ -1,11 +1,11 @@
-"""What the driver hands to the agent: one run of one partition, or a tick."""
+"""Delivery: what the driver hands to the agent, one run of one partition or a tick."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
 
-from streamapp.runs import Run
+from streamapp.transport.runs import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

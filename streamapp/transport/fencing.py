@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""A worker whose name another one has taken over.
+"""Fencing: a worker whose name another worker has taken over ends.
 
 A static member that joins takes the place of the one of the same name. aiokafka's heartbeats and commits do
 not carry the name, so the broker calls the member that was replaced unknown, as it does one that was silent
@@ -27,7 +27,7 @@ class NameTakenError(SettingsError):
 
 
 class Fencing:
-    """Stands before aiokafka's joining of a group, in the loop of the consumer's thread."""
+    """Checks the group before aiokafka joins it, in the loop of the consumer's thread."""
 
     def __init__(self, coordinator: Any, report: Callable[[NameTakenError], None]) -> None:
         """`report` is told when the name is another's."""
@@ -35,9 +35,9 @@ class Fencing:
         self._report = report
         self._member = ""  # as whom we are, or were, in the group
         self._join = coordinator._do_rejoin_group
-        coordinator._do_rejoin_group = self._look_and_join
+        coordinator._do_rejoin_group = self._check_and_join
 
-    async def _look_and_join(self, subscription: Any) -> bool:
+    async def _check_and_join(self, subscription: Any) -> bool:
         coordinator = self._coordinator
         if self._member and not coordinator.member_id and coordinator._group_instance_id is not None:
             try:

@@ -1,4 +1,4 @@
-"""Faust's schema for deliveries: nothing is decoded, the agent gets the object the driver made."""
+"""Delivery schema for Faust: nothing is decoded, the agent gets the object that the driver made."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Whether the source topics still are what the worker began with.
+"""Source watch: whether the source topics still are what the worker began with.
 
 A topic that is gone cannot be consumed, and one that has more partitions spreads the records of a model over
-several tasks. Kafka Streams shuts down then, and so do we: to go on with what is left would look healthy and
-answer nobody. A topic that a broker does not know for a moment (its metadata may lag) is waited for.
+several tasks. Kafka Streams shuts down then, and so do we: a worker that went on with what is left would look
+healthy and answer nothing. A topic that a broker does not know for a moment (its metadata may lag) is waited
+for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from streamapp.errors import StreamappError
 
-PATIENCE: Final = 5.0  # seconds a topic may be missing
+TIMEOUT_S: Final = 5.0  # seconds a topic may be missing
 LOOK_AGAIN: Final = 0.25  # seconds between looks at one that is
 
 
@@ -52,7 +53,7 @@ class SourceWatch:
             self._waiting.cancel()
             self._waiting = None
 
-    def look(self, cluster: Any) -> None:
+    def compare(self, cluster: Any) -> None:
         """Compare aiokafka's fresh metadata with what it was."""
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in self._topics}
         for topic, n in counts.items():
@@ -75,7 +76,7 @@ class SourceWatch:
     async def _wait(self) -> None:
         """Look again until the topics are back, or long enough."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + PATIENCE
+        deadline = loop.time() + TIMEOUT_S
         while self._missing and loop.time() < deadline:
             await asyncio.sleep(LOOK_AGAIN)
             await self._refresh()

@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""The consumer's thread: fetching columns, seeking, knowing who we are in the group.
+"""Consumer thread: fetching columns, seeking, group membership.
 
 Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never
 lost between aiokafka and us because *positions* are compared, not record offsets (which have gaps:
@@ -27,15 +27,14 @@ from aiokafka.errors import (
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from streamapp.errors import StreamappError
-from streamapp.restore.errors import NotYetError
-from streamapp.runs import Columns
+from streamapp.errors import NotYetError, StreamappError
 from streamapp.transport.application import App
+from streamapp.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.transport.columns import decode, has_more
-from streamapp.transport.denials import DENIALS, AccessDeniedError, report_denials
+from streamapp.transport.connect_retry import retry_connect
 from streamapp.transport.fencing import Fencing
-from streamapp.transport.patience import be_patient
-from streamapp.transport.serving import NO_LEADER, Serving
+from streamapp.transport.partition_health import NO_LEADER, PartitionHealth
+from streamapp.transport.runs import Columns
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
 
@@ -48,7 +47,7 @@ FLOW_MIN_BYTES = 1 << 16
 # for 200 ms: while records flow it looks again sooner.
 FLOW_PLAN_SECONDS = 0.005
 MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
-RANGE_PATIENCE = 5.0  # seconds for a leader to say where logs begin and end; other partitions wait for it
+RANGE_TIMEOUT_S = 5.0  # seconds for a leader to say where logs begin and end; other partitions wait for it
 
 _T = TypeVar("_T")
 
@@ -91,7 +90,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     _interrupted = False
     _flowing = False  # records were fetched lately, or wait to be handed out
     sources: SourceWatch
-    serving: Serving
+    partition_health: PartitionHealth
     fencing: Fencing
 
     async def on_start(self) -> None:
@@ -102,8 +101,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self.sources = SourceWatch(
             cast(App, self.app).wiring.topics, consumer._client.force_metadata_update, self._report
         )
-        consumer._client.cluster.add_listener(self.sources.look)
-        self.serving = Serving(consumer._client)
+        consumer._client.cluster.add_listener(self.sources.compare)
+        self.partition_health = PartitionHealth(consumer._client)
         self.fencing = Fencing(consumer._coordinator, self._report)
         report_denials(consumer._coordinator, cast(App, self.app).wiring.access, self._report)
         # A partition whose records wait for their turn must not keep others of its broker from being fetched.
@@ -149,7 +148,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
-        be_patient(consumer._client, lambda: self.app.should_stop)
+        retry_connect(consumer._client, lambda: self.app.should_stop)
         for name, value in cast(App, self.app).wiring.fetch.items():
             if not hasattr(consumer, f"_{name}"):
                 msg = f"aiokafka's consumer has no attribute '_{name}'"
@@ -178,10 +177,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     # -- fetch ----------------------------------------------------------------------------------------------
 
-    async def take(self, wanted: Mapping[TP, int], patience: float, changelogs: Iterable[TP] = ()) -> Fetched:
+    async def take(
+        self, wanted: Mapping[TP, int], timeout_s: float, changelogs: Iterable[TP] = ()
+    ) -> Fetched:
         """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
-        waiting up to `patience` s."""
-        return await self._in_thread(self._take(wanted, patience, tuple(changelogs)))
+        waiting up to `timeout_s`."""
+        return await self._in_thread(self._take(wanted, timeout_s, tuple(changelogs)))
 
     def interrupt(self) -> None:
         """Let a `take` that waits return: what is wanted has changed."""
@@ -194,14 +195,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             fetcher._notify(waiter)
 
     async def _take(
-        self, wanted: Mapping[TP, int], patience: float, changelogs: tuple[TP, ...] = ()
+        self, wanted: Mapping[TP, int], timeout_s: float, changelogs: tuple[TP, ...] = ()
     ) -> Fetched:
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
         if consumer._closed or fetcher._closed:
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout_s
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = Fetched()
             self._drain(fetcher, wanted, fetched, changelogs)
@@ -216,9 +217,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 else:
                     waiter.cancel()
                 self._drain(fetcher, wanted, fetched, changelogs)
-        fetched.unserved = self.serving.unserved(wanted)
+        fetched.unserved = self.partition_health.unserved(wanted)
         self._interrupted = False
-        self._flowing = bool(fetched.columns) or patience == 0
+        self._flowing = bool(fetched.columns) or timeout_s == 0
         return fetched
 
     def _drain(
@@ -278,14 +279,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def _log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
         consumer = self._ensure_consumer()
-        leaderless = self.serving.leaderless(partitions)
+        leaderless = self.partition_health.leaderless(partitions)
         if leaderless:
             consumer._client.force_metadata_update()  # there may be one by now: for the next time
             message = f"{_names(leaderless)}: {NO_LEADER}"
             raise NotYetError(message)
         wanted = [TopicPartition(*tp) for tp in partitions]
         try:
-            async with asyncio.timeout(RANGE_PATIENCE):
+            async with asyncio.timeout(RANGE_TIMEOUT_S):
                 starts = await consumer.beginning_offsets(wanted)
                 ends = await consumer.end_offsets(wanted)
         except (TimeoutError, KafkaTimeoutError):
@@ -313,7 +314,7 @@ def _names(partitions: Iterable[TP]) -> str:
 
 
 def _has_no_position(result: Any) -> bool:
-    """Tell whether nobody has said yet where to read a changelog from; Faust's seek takes that away."""
+    """Tell whether a changelog has no position to read from yet, until Faust seeks."""
     return type(result) is not FetchResult and isinstance(result._error, NoOffsetForPartitionError)
 
 

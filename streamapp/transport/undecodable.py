@@ -1,9 +1,9 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Reading a record batch whose header names are not all UTF-8.
+"""Undecodable headers: reading a record batch whose header names are not all UTF-8.
 
 Kafka wants UTF-8 there, but neither the broker nor every client looks, and aiokafka's decoders then refuse
-the whole batch. Such a batch is read here in Python (some 10 µs a record); bytes that are no UTF-8 become
-U+FFFD, by which the codecs know the records that are malformed.
+the whole batch. Such a batch is read here in Python (some 10 µs a record), and what its headers are says
+`topics/headers.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from aiokafka.consumer import fetcher
 from aiokafka.record.default_records import _DefaultRecordBatchPy
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import decode_varint
+
+from topics.headers import read_headers
+from topics.records import Headers
 
 _BATCH_HEAD = Struct(">qi")  # base offset, bytes that follow
 
@@ -35,7 +38,7 @@ class Record(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes | None]]
+    headers: Headers
 
 
 def keep_bytes() -> None:
@@ -77,11 +80,11 @@ def _record(head: Any, data: bytearray, at: int) -> tuple[Record, int]:
     for _ in range(count):
         name, at = _bytes(data, at)
         content, at = _bytes(data, at)
-        headers.append(((name or b"").decode(errors="replace"), content))
+        headers.append((name or b"", content))
     timestamp = head.first_timestamp + timestamp_delta
     if head.timestamp_type == head.LOG_APPEND_TIME:
         timestamp = head.max_timestamp
-    return Record(head.base_offset + offset_delta, timestamp, key, value, headers), at
+    return Record(head.base_offset + offset_delta, timestamp, key, value, read_headers(headers)), at
 
 
 def _bytes(data: bytearray, at: int) -> tuple[bytes | None, int]:

@@ -1,4 +1,4 @@
-"""Faust's web server, in a thread that may have ended before anybody stops it."""
+"""Faust's web server in a thread that may end before the service is stopped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from faust.web.drivers import aiohttp as driver
 
 
 class PagesThread(driver.ServerThread):
-    """The server's thread. A crash of the worker ends it at once; then there is nobody left to be told."""
+    """The server's thread. A crash of the worker ends it at once; then no thread is left to be told."""
 
     def _stopped_set(self) -> None:
         try:

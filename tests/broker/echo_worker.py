@@ -18,21 +18,22 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
-from streamapp.app import create_app
-from streamapp.health import Health
-from streamapp.journal.entry import SOURCES, Step, source_topics
-from streamapp.logs import configure_logs
-from streamapp.metrics import Metrics
+from streamapp.journal.entry import Step
+from streamapp.observability.health import Health
+from streamapp.observability.logs import configure_logs
+from streamapp.observability.metrics import Metrics
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.senders import transactional_sender
 from streamapp.restore.log_reader import LogReader
-from streamapp.restore.rebuild import Restored, Wanted
-from streamapp.runs import Run
+from streamapp.restore.rebuild import Restored, RestoreRequest
 from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.state_directory import StateDirectory, default_instance
+from streamapp.task.sources import source_topics
 from streamapp.task.unit import Unit
-from streamapp.worker import check_topics, create_manager, run_app, with_port
+from streamapp.transport.runs import Run
+from streamapp.worker.app import create_app
+from streamapp.worker.state_directory import StateDirectory, default_instance
+from streamapp.worker.worker import check_topics, create_manager, run_app, with_port
 from topics.definitions import TopicNames
 
 
@@ -61,7 +62,9 @@ class Echo:
     journal_bytes = 1 << 20
 
     def __init__(self, settings: Settings) -> None:
-        self._topic = TopicNames(settings.topics_prefix).predictions
+        names = TopicNames(settings.topics_prefix)
+        self._topic = names.predictions
+        self._sources = {topic: source for source, topic in source_topics(names).items()}
         self._lost: KafkaError | None = None
         self._producer = Producer(
             librdkafka_properties(settings, linger_ms=5, enable_idempotence=True)
@@ -78,7 +81,7 @@ class Echo:
         """Nothing is to be done for it."""
 
     def step(self, run: Run, effects: list[dict[str, Any]]) -> Step:
-        return Step(SOURCES.index(run.topic.rpartition(".")[2]), run.position)
+        return Step(self._sources[run.topic], run.position)
 
     def cut_task(self, task: dict[str, int]) -> Nothing:
         return Nothing()
@@ -142,11 +145,14 @@ class CommittedPositions:
         self._kafka, self._group = kafka, group
         self._topics = source_topics(names)
 
-    def restore(self, wanted: Wanted) -> Restored:
+    def restore(self, wanted: RestoreRequest) -> Restored:
         with LogReader(self._kafka, self._group, wanted.abandoned) as reader:
-            committed = reader.committed(self._topics, wanted.partition)
-        pairs = zip(committed, wanted.first, strict=True)
-        return Restored(None, tuple(first if at is None else at for at, first in pairs), 0)
+            committed = reader.committed(self._topics.values(), wanted.partition)
+        found = {source: committed[topic] for source, topic in self._topics.items()}
+        positions = {
+            source: first if (at := found[source]) is None else at for source, first in wanted.first.items()
+        }
+        return Restored(None, positions, 0)
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ class OtherPassword(faust.SASLCredentials):
 
 
 if __name__ == "__main__":
-    faust.SASLCredentials = OtherPassword
+    faust.SASLCredentials = OtherPassword  # type: ignore[misc]
     try:
         sys.exit(main())
     except SettingsError as error:

@@ -17,9 +17,10 @@ from confluent_kafka.admin import (
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
 from streamapp.embedded.broker import free_ports
+from streamapp.embedded.configuration import server_properties
 from tests.broker.workers import PATIENCE
 
-USER, PASSWORD = "grove", "secret"  # noqa: S105 - of a broker that lives for one test
+USER, PASSWORD = "grove", "secret"
 
 
 class SecuredBroker:
@@ -57,7 +58,7 @@ class SecuredBroker:
 @contextmanager
 def secured_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecuredBroker]:
     """A broker that knows USER."""
-    plain, port = embedded.server_properties, free_ports(1)
+    plain, port = server_properties, free_ports(1)
 
     def secured(data: Path, own: int, controller: int) -> str:
         more = {

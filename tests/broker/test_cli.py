@@ -15,7 +15,7 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def options(broker) -> list[str]:  # type: ignore[no-untyped-def]
+def options(broker) -> list[str]:
     return ["-b", broker.bootstrap_servers, "--topics-prefix", f"cli-{uuid.uuid4().hex[:8]}."]
 
 

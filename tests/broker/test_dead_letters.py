@@ -9,7 +9,7 @@ import pytest
 
 from streamapp.cli.main import main
 from streamapp.outputs.dead_letters import dead_letters
-from streamapp.task.effects import DeadLetter, Origin
+from streamapp.task.effects.effects import DeadLetter, Origin
 from tests.broker.workers import Installation
 from tests.conftest import Broker
 from topics.errors import Reason

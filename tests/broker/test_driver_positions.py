@@ -137,3 +137,74 @@ def test_records_deleted_by_retention_before_they_were_read_are_reported(
         assert worker.terminate() == 0
     values = [int(echo["value"]) for echo in place.read(place.names.predictions)]
     assert values == [*range(100), *range(150, 200)]
+
+
+def test_retention_that_overtakes_a_lagging_worker_loses_nothing_that_was_fetched(
+    broker: Broker, tmp_path: Path
+) -> None:
+    settings = {
+        "GROVE_MAX_TASK_IDLE_MS": "600000",  # instances wait for a control and a label
+        "GROVE_MAX_POLL_RECORDS": "10",
+    }
+    n, cut = 6000, 5000  # of 2 kB; a fetch has 1 MiB, and a worker two of them at most
+    place = Installation(broker.bootstrap_servers, "overtaken.", 1, tmp_path, settings)
+    names, start, noise = place.names, ms_ago(600), random.Random(5)
+    producer = place.producer(**{"batch.num.messages": 10})
+
+    def produce(topic: str, *values: int, at: int) -> None:
+        for value in values:
+            text = f"{value} {noise.randbytes(1000).hex()}"  # the topic may be compressed
+            producer.produce(topic, text.encode(), b"key", 0, timestamp=at)
+        assert producer.flush(PATIENCE) == 0
+
+    def echoed() -> list[int]:
+        echoes = place.read(names.predictions)
+        return [int(echo["value"].split()[0]) for echo in echoes if echo["source"] == "instances"]
+
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        produce(names.instances, *range(n), at=start)
+        wait_until(lambda: worker.metric("kafka_consumergroup_lag") > 0, PATIENCE, lambda: worker.log)
+        place.delete_before(names.instances, 0, cut)
+        assert echoed() == []
+        for topic in (names.controls, names.labels):
+            produce(topic, 0, at=start + 1000)  # now the instances may go
+        wait_until(lambda: n - 1 in echoed(), PATIENCE, lambda: worker.log)
+        fetched = len(echoed()) - (n - cut)
+        assert 0 < fetched < cut, "some waited here when the log was cut off, others were never fetched"
+        assert echoed() == [*range(fetched), *range(cut, n)]
+        assert worker.metric("grove_records_lost_total") == cut - fetched
+        assert f"offsets {fetched} to {cut - 1} were deleted by retention" in worker.log
+        assert worker.terminate() == 0, worker.log
+    produce(names.instances, n, at=start)
+    with place.worker("w") as worker:  # the journal and the offsets agree
+        worker.wait_until_ready()
+        produce(names.instances, n + 1, at=start + 2000)
+        wait_until(lambda: n in echoed(), PATIENCE, lambda: worker.log)
+        assert worker.terminate() == 0, worker.log
+    assert echoed() == [*range(fetched), *range(cut, n + 1)]
+
+
+def test_a_worker_that_begins_at_the_end_and_dies_goes_on_where_it_began(
+    broker: Broker, tmp_path: Path
+) -> None:
+    settings = {"GROVE_KAFKA_AUTO_OFFSET_RESET": "latest"}
+    place = Installation(broker.bootstrap_servers, "latest.", 1, tmp_path, settings)
+    producer = place.producer()
+
+    def produce(value: str) -> None:
+        producer.produce(place.names.instances, value.encode(), b"key", 0)
+        assert producer.flush(PATIENCE) == 0
+
+    produce("before it lived")
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        worker.kill()
+        produce("while it was dead")
+        worker.start()
+        worker.wait_until_ready()
+        produce("afterwards")
+        place.wait_for_lag_0(alive=[worker])
+        assert worker.terminate() == 0, worker.log
+    values = [echo["value"] for echo in place.read(place.names.predictions)]
+    assert values == ["while it was dead", "afterwards"]

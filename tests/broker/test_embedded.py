@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from streamapp.errors import BrokerError
+from streamapp.errors import EmbeddedBrokerError
 from tests.broker.workers import PATIENCE
 
 pytestmark = pytest.mark.broker
@@ -27,7 +27,7 @@ def produce(servers: str, topic: str, value: bytes) -> None:
     assert failed == [None]
 
 
-def consume(servers: str, topic: str, n: int) -> list[bytes]:
+def consume(servers: str, topic: str, n: int) -> list[bytes | None]:
     consumer = Consumer(
         {"bootstrap.servers": servers, "group.id": f"read-{topic}", "auto.offset.reset": "earliest"}
     )
@@ -72,7 +72,7 @@ def test_a_temporary_one_listens_on_loopback_alone_and_its_directory_goes_with_i
 
 def test_a_given_directory_is_one_broker_s_alone_stays_and_serves_again(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path / "kafka", brief=True) as first:
-        with pytest.raises(BrokerError, match="lock"):
+        with pytest.raises(EmbeddedBrokerError, match="lock"):
             EmbeddedBroker(tmp_path / "kafka").start()
         assert first.running
         create(first.bootstrap_servers, "kept")

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
+from streamapp.embedded.configuration import server_properties
 from tests.broker.workers import PATIENCE, Installation, wait_until
 
 pytestmark = pytest.mark.broker
@@ -21,7 +22,7 @@ def two_brokers(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Installation, EmbeddedBroker]]:
     """Topics and groups on a node that is broker and controller; and a second node that is broker alone."""
-    plain, cluster = embedded.server_properties, uuid.uuid4()
+    plain, cluster = server_properties, uuid.uuid4()
     controllers: list[int] = []
 
     def properties(data: Path, port: int, controller: int) -> str:
@@ -38,7 +39,7 @@ def two_brokers(
         return plain(data, port, controller) + "".join(f"{name}={value}\n" for name, value in more.items())
 
     monkeypatch.setattr(embedded, "server_properties", properties)
-    monkeypatch.setattr(embedded.uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
+    monkeypatch.setattr(uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
     with EmbeddedBroker(brief=True) as first:
         join_a_group(first)
         begin_transactions(first)
@@ -81,6 +82,7 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
         labels = NewTopic(place.names.labels, 2, replica_assignment=[[2], [1]])
         (made,) = client.create_topics([labels]).values()
         made.result(PATIENCE)
+        place.cluster.wait_for([place.names.labels])  # each broker leads a part: both know it then
         producer = place.producer()
         with place.worker("w") as worker:
             worker.wait_until_ready()

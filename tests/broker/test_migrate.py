@@ -14,8 +14,8 @@ import pytest
 import core
 from streamapp.cli.main import main
 from streamapp.embedded.broker import EmbeddedBroker
-from streamapp.pages.models import fetch_model
-from streamapp.task.exported import read_exported, settle
+from streamapp.observability.pages.models import fetch_model
+from streamapp.task.models.exported import read_exported, settle
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.definitions import TopicNames
@@ -93,6 +93,14 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
     old.grow(old.names.instances, 4)  # somebody believed that this was all there is to do
     send(old, "instances", KEYS[0], {"id": "late", "features": {"size": 1}})
     assert "1 of instances were not processed at the old place" in grove(*command, code=1)
+    busy = Installation(broker.bootstrap_servers, "busy.", 3, tmp_path)
+    send(busy, "controls", KEYS[0], {"command": "freeze"})
+    into = ["migrate", *place, "--from-prefix", old.prefix, "--to-prefix", busy.prefix, "--leave-behind"]
+    where = partition_of(KEYS[0].encode(), 3)
+    said = (
+        f"{busy.names.controls} has 1 records that no migration has sent, the first is {where}:0: instances"
+    )
+    assert said in grove(*into, "--partitions", "3", code=1)
     done = json.loads(grove(*command, "--leave-behind", "--json"))
     assert (done["models"], done["awaited"], done["sent"], done["verified"]) == (5, 1, 6, 6)
     assert done["unprocessed"]["instances"] == 1
@@ -127,6 +135,8 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
     away = copy.copy(old)
     away.servers, away.directory, away.partitions = private_broker.bootstrap_servers, tmp_path / "away", 4
     away.directory.mkdir()
+    for client in ("cluster", "_committed"):
+        vars(away).pop(client, None)  # it is of the old cluster
     command = ["migrate", *place, "--from-prefix", old.prefix, "--to-prefix", old.prefix, "--leave-behind"]
     host, port = old.servers.split(":")
     same = f"{'127.0.0.1' if host == 'localhost' else 'localhost'}:{port}"

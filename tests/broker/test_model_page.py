@@ -5,10 +5,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from core.model import Model
+from core.model.model import Model
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError
-from streamapp.pages.models import fetch_model
+from streamapp.observability.pages.models import fetch_model
 from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from topics.partitioner import partition_of

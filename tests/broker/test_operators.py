@@ -88,13 +88,13 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
         refused_by_worker(place, broker, f"{grant} Read --topic {place.prefix}")
 
         place.module = "tests.broker.refused_worker"
-        with place.worker("w", **broker.settings) as worker:
+        with place.worker("w", fresh=False, **broker.settings) as worker:
             assert worker.wait(60) == 78, worker.log
         assert "librdkafka was let in, aiokafka is not: SaslAuthenticationFailed" in worker.log
 
 
 def refused_by_worker(place: Installation, broker: SecuredBroker, expected: str) -> None:
     """Start a worker and see it end with these words."""
-    with place.worker("w", **broker.settings) as worker:
+    with place.worker("w", fresh=False, **broker.settings) as worker:
         assert worker.wait() == 1, worker.log
         assert expected in worker.log, worker.log

@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 import core
-from core import portable
+from core.model import file as model_file
 from streamapp.cli.main import main
-from streamapp.pages.models import fetch_model
+from streamapp.observability.pages.models import fetch_model
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.partitioner import partition_of
@@ -94,7 +94,7 @@ def test_a_model_goes_where_it_is_wanted(
         stream.learn(KEY, 0, 400)
         place.wait_for_lag_0(alive=[worker])
         assert "labels, taken at partition" in grove("models", "export", KEY, "--to", str(file))
-        exported = portable.unwrap(file.read_bytes())
+        exported = model_file.unwrap(file.read_bytes())
         assert exported.snapshot == fetch_model(worker.web.removeprefix("http://"), KEY)
 
         model = core.Model.load(file)
@@ -123,7 +123,7 @@ def test_a_model_goes_where_it_is_wanted(
         taken = exported.head["taken"]
         at = f"{taken['partition']}:{taken['positions']['instances']}"
         found = json.loads(grove("models", "rebuild", "--key", KEY, "--at", at, "--to", str(then), "--json"))
-        assert portable.unwrap(then.read_bytes()).snapshot == exported.snapshot
+        assert model_file.unwrap(then.read_bytes()).snapshot == exported.snapshot
         (answer,) = found["prediction"]["answers"]
         assert (answer["id"], answer["label"], found["prediction"]["sent"]) == (
             "q0",

@@ -15,11 +15,11 @@ import orjson
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from core.model import Model
+from core.model.model import Model
 from streamapp.cli.main import main
-from streamapp.pages.models import fetch_model
+from streamapp.observability.pages.models import fetch_model
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Run, Task
+from streamapp.task.task import Task, TaskRun
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from topics.partitioner import partition_of
 from topics.records import RawRecords
@@ -70,11 +70,11 @@ class Stream:
         """Return the models that one task makes of the records."""
         task = Task(0, TaskConfig(model_spec=json.dumps(SPEC)))
         numbers = range(self.n)
-        keys = [self.key(number).encode() for number in numbers]
-        values = [self.value(number) for number in numbers]
+        keys: list[bytes | None] = [self.key(number).encode() for number in numbers]
+        values: list[bytes | None] = [self.value(number) for number in numbers]
         times = [1_700_000_000_000] * self.n
         raw = RawRecords("t", 0, list(numbers), times, keys, values, [()] * self.n)
-        task.process(Run("instances", raw))
+        task.process(TaskRun("instances", raw))
         return {key: task.models.model(task.models.slot(key)).snapshot() for key in KEYS}
 
     def check(self, worker: WorkerProcess) -> None:

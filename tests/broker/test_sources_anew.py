@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streamapp.cli.main import main
-from streamapp.journal.entry import source_topics
+from streamapp.task.sources import source_topics
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 from topics import admin
@@ -88,11 +88,11 @@ def test_a_source_made_anew_stops_its_partition_and_a_reset_begins_with_its_firs
 def metadata(place: Installation) -> list[str]:
     """What is noted with the group's offsets of partition 0."""
     consumer = Consumer({"bootstrap.servers": place.servers, "group.id": place.group})
-    asked = [TopicPartition(topic, 0) for topic in source_topics(place.names)]
+    asked = [TopicPartition(topic, 0) for topic in source_topics(place.names).values()]
     found = [each for each in consumer.committed(asked, timeout=PATIENCE) if each.offset >= 0]
     consumer.close()
     assert {each.topic for each in found} >= {place.names.instances}
-    return [each.metadata for each in found]
+    return [each.metadata or "" for each in found]
 
 
 def test_offsets_that_are_gone_are_taken_from_the_journal_by_a_restore(
@@ -111,7 +111,10 @@ def test_offsets_that_are_gone_are_taken_from_the_journal_by_a_restore(
         wait_until_stopped(worker, "has no offsets, the journal ends at controls 0, instances 20, labels 0")
         drain(worker)
         assert main(models(place, "restore")) == 0
-        assert "partition 0 goes on where it stood, at 0, 20, 0" in capsys.readouterr().out
+        assert (
+            "partition 0 goes on where it stood, at controls 0, instances 20, labels 0"
+            in capsys.readouterr().out
+        )
         worker.start()
         worker.wait_until_ready()
         load(place, 20, 5)

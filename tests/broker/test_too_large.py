@@ -25,7 +25,7 @@ def test_a_record_as_large_as_the_limit_is_taken(broker: Broker, compression: st
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
     topic = f"sizes-{uuid.uuid4().hex[:8]}"
     made = NewTopic(topic, 1, 1, config={"max.message.bytes": str(LIMIT), "compression.type": "producer"})
-    client = AdminClient(kafka)
+    client = AdminClient({**kafka})
     client.create_topics([made])[topic].result(PATIENCE)
     given = [(f"näme-{i}", os.urandom(20)) for i in range(headers)]
     room = LIMIT - record_bytes(b"key", b"", given)
@@ -51,7 +51,7 @@ def test_outputs_and_records_that_are_too_large_end_no_worker(broker: Broker, tm
     producer.produce(place.names.instances, bytes(30_000_000), b"key", 0)  # next to nothing when compressed
     produce("behind")
     assert producer.flush(PATIENCE) == 0
-    with place.worker("w") as worker:
+    with place.worker("w", GROVE_TEXT_MAX_BYTES="5000") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
         assert worker.metric_of("grove_dlq_records_total", reason="output-too-large") == 1

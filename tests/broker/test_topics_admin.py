@@ -122,7 +122,7 @@ def test_describe_shows_offsets_leaders_settings_and_lag(kafka, names):
     described = {d.name: d for d in admin.describe(kafka, names, group)}
     assert list(described) == list(names.all())
     instances = described[names.instances]
-    assert instances.exists and instances.records == 5
+    assert instances.exists and instances.offsets == 5
     assert [(p.partition, p.start, p.end, p.lag) for p in instances.partitions] == [
         (0, 0, 0, None),
         (1, 0, 5, 2),

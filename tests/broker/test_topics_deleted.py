@@ -1,6 +1,7 @@
 """Topics that are deleted or grow under running workers: one clear error and an end, instead of spinning."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ def test_all_source_topics_deleted_under_load_end_both_workers_without_spinning(
         finally:
             done.set()
             load.join()
+        since = time.monotonic()
         began = [worker.cpu_seconds for worker in workers]
         spent = dict(zip(workers, began, strict=True))
         wait_until(
@@ -68,10 +70,12 @@ def test_all_source_topics_deleted_under_load_end_both_workers_without_spinning(
             lambda: first.log + second.log,
             every=0.01,
         )
+        waited = time.monotonic() - since
         assert [worker.code for worker in workers] == [1, 1]
     for worker, before in zip(workers, began, strict=True):
         assert f"topic '{place.names.instances}' was deleted" in worker.log
-        assert spent[worker] - before < 2.0, "waiting for the topics to come back costs next to nothing"
+        # Who spins computes all the time; on a busy machine both take longer.
+        assert spent[worker] - before < max(2.0, waited / 2), "waiting for the topics costs next to nothing"
 
 
 def has_ended(worker: WorkerProcess, spent: dict[WorkerProcess, float]) -> bool:
@@ -85,7 +89,7 @@ def has_ended(worker: WorkerProcess, spent: dict[WorkerProcess, float]) -> bool:
 def test_a_source_topic_that_grows_ends_the_worker(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "grown.", 2, tmp_path, module=GROVE)
     settings = {"GROVE_KAFKA_METADATA_MAX_AGE_MS": "1000"}
-    with place.worker("w", **settings) as worker:
+    with place.worker("w", fresh=False, **settings) as worker:
         worker.wait_until_ready()
         place.grow(place.names.instances, 4)
         assert worker.wait() == 1, worker.log

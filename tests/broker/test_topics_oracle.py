@@ -5,6 +5,7 @@ import time
 import uuid
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from topics.codecs import Limits, decode_labels, encode_label_requests
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import CatalogueError
-from topics.oracle import Oracle, OraclePlan
+from topics.oracle import Oracle, OraclePlan, OracleProgress
 from topics.partitioner import partition_of
 from topics.records import LabelRequests, RawRecords
 
@@ -201,11 +202,11 @@ def test_two_oracles_of_a_group_share_the_work(kafka, names):
     ask(kafka, names, ids[: n // 2], keys=keys)
     plan = OraclePlan(names=names, group_id=names.prefix + "oracle", delay=Delay(hour, "seconds"))
     oracles = [Oracle(counting(n, CLASSES), plan, kafka) for _ in range(2)]
-    heard = [None, None]
+    heard: list[Any] = [None, None]
     threads = [threading.Thread(target=oracles[k].run, args=(partial(heard.__setitem__, k),)) for k in (0, 1)]
     try:
         threads[0].start()
-        wait_until(lambda: heard[0] and heard[0].waiting == n // 2, PATIENCE, lambda: str(heard))
+        wait_until(lambda: heard[0] is not None and heard[0].waiting == n // 2, PATIENCE, lambda: str(heard))
         threads[1].start()
         wait_until(
             lambda: heard[1] and heard[1].waiting and heard[0].waiting + heard[1].waiting == n // 2,
@@ -232,7 +233,6 @@ def test_missing_topics_are_said_first(kafka):
         Oracle(counting(1), OraclePlan(names=TopicNames("absent.")), kafka)
 
 
-@pytest.mark.slow
 def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
     kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
     names = TopicNames()
@@ -241,7 +241,7 @@ def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
     plan = OraclePlan(names=names, delay=Delay(4.0, "seconds", True), idle_seconds=1.0)
     oracle = Oracle(counting(1000, CLASSES), plan, kafka)
     some = threading.Event()
-    done = {}
+    done: dict[str, OracleProgress] = {}
     thread = threading.Thread(
         target=lambda: done.update(report=oracle.run(lambda p: p.answered > 20 and some.set()))
     )

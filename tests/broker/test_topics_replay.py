@@ -19,7 +19,7 @@ from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import BrokerError, CatalogueError, DatasetError, DeliveryError
 from topics.partitioner import partition_of
-from topics.replay import Replay, ReplayPlan
+from topics.replay import Replay, ReplayPlan, ReplayProgress
 
 pytestmark = pytest.mark.broker
 
@@ -178,7 +178,7 @@ def test_a_loop_counts_on_and_can_be_resumed(kafka, names):
 
 def test_an_endless_loop_stops_when_told(kafka, names):
     replay = Replay(counting(100), ReplayPlan(names=names, loop=True, rate=5000), kafka)
-    done = {}
+    done: dict[str, ReplayProgress] = {}
     thread = threading.Thread(
         target=lambda: done.update(report=replay.run(lambda p: p.rows > 500 and replay.stop()))
     )
@@ -251,7 +251,6 @@ def test_no_broker_is_said_within_ten_seconds():
     assert time.monotonic() - started < 30, "with time to spare for a busy machine"
 
 
-@pytest.mark.slow
 def test_a_broker_that_goes_and_comes_back_gets_every_row_once(private_broker):
     kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
     names = TopicNames()
@@ -268,7 +267,6 @@ def test_a_broker_that_goes_and_comes_back_gets_every_row_once(private_broker):
     assert rows_of(read_topic(kafka, names.instances)) == list(range(6000))
 
 
-@pytest.mark.slow
 def test_stopped_while_the_broker_is_away_ends_with_the_reason(private_broker):
     kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
     names = TopicNames()

@@ -5,19 +5,20 @@ Records singly and in blocks, transactions that are aborted, two at once, marker
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from confluent_kafka import Producer
 
-from core.model import Model
-from streamapp.pages.models import fetch_model
+from core.model.model import Model
+from streamapp.observability.pages.models import fetch_model
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Run, Task
+from streamapp.task.task import Task, TaskRun
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances
-from topics.records import Features, RawRecords
+from topics.records import Features, Format, RawRecords
 
 pytestmark = pytest.mark.broker
 
@@ -72,8 +73,8 @@ class Writers:
         labels = ["yes" if a + b > 9 else "no" for a, b in x]
         ids = [str(number) for number in numbers]
         features = Features.of(("a", "b"), x)
-        form = "arrow" if blocks else "json"
-        for value in encode_instances(features, format=form, ids=ids, labels=labels):  # type: ignore[arg-type]
+        form: Format = "arrow" if blocks else "json"
+        for value in encode_instances(features, format=form, ids=ids, labels=labels):
             producer.produce(self._place.names.instances, value, KEY, 0)
         return ids
 
@@ -82,16 +83,21 @@ def undisturbed(place: Installation) -> Model:
     """Return the model that one task makes of what is visible."""
     task = Task(0, TaskConfig(model_spec=SPEC))
     found = [m for m in place.raw(place.names.instances) if m.partition() == 0]
-    columns = [[m.offset() for m in found], [m.timestamp()[1] for m in found]]
-    rest = [m.key() for m in found], [m.value() for m in found], [m.headers() or () for m in found]
-    task.process(Run("instances", RawRecords(place.names.instances, 0, *columns, *rest)))  # type: ignore[arg-type]
+    places: tuple[list[Any], list[int]] = [m.offset() for m in found], [m.timestamp()[1] for m in found]
+    rest: tuple[list[Any], list[Any], list[Any]] = (
+        [m.key() for m in found],
+        [m.value() for m in found],
+        [m.headers() or () for m in found],
+    )
+    task.process(TaskRun("instances", RawRecords(place.names.instances, 0, *places, *rest)))
     return task.models.model(task.models.slot(KEY.decode()))
 
 
 def check(place: Installation, worker: WorkerProcess, writers: Writers) -> None:
     place.wait_for_lag_0(alive=[worker])
     answered = decode_predictions([message.value() for message in place.raw(place.names.predictions)])
-    assert sorted(answered.ids) == sorted(writers.visible), "each visible row is answered once, no other is"
+    ids = sorted(map(str, answered.ids))
+    assert ids == sorted(writers.visible), "each visible row is answered once, no other is"
     assert answered.version.tolist() == list(range(len(writers.visible)))
     kept = fetch_model(worker.web.removeprefix("http://"), KEY.decode())
     assert kept == undisturbed(place).snapshot()

@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from core.jit import cache_directory
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.partitioner import partition_of
@@ -16,6 +17,16 @@ MINUTES = 10
 EVERY_MS = 50
 DELAY_MS = 400
 SPEC = {"learner": {"name": "h-tree"}, "query": {"name": "always"}}
+
+
+def files_of_kernels() -> dict[Path, int]:
+    """The compiled kernels of the product in the cache, and when each was written.
+
+    Tests that run beside this one may compile kernels of their own.
+    """
+    directories = [directory for half in (False, True) if (directory := cache_directory(half))]
+    found = (path for directory in directories for path in directory.rglob("*.nb[ci]"))
+    return {path: path.stat().st_mtime_ns for path in found if not path.name.startswith("test_")}
 
 
 def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker, tmp_path: Path) -> None:
@@ -34,7 +45,7 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
         producer.produce(place.names.labels, label, key, partition, timestamp=at + DELAY_MS)
     assert producer.flush(PATIENCE) == 0
     assert place.lag() == 2 * n
-    with place.worker("w", **settings) as worker:
+    with place.worker("w", fresh=True, **settings) as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
         outcomes = {
@@ -60,18 +71,20 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
     assert len(right) > 0.95 * len(newest), "what was learned in between shows"
 
 
-def test_a_worker_on_warm_kernels_is_at_work_soon_after_its_start(broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_on_warm_kernels_compiles_nothing(broker: Broker, tmp_path: Path) -> None:
+    """And so is at work within seconds; a figure of seconds would be one of the machine's load."""
     place = Installation(broker.bootstrap_servers, "warm.", 2, tmp_path, module="streamapp worker")
     producer = place.producer()
+    compiled = []
     for start in (1, 2):  # the first may have to compile the kernels
         producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key", 0)
         assert producer.flush(PATIENCE) == 0
-        with place.worker("w") as worker:
+        with place.worker("w", fresh=True) as worker:
             wait_until(
                 lambda n=start: len(place.read(place.names.predictions)) == n,  # type: ignore[misc]
                 PATIENCE,
                 lambda: worker.log,
             )
-            computed = worker.cpu_seconds
             assert worker.terminate() == 0
-    assert computed < 15, "the goal is 5 s; compiling takes a minute"
+        compiled.append(files_of_kernels())
+    assert compiled[0] == compiled[1] != {}

@@ -86,6 +86,7 @@ def test_no_worker_outlives_a_parent_that_is_killed(broker: Broker, tmp_path: Pa
     with place.worker("orphan", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
         workers = pids(parent)
+        assert len(workers) == 2
         parent.kill()
         for pid in workers.values():
             wait_until(lambda pid=pid: is_gone(pid), PATIENCE, lambda: parent.log)  # type: ignore[misc]

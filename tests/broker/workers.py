@@ -10,16 +10,23 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import orjson
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -30,14 +37,22 @@ from confluent_kafka.admin import (
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.embedded.broker import free_ports
+from tests.broker.fork_server import ForkedProcess
 from topics import admin
+from topics.cluster import NOT_YET, Cluster
 from topics.definitions import TopicNames
 
 PATIENCE = 150  # seconds; no test is about speed, and the machine may be busy with other things
 ECHO = "tests.broker.echo_worker"
+FORKED = (ECHO, "streamapp worker")
+"""What is forked from a process that has imported it; a parent of workers is started as it is."""
 
 UNHURRIED = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "150000", "GROVE_TRANSACTION_TIMEOUT_MS": "150000"}
 """For a worker that answers at least once and shall do so once: it is not given up because it gets no CPU."""
+
+
+OF_THIS_TEST: list["Installation"] = []
+"""Whose topics go when the test is over (`tests/conftest.py`): a broker's answers tell of all that it has."""
 
 
 @dataclass
@@ -55,21 +70,22 @@ class Installation:
     def __post_init__(self) -> None:
         self.prefix += f"{uuid.uuid4().hex[:8]}."  # a broker may outlive the tests
         self.names = TopicNames(self.prefix)
-        if self.module.startswith("streamapp"):
+        if self.module not in FORKED:
             compile_kernels()
         admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1, PATIENCE)
+        OF_THIS_TEST.append(self)
 
     def members(self) -> set[str]:
         """The static names of the group's members, living or waited for."""
-        client = AdminClient({"bootstrap.servers": self.servers})
-        (described,) = client.describe_consumer_groups([self.group]).values()
+        (described,) = self.cluster.client.describe_consumer_groups([self.group]).values()
         return {str(member.group_instance_id) for member in described.result(PATIENCE).members}
 
     @property
     def group(self) -> str:
         return self.prefix + "app"
 
-    def worker(self, name: str, **settings: str) -> "WorkerProcess":
+    def worker(self, name: str, *, fresh: bool = False, **settings: str) -> "WorkerProcess":
+        """A worker that is not started yet; `fresh`: by its command line, and not forked."""
         environment = {
             "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.servers,
             "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
@@ -82,7 +98,7 @@ class Installation:
             **self.settings,
             **settings,
         }
-        return WorkerProcess(self.module, environment, self.directory / f"{name}.log")
+        return WorkerProcess(self.module, environment, self.directory / f"{name}.log", fresh=fresh)
 
     def producer(self, **properties: Any) -> Producer:
         """A producer that keeps the order: without idempotence what is sent again comes too late.
@@ -93,18 +109,59 @@ class Installation:
         told = {"on_delivery": delivered, "delivery.report.only.error": True}
         return Producer({"bootstrap.servers": self.servers, **kept, **told, **properties})
 
+    @functools.cached_property
+    def cluster(self) -> Cluster:
+        """The broker's administration, by one client for all questions of the test."""
+        return Cluster({"bootstrap.servers": self.servers}, PATIENCE)
+
+    @functools.cached_property
+    def _committed(self) -> Consumer:
+        """Who asks for the offsets of the group, without joining it.
+
+        Those of a transaction that is still open (its worker may be dead) are not waited for.
+        """
+        given = {"group.id": self.group, "isolation.level": "read_uncommitted", "log_level": 0}
+        return Consumer({"bootstrap.servers": self.servers, **given})
+
+    def _places(self, names: Iterable[str]) -> list[TopicPartition]:
+        topics = self.cluster.topics()
+        return [TopicPartition(n, p) for n in names if n in topics for p in topics[n].partitions]
+
+    def _offsets(
+        self,
+        places: list[TopicPartition],
+        spec: OffsetSpec,
+        level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[TopicPartition, int]:
+        """The offsets that leaders tell; a topic made a moment ago may have none yet that acts as one."""
+        found: dict[TopicPartition, int] = {}
+
+        def told() -> bool:
+            asked = {place: spec for place in places if place not in found}
+            futures = self.cluster.client.list_offsets(asked, isolation_level=level, request_timeout=PATIENCE)
+            for place, future in futures.items():
+                try:
+                    found[place] = future.result(PATIENCE).offset
+                except KafkaException as failure:
+                    if failure.args[0].code() not in NOT_YET:
+                        raise
+            return len(found) == len(places)
+
+        if places:
+            wait_until(told, PATIENCE, lambda: f"{len(found)} of {len(places)} leaders answered")
+        return found
+
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
         sources = (self.names.instances, self.names.labels, self.names.controls)
-        described = admin.describe({"bootstrap.servers": self.servers}, self.names, self.group, PATIENCE)
-        lag = 0
-        for topic in described:
-            if topic.name in sources:
-                assert len(topic.partitions) >= self.partitions, f"what is not told is no lag of 0: {topic}"
-                for p in topic.partitions:
-                    assert p.end is not None and p.start is not None, f"{topic.name}: {p}"
-                    lag += p.end - p.start if p.lag is None else p.lag
-        return lag
+        places = self._places(sources)
+        assert len(places) >= self.partitions * len(sources), f"what is not told is no lag of 0: {places}"
+        ends = self._offsets(places, OffsetSpec.latest())
+        answer = self._committed.committed(places, timeout=PATIENCE)
+        behind = {TopicPartition(p.topic, p.partition): p.offset for p in answer}
+        never = [place for place, offset in behind.items() if offset < 0]
+        behind |= self._offsets(never, OffsetSpec.earliest())
+        return sum(ends[place] - behind[place] for place in places)
 
     def wait_for_lag_0(self, seconds: float = PATIENCE, alive: Sequence["WorkerProcess"] = ()) -> None:
         """Return when all is processed and can be read: offsets are committed a moment before outputs are."""
@@ -118,19 +175,21 @@ class Installation:
 
     def open_transactions(self) -> set[str]:
         """The topics that have records of transactions which are not over."""
-        client = AdminClient({"bootstrap.servers": self.servers})
-        topics = client.list_topics(timeout=PATIENCE).topics
-        wanted = {
-            TopicPartition(name, number): OffsetSpec.latest()  # type: ignore[no-untyped-call]
-            for name in self.names.all()
-            if name in topics
-            for number in topics[name].partitions
-        }
-        ends: list[dict[TopicPartition, int]] = []
-        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
-            futures = client.list_offsets(wanted, isolation_level=level, request_timeout=PATIENCE)
-            ends.append({place: future.result().offset for place, future in futures.items()})
-        return {place.topic for place in wanted if ends[0][place] < ends[1][place]}
+        places, latest = self._places(self.names.all()), OffsetSpec.latest()
+        committed = self._offsets(places, latest, IsolationLevel.READ_COMMITTED)
+        written = self._offsets(places, latest)
+        return {place.topic for place in places if committed[place] < written[place]}
+
+    def close(self) -> None:
+        """Let the broker delete the topics, which it does by and by."""
+        topics = self.cluster.topics()
+        existing = [name for name in self.names.all() if name in topics]
+        for done in (
+            self.cluster.client.delete_topics(existing, operation_timeout=0).values() if existing else ()
+        ):
+            done.result(PATIENCE)
+        if "_committed" in vars(self):
+            self._committed.close()
 
     def configure(self, topic: str, settings: dict[str, str]) -> None:
         entries = [
@@ -138,23 +197,19 @@ class Installation:
             for name, value in settings.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        client = AdminClient({"bootstrap.servers": self.servers})
-        for done in client.incremental_alter_configs([resource]).values():
+        for done in self.cluster.client.incremental_alter_configs([resource]).values():
             done.result(PATIENCE)
 
     def grow(self, topic: str, partitions: int) -> None:
-        client = AdminClient({"bootstrap.servers": self.servers})
-        for done in client.create_partitions([NewPartitions(topic, partitions)]).values():
+        for done in self.cluster.client.create_partitions([NewPartitions(topic, partitions)]).values():
             done.result(PATIENCE)
 
     def delete(self, *topics: str) -> None:
-        client = AdminClient({"bootstrap.servers": self.servers})
-        for done in client.delete_topics(list(topics), operation_timeout=PATIENCE).values():
+        for done in self.cluster.client.delete_topics(list(topics), operation_timeout=PATIENCE).values():
             done.result(PATIENCE)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
-        client = AdminClient({"bootstrap.servers": self.servers})
-        for done in client.delete_records([TopicPartition(topic, partition, offset)]).values():
+        for done in self.cluster.client.delete_records([TopicPartition(topic, partition, offset)]).values():
             done.result(PATIENCE)
 
     def read(self, topic: str) -> list[dict[str, Any]]:
@@ -198,11 +253,12 @@ def compile_kernels() -> None:
 class WorkerProcess:
     """One worker as a child process; ends with the block."""
 
-    def __init__(self, module: str, environment: dict[str, str], log: Path) -> None:
+    def __init__(self, module: str, environment: dict[str, str], log: Path, *, fresh: bool = False) -> None:
         self._module = module
         self.environment = environment
         self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
+        self._fresh = fresh or module not in FORKED
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.web = f"http://127.0.0.1:{environment['GROVE_WEB_PORT']}"
 
     def __enter__(self) -> Self:
@@ -217,12 +273,13 @@ class WorkerProcess:
             self._process.wait()
 
     def start(self) -> None:
+        words, environment = self._module.split(), {**os.environ, **self.environment}
+        if not self._fresh:
+            self._process = ForkedProcess(words, environment, self._log)
+            return
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", *self._module.split()],
-                env={**os.environ, **self.environment},
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                [sys.executable, "-m", *words], env=environment, stdout=log, stderr=subprocess.STDOUT
             )
 
     def at(self, port: int) -> "WorkerProcess":

@@ -17,7 +17,7 @@ from core import registry
 from core.errors import SpecError
 from core.learners.base import AXES
 from core.spec import Spec
-from streamapp.warming import warm_kernels
+from streamapp.worker.compile_ahead import warm_kernels
 
 RECORDS = 1_200
 
@@ -40,7 +40,7 @@ def specs() -> Iterator[dict[str, Any]]:
 
 def run(spec: dict[str, Any]) -> Counter[str]:
     """Answer, ask, learn, drift, evaluate, command, snapshot: one model from its first record on."""
-    from core.model import Model
+    from core.model.model import Model
     from tests.topology.partition import Partition, config
 
     given = {"evaluation": {"every": 100, "window": 50}} | spec

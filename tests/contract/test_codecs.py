@@ -149,10 +149,11 @@ def test_a_run_says_the_same_however_it_is_cut() -> None:
         cut = type(part)(
             part.topic,
             part.partition,
-            *(
-                column[start:stop]
-                for column in (part.offsets, part.timestamps, part.keys, part.values, part.headers)
-            ),
+            part.offsets[start:stop],
+            part.timestamps[start:stop],
+            part.keys[start:stop],
+            part.values[start:stop],
+            part.headers[start:stop],
         )
         decoded = decode_instances(cut)
         rows += [

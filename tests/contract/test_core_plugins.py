@@ -9,16 +9,18 @@ import json
 import numpy as np
 import pytest
 
-from core import registry, validate
+from core import registry
 from core.bounds.base import GAP, OPEN, TIE
 from core.drift.base import DRIFT, IN_CONTROL, LEVELS
 from core.errors import ParameterError, UnknownPluginError
-from core.learners.base import AXES, Learner, build
-from core.model import Model
+from core.learners.base import AXES, HoeffdingLearner
+from core.learners.protocol import build
+from core.model import validate
+from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from tests.naive.rows import mixed, two_classes
-from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
+from tests.unit.core.builders import TREES, answer, halves, schema_of, spec_of, table_of
 
 EVERY = [(family, name) for family in registry.FAMILIES for name in registry.names(family)]
 PARAMETERS = [
@@ -50,7 +52,7 @@ def specs():
         for axis in axes:
             yield f"{axis}={name}", {"learner": learner | FITTING.get(name, {}) | {axis: name}}
         if family == "learners":
-            yield f"learner={name}", {"learner": learner | {"name": name}}
+            yield f"learner={name}", {"learner": (learner if name in TREES else {}) | {"name": name}}
         for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
             if family == its_family:
                 yield f"{part}={name}", {"learner": learner, part: name}
@@ -62,7 +64,7 @@ def test_form(family, name):
     plugin = made(family, name)
     assert plugin.name == name
     assert plugin.family == family
-    assert len(inspect.getdoc(type(plugin))) > 30
+    assert len(inspect.getdoc(type(plugin)) or "") > 30
     assert inspect.getdoc(registry.module(family, name))
     assert dataclasses.is_dataclass(plugin)
     for declared in dataclasses.fields(plugin):
@@ -101,11 +103,11 @@ def test_unknown_names_list_the_known(family):
         assert name in str(raised.value).replace("-", "_")
 
 
-@pytest.mark.parametrize("name", registry.names("learners"))
+@pytest.mark.parametrize("name", TREES)
 def test_parameters_of_a_learner_s_axes_have_names_of_their_own(name):
     """They stand side by side in a spec: one name, one meaning."""
     learner = made("learners", name)
-    own = [f.name for f in dataclasses.fields(Learner)]
+    own = [f.name for f in dataclasses.fields(HoeffdingLearner)]
     names = own + [f.name for axis in AXES for f in dataclasses.fields(getattr(learner, axis))]
     assert len(names) == len(set(names))
 
@@ -124,19 +126,20 @@ def test_it_learns(what, spec):
     assert finals[0].snapshot() == finals[1].snapshot()
     summary = finals[0].summary()
     assert summary.labels == summary.records == 1200
-    assert summary.attempts > 0
-    assert finals[0].evaluation().accuracy > max(np.bincount(stream.y)) / 1200 - 0.05
+    assert (summary.attempts > 0) == (finals[0].spec.learner.name in TREES)
+    if what != "learner=no_change":
+        assert finals[0].evaluation().accuracy > max(np.bincount(stream.y)) / 1200 - 0.05
 
 
 @pytest.mark.parametrize("name", registry.names("drift"))
 def test_a_detector_rests_on_a_constant_stream(name):
     """Rarely wrong, always alike: in control to the end. Then always wrong: an alarm, unless it has none."""
     module, plugin = registry.module("drift", name), made("drift", name)
-    knobs, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
-    levels = [int(module.update(knobs, 0, state, 0, float(i % 10 == 9))) for i in range(2000)]
+    params, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
+    levels = [int(module.update(params, 0, state, 0, float(i % 10 == 9))) for i in range(2000)]
     assert DRIFT not in levels
     assert levels[-1] == IN_CONTROL
-    levels = [int(module.update(knobs, 0, state, 0, 1.0)) for _ in range(500)]
+    levels = [int(module.update(params, 0, state, 0, 1.0)) for _ in range(500)]
     assert (DRIFT in levels) == (name != "none")
     assert set(levels) <= set(range(len(LEVELS)))
 
@@ -167,15 +170,16 @@ def test_a_bound_shrinks_with_evidence_and_judges_by_it(name):
     widths = [bound.epsilon(1.0, float(n), records=2000.0, attributes=3) for n in range(8, 2000)]
     assert all(np.diff(widths) < 0.0)
     assert bound.factor >= 1.0
-    knobs = np.array([*bound.constants(), 0.0])
+    params = np.array([*bound.constants(), 0.0])
     lead = bound.factor * 0.1
-    assert module.verdict(knobs, 0, lead * 1.001, 0.1, 0.0) == GAP
-    assert module.verdict(knobs, 0, lead * 0.999, 0.1, 0.0) == OPEN
-    assert module.verdict(knobs, 0, lead * 0.999, 0.1, 0.1001) == TIE
-    assert module.verdict(knobs, 0, lead * 0.999, 0.1, 0.0999) == OPEN
+    assert module.decision(params, 0, lead * 1.001, 0.1, 0.0) == GAP
+    assert module.decision(params, 0, lead * 0.999, 0.1, 0.0) == OPEN
+    assert module.decision(params, 0, lead * 0.999, 0.1, 0.1001) == TIE
+    assert module.decision(params, 0, lead * 0.999, 0.1, 0.0999) == OPEN
 
 
-@pytest.mark.parametrize("name", registry.names("criteria"))
+# But the one whose published fault is that it may lose (tests/unit/core/criteria).
+@pytest.mark.parametrize("name", [name for name in registry.names("criteria") if name != "sorted_error"])
 def test_a_criterion_gains_by_splitting(name):
     module = registry.module("criteria", name)
     draw = np.random.default_rng(0)

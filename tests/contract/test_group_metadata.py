@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer
 
-from streamapp.transactions import group_metadata
+from streamapp.processing.transactions import group_metadata
 from streamapp.transport.thread import Membership
 
 

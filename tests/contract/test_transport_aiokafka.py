@@ -28,6 +28,7 @@ from streamapp.transport.columns import decode, has_more
 from streamapp.transport.undecodable import FetchedRecords
 from topics.codecs.limits import Limits
 from topics.codecs.screening import screen
+from topics.headers import UNREADABLE
 from topics.records import RawRecords
 
 TP = TopicPartition("topic", 3)
@@ -186,7 +187,7 @@ def test_a_header_name_that_is_not_utf8_is_the_matter_of_its_record_alone(compre
     assert columns.timestamps == [1000 + offset for offset in range(5, 14)]
     assert columns.values == [f"v{offset}".encode() for offset in range(5, 14)]
     assert columns.keys == [None, b"k", None, b"k", None, b"k", None, b"k", None]
-    bad = [("\N{REPLACEMENT CHARACTER}b", b"1"), ("é", None)]
+    bad = list(UNREADABLE)
     assert [list(headers) for headers in columns.headers] == [[], bad, [], [], [], [], [], bad, []]
     raw = RawRecords("t", 3, columns.offsets, columns.timestamps, [b"k"] * 9, columns.values, columns.headers)
     assert [(bad.record, bad.reason) for bad in screen(raw, Limits())[1]] == [

@@ -1,9 +1,11 @@
 """The compiled EFDT and the obvious one, record by record: changes, predictions, what nodes remember."""
 
+from typing import Any
+
 import pytest
 
-from core import validate
-from core.events import Split
+from core.growth.events import Split
+from core.model import validate
 from tests.naive.compare import (
     assert_same_splits,
     assert_same_tree,
@@ -14,10 +16,11 @@ from tests.naive.compare import (
     twin_of,
 )
 from tests.naive.rows import STREAMS
+from tests.tiers import pairwise
 
 BASE = {"name": "efdt", "grace_period": 50, "delta": 1e-3, "tau": 0.1, "revisit_period": 75}
 BOTH = {"name": "efdt-imac", "watched_nodes": "both"}
-SPECS = {
+SPECS: dict[str, dict[str, Any]] = {
     "mc": {"leaf_model": "mc"},
     "nba": {"leaf_model": "nba"},
     "gini": {"criterion": "gini", "leaf_model": "nba"},
@@ -36,17 +39,29 @@ SPECS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "compat"),
-    [
-        (name, compat)
+    ("stream", "name", "compat"),
+    pairwise(
+        (stream, name, compat)
+        for stream in STREAMS
         for name in SPECS
         for compat in (None, "moa")
         if not (compat and "imac" in SPECS[name].get("name", ""))
-    ],
+    ),
 )
-@pytest.mark.parametrize("stream", STREAMS)
 def test_the_learner_and_its_twin(stream, name, compat):
     rows = STREAMS[stream]()
+    follow(rows.first(1500) if name == "every_record" else rows, name, compat)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("compat", [None, "moa"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_every_node_evaluated_at_every_record_of_whole_streams(stream, compat):
+    follow(STREAMS[stream](), "every_record", compat)
+
+
+def follow(rows, name, compat):
+    """Compare core and its twin on a stream."""
     if compat == "moa":
         rows.weight[:] = 1.0  # it counts records
     spec = {"learner": BASE | SPECS[name] | {"compat": compat}}

@@ -1,5 +1,7 @@
 """The compiled learner and the obvious one, record by record."""
 
+from typing import Any
+
 import pytest
 
 from tests.naive.compare import (
@@ -12,6 +14,7 @@ from tests.naive.compare import (
     twin_of,
 )
 from tests.naive.rows import STREAMS
+from tests.tiers import pairwise
 
 HISTOGRAM_OF_A_RANGE = {
     "numeric_observer": "histogram",
@@ -21,7 +24,7 @@ HISTOGRAM_OF_A_RANGE = {
     "criterion": "gini",
     "leaf_model": "mc",
 }
-SPECS = {
+SPECS: dict[str, dict[str, Any]] = {
     "mc": {"leaf_model": "mc"},
     "nb": {"leaf_model": "nb"},
     "nba": {"leaf_model": "nba"},
@@ -38,7 +41,7 @@ SPECS = {
     "imac_no_ties": {
         "schedule": "imac",
         "check_period": 25,
-        "grace_period": 20,
+        "grace_period": 24,
         "tau": 0.0,
         "bound_factor": 2.0,
         "leaf_model": "mc",
@@ -77,12 +80,47 @@ SPECS = {
         "leaf_model": "mc",
     },
     "eager": {"grace_period": 25, "delta": 0.1, "tau": 0.15, "leaf_model": "nba"},
+    "observed": {"evidence": "observed", "leaf_model": "nba"},
+    "observed_gini": {"evidence": "observed", "criterion": "gini", "grace_period": 25, "leaf_model": "mc"},
+    "observed_osm": {"evidence": "observed", "schedule": "osm", "grace_period": 20, "leaf_model": "mc"},
+    "observed_cgd": {"evidence": "observed", "schedule": "cgd", "leaf_model": "mc"},
+    "observed_imac": {
+        "evidence": "observed",
+        "schedule": "imac",
+        "check_period": 25,
+        "grace_period": 20,
+        "tau": 0.0,
+        "leaf_model": "mc",
+    },
+    "observed_practical": {
+        "evidence": "observed",
+        "bound": "c_tree",
+        "criterion": "gini",
+        "c": 0.2,
+        "tau": 0.0,
+        "leaf_model": "mc",
+    },
+    "observed_histogram": {
+        "evidence": "observed",
+        "numeric_observer": "histogram",
+        "warm_up": 300,
+        "leaf_model": "nba",
+    },
+    "theory_inherited": {
+        "bound": "c_tree",
+        "variant": "theory",
+        "evidence": "inherited",
+        "criterion": "gini",
+        "delta": 0.9,
+        "tau": 0.6,
+    },
 }
 
 
 NOT_OF_MOA = {
     "histogram",
     "histogram_range",
+    "observed_histogram",
     "exact",
     "exact_gini",
     "error",
@@ -99,15 +137,39 @@ CASES = [
     for name in SPECS
     for stream in STREAMS
     for compat in ((None,) if name in NOT_OF_MOA else (None, "moa", "imac"))
-    if STREAMS[stream]().classes == 2 or name not in ("km", "practical_km", "theory")
+    if STREAMS[stream]().classes == 2 or name not in ("km", "practical_km", "theory", "theory_inherited")
 ]
 
 
-@pytest.mark.parametrize(("stream", "name", "compat"), CASES)
+@pytest.mark.parametrize(("stream", "name", "compat"), pairwise(CASES))
 def test_the_learner_and_its_twin(stream, name, compat):
     rows = STREAMS[stream]()
     learner = {"name": "h-tree", "grace_period": 50, "delta": 1e-3, "tau": 0.1} | SPECS[name]
     spec = {"learner": learner | {"compat": compat}}
+    twin = twin_of(spec, rows)
+    predictions, _, splits = naive_answers(twin, rows)
+    model, ours, _, events = core_answers(spec, rows)
+    assert_same_splits(splits_of(events), splits)
+    assert first_difference(ours, predictions) is None
+    assert_same_tree(model, twin.tree)
+
+
+OF_CDT = {
+    "c-tree": {"name": "c-tree", "c": 0.05},
+    "c-tree, frozen": {"name": "c-tree", "c": 0.02, "freeze_null": True},
+    "c-tree, nba": {"name": "c-tree", "c": 0.05, "leaf_model": "nba", "candidates": 25},
+    "h-tree": {"name": "h-tree", "criterion": "gini", "binary_splits": True, "leaf_model": "mc"},
+    "corrh-tree": {"name": "corrh-tree", "delta": 0.5},
+    "mcdiarmid-tree": {"name": "mcdiarmid-tree", "delta": 0.999999999},
+    "mcdiarmid-tree, seldom": {"name": "mcdiarmid-tree", "delta": 0.9999},
+}
+CASES_OF_CDT = [(stream, name) for name in OF_CDT for stream in STREAMS if STREAMS[stream]().classes == 2]
+
+
+@pytest.mark.parametrize(("stream", "name"), CASES_OF_CDT)
+def test_the_trees_of_the_published_code_of_cdt_and_their_twins(stream, name):
+    rows = STREAMS[stream]()
+    spec = {"learner": {"grace_period": 50, "tau": 0.0, "compat": "cdt"} | OF_CDT[name]}
     twin = twin_of(spec, rows)
     predictions, _, splits = naive_answers(twin, rows)
     model, ours, _, events = core_answers(spec, rows)

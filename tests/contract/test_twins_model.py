@@ -1,16 +1,21 @@
 """Whole models and their obvious twins: drift, strategies, budgets, evaluation, labels that come later."""
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 import pytest
 
 from core import registry
-from core.account import DECLINED, EXPIRED
+from core.active.label_account import DECLINED, EXPIRED
+from core.active.queries import rate
 from core.evaluation import wilson
-from core.events import Drift
-from core.model import Model as CoreModel
+from core.growth.events import Drift
+from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
 from core.spec import Spec
 from tests.naive.compare import (
+    SCORES,
     assert_same_splits,
     assert_same_tree,
     core_answers,
@@ -20,6 +25,7 @@ from tests.naive.compare import (
     twin_of,
 )
 from tests.naive.rows import Stream, mixed, numeric
+from tests.tiers import pairwise
 
 LEARNER = {"name": "h-tree", "grace_period": 40, "delta": 0.01, "tau": 0.1, "leaf_model": "nba"}
 QUERIES = registry.names("queries")
@@ -54,6 +60,10 @@ def assert_same_evaluation(model, twin):
             twin.evaluation.accuracy(windowed), abs=1e-12
         )
         assert getattr(ours, "kappa" + suffix) == pytest.approx(twin.evaluation.kappa(windowed), abs=1e-12)
+        if len(twin.evaluation.judged) < 2000:  # else counted anew it takes long
+            for measure in ("kappa_m", "kappa_temporal"):
+                expected = getattr(twin.evaluation, measure)(windowed)
+                assert getattr(ours, measure + suffix) == pytest.approx(expected, abs=1e-12)
         assert getattr(ours, "f1_rarer" + suffix) == pytest.approx(
             twin.evaluation.f1_rarer(windowed), abs=1e-12
         )
@@ -130,6 +140,17 @@ def test_active_learning_in_a_window_with_a_reserved_slice_and_drift(query):
 @pytest.mark.parametrize("query", QUERIES)
 def test_active_learning_with_three_classes(query):
     follow(mixed(2000), {"query": query, "budget": {"limit": 0.4}, "evaluation": {"share": 0.05}})
+
+
+@pytest.mark.parametrize("score", [*SCORES])
+def test_ranks_of_every_score(score):
+    """A short window, that is full most of the time; weights, missing values, three classes."""
+    query = {"name": "rate", "score": score, "window": 60, "explore": 0.3}
+    follow(mixed(2500), {"query": query, "budget": {"limit": 0.2}})
+
+
+def test_every_strategy_with_a_score_has_a_twin():
+    assert set(SCORES) == set(rate.scored())
 
 
 def follow(stream, parts):
@@ -216,10 +237,10 @@ def test_a_label_without_a_prediction_is_learned_but_not_judged():
     assert model.summary().labels == 1000
 
 
-@pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("name", registry.names("budgets"))
-@pytest.mark.parametrize("respend", [False, True])
-@pytest.mark.parametrize("share", [0.04, 0.0])
+@pytest.mark.parametrize(
+    ("name", "respend", "query", "share"),
+    pairwise(product(registry.names("budgets"), (False, True), QUERIES, (0.04, 0.0))),
+)
 def test_labels_late_lost_and_declined(name, respend, query, share):
     """Requests are answered 40 records later, declined or never answered; what was lost may be spent anew."""
     stream = drifting(1600)
@@ -230,7 +251,7 @@ def test_labels_late_lost_and_declined(name, respend, query, share):
     index = table.add(CoreModel.create(Spec.parse(spec), stream.schema()))
     fate = np.random.default_rng(4).choice(["answered", "declined", "expired"], 1600, p=[0.5, 0.25, 0.25])
     size = 40
-    before, predictions, drawn, stands = (
+    before, predictions, sampled, importance = (
         np.empty(0, kind) for kind in (np.int64, np.int32, np.int8, np.float64)
     )
     for first in range(0, 1600, size):
@@ -244,18 +265,18 @@ def test_labels_late_lost_and_declined(name, respend, query, share):
         if len(before):
             closing = np.select([fate[before] == "declined", fate[before] == "expired"], [DECLINED, EXPIRED])
             label = np.where(fate[before] == "answered", stream.y[before], closing).astype(np.int32)
-            columns = (predictions, np.ones(len(before), bool), drawn, stands)
+            columns: tuple[Any, ...] = (predictions, np.ones(len(before), bool), sampled, importance)
             table.learn(np.full(len(before), index), stream.x[before], label, stream.weight[before], *columns)
             for place, record in enumerate(before.tolist()):
                 if fate[record] == "answered":
                     x, y = stream.x[record].tolist(), int(stream.y[record])
-                    fates = (twin.drawn[record], twin.stands[record])
+                    fates = (twin.sampled[record], twin.importance[record])
                     twin.learn(x, y, 1.0, int(predictions[place]), True, *fates)
                 else:
                     twin.close(fate[record])
         asked = np.flatnonzero(answers.asked)
         before, predictions = first + asked, answers.prediction[asked]
-        drawn, stands = answers.drawn[asked], answers.stands[asked]
+        sampled, importance = answers.sampled[asked], answers.importance[asked]
     model = table.model(index)
     assert_same_tree(model, twin.tree)
     assert_same_evaluation(model, twin)

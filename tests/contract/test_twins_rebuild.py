@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.events import Drift
-from core.model import Model as CoreModel
+from core.growth.events import Drift
+from core.model.model import Model as CoreModel
 from core.model_table import ModelTable
 from core.spec import Spec
 from tests.naive.compare import assert_same_tree, twin_of

@@ -32,6 +32,7 @@ WEIGHTED = [
         for budget in ("count", "window")
     ],
     ("conf_tree", "count", 0.0),
+    ("rate", "count", 0.0),
     ("selective_sampling", "count", 0.0),
     ("randomised_uncertainty", "window", 0.0),
 ]
@@ -92,12 +93,10 @@ def test_coverage_in_many_runs(query, budget, share):
 
 def test_the_naive_interval_misses():
     """Where hard records are preferred, accuracy over the labels asked for is too low, and sure of it."""
-    covered, naive = coverage(100, "fixed_uncertainty", "count", 0.02)
+    query = {"name": "fixed_uncertainty", "cold_start": 0}
+    covered, naive = coverage(100, query, "count", 0.02)
     assert naive < 0.8 < covered
-    gaps = [
-        found.accuracy - truth
-        for truth, found in (once(s, "fixed_uncertainty", "count", 0) for s in range(60))
-    ]
+    gaps = [found.accuracy - truth for truth, found in (once(s, query, "count", 0) for s in range(60))]
     assert np.mean(gaps) < -0.02
 
 

@@ -11,10 +11,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from core import portable
-from core.model import Model
-from core.snapshot import STATE_VERSION
-from streamapp.task.exported import write_exported
+from core.model import file as model_file
+from core.model.model import Model
+from core.state_version import STATE_VERSION
+from streamapp.task.models.exported import write_exported
+from tests.golden.versions import ascending
 from tests.topology.partition import Partition, config
 
 HERE = Path(__file__).parent
@@ -22,7 +23,7 @@ QUESTIONS: list[dict[str, Any]] = [{"x": n, "colour": ["red", "green", "blue"][n
 
 
 def files() -> list[Path]:
-    return sorted(HERE.glob("exported-*.grove"))
+    return ascending(HERE.glob("exported-*.grove"))
 
 
 def played() -> Partition:
@@ -47,7 +48,7 @@ def written() -> bytes:
 
 def described(data: bytes) -> dict[str, Any]:
     """Return what can be compared across machines."""
-    found = portable.unwrap(data)
+    found = model_file.unwrap(data)
     model = Model.restore(found.snapshot)
     return {
         "head": found.head,
@@ -66,7 +67,7 @@ def answer(model: Model, question: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    path = HERE / f"exported-{portable.FORMAT_VERSION}-{STATE_VERSION}.grove"
+    path = HERE / f"exported-{model_file.FORMAT_VERSION}-{STATE_VERSION}.grove"
     data = written()
     path.write_bytes(data)
     path.with_suffix(".json").write_text(json.dumps(described(data), indent=1) + "\n")

@@ -12,6 +12,8 @@ from typing import Final
 
 from streamapp.journal.entry import FORMAT_VERSION, Entry, Manifest, Record, Reset, Skip, Step, encode
 from streamapp.journal.reading import as_json
+from tests.golden.versions import ascending
+from tests.positions import at
 from topics.records import RawRecords
 
 HERE = Path(__file__).parent
@@ -19,23 +21,38 @@ CONTROLS = RawRecords(
     "t.controls", 3, [4, 6], [17, 18], [b"m", None], [b"{}", None], [(("a", b"1"), ("b", None)), ()]
 )
 STEPS = (
-    Step(0, 7, ((5, 6),), records=CONTROLS),
-    Step(1, 20),
-    Step(1, 30, ((22, 23),), ((24, 26),)),
-    Step(2, 2, count=2),
-    Step(1, 40, ((31, 33),), count=9),
+    Step("controls", 7, ((5, 6),), records=CONTROLS),
+    Step("instances", 20),
+    Step("instances", 30, ((22, 23),), ((24, 26),)),
+    Step("labels", 2, count=2),
+    Step("instances", 40, ((31, 33),), count=9),
 )
 RECORDS: Final[tuple[Record, ...]] = (
-    Entry(2, 4, "x86_64 glibc 2.36 numba 0.63", (4, 10, 0), (7, 40, 2), STEPS, '{"limits": {}}'),
-    Entry(2, 4, "", (7, 40, 2), (7, 41, 2), (Step(1, 41),)),
-    Manifest(2, 7, 4, "here", (5, 30, 2), 99, "{}", 1200, 34_567, 1, 12345, 678),
-    Reset(2, (5, 30, 2)),
-    Skip(2, 1, 1 << 40, "3Hr6Yp4mQ6mK6o2z1p7hJw"),
+    Entry(
+        2,
+        4,
+        "x86_64 glibc 2.36 numba 0.63",
+        at(controls=4, instances=10),
+        at(controls=7, instances=40, labels=2),
+        STEPS,
+        '{"limits": {}}',
+    ),
+    Entry(
+        2,
+        4,
+        "",
+        at(controls=7, instances=40, labels=2),
+        at(controls=7, instances=41, labels=2),
+        (Step("instances", 41),),
+    ),
+    Manifest(2, 7, 4, "here", at(controls=5, instances=30, labels=2), 99, "{}", 1200, 34_567, 1, 12345, 678),
+    Reset(2, at(controls=5, instances=30, labels=2)),
+    Skip(2, "instances", 1 << 40, "3Hr6Yp4mQ6mK6o2z1p7hJw"),
 )
 
 
 def files() -> list[Path]:
-    return sorted(HERE.glob("journal-*.json"))
+    return ascending(HERE.glob("journal-*.json"))
 
 
 def file_of_now() -> Path:

@@ -1,6 +1,7 @@
-"""CRC-32 of the first 10,000 records of MOA's own generators (release 2024.07.0), x and y apart.
+"""CRC-32 of the first records of MOA's own generators (release 2024.07.0), x and y apart.
 
-Made with ``benchmarks.peers.moa.records(stream, 10_000)``: ``zlib.crc32(x.tobytes())`` of x float64[n, d] and
+10,000 records of ``STREAMS``; 100,000 of ``LONG_STREAMS``, since what moves adds up.
+Made with ``benchmarks.peers.moa.records(stream, n)``: ``zlib.crc32(x.tobytes())`` of x float64[n, d] and
 of y int32[n], little-endian. The streams are named as on the command line of MOA; beside them ours.
 """
 
@@ -98,5 +99,104 @@ STREAMS = [
         },
         0x0628EB19,
         0x649C18BB,
+    ),
+]
+
+LONG_STREAMS = [
+    ("generators.HyperplaneGenerator -t 0.001 -k 2", "hyperplane", {}, 0xC93FF2D0, 0x9D13AF5E),
+    ("generators.HyperplaneGenerator", "hyperplane", {"magnitude": 0.0}, 0xC93FF2D0, 0xDE0D41EA),
+    (
+        "generators.HyperplaneGenerator -a 25 -k 10 -t 0.01 -s 30 -n 0 -i 7",
+        "hyperplane",
+        {"attributes": 25, "drift_attributes": 10, "magnitude": 0.01, "sigma": 0.3, "noise": 0.0, "seed": 7},
+        0xB150DF5A,
+        0x7328B23A,
+    ),
+    ("generators.SineGenerator", "sine", {}, 0x2277B559, 0x3C87A705),
+    (
+        "generators.SineGenerator -f 2 -b -i 3",
+        "sine",
+        {"function": 2, "balanced": True, "seed": 3},
+        0x5B049479,
+        0x553F3963,
+    ),
+    (
+        "generators.SineGenerator -f 3 -s -i 4",
+        "sine",
+        {"function": 3, "irrelevant": False, "seed": 4},
+        0x067DFA6F,
+        0xB5796D82,
+    ),
+    (
+        "generators.SineGenerator -f 4 -b -s",
+        "sine",
+        {"function": 4, "balanced": True, "irrelevant": False},
+        0xB482B9DA,
+        0x553F3963,
+    ),
+    ("generators.RandomRBFGeneratorDrift -s 0.001", "rbf_drift", {}, 0x614D8625, 0x462BAA2E),
+    (
+        "generators.RandomRBFGeneratorDrift -s 0.03 -k 7 -a 25 -n 20 -c 4 -r 3 -i 4",
+        "rbf_drift",
+        {
+            "speed": 0.03,
+            "drift_centroids": 7,
+            "attributes": 25,
+            "centroids": 20,
+            "classes": 4,
+            "model_seed": 3,
+            "seed": 4,
+        },
+        0x7130D225,
+        0x98CBB4BF,
+    ),
+    (
+        "generators.WaveformGeneratorDrift -d 10 -n",
+        "waveform_drift",
+        {"irrelevant": True},
+        0xC3201B53,
+        0x6B0D624C,
+    ),
+    (
+        "generators.WaveformGeneratorDrift -d 0",
+        "waveform_drift",
+        {"drift_attributes": 0},
+        0x778DE422,
+        0xB02D5EEE,
+    ),
+    (
+        "generators.WaveformGeneratorDrift -d 17 -i 5",
+        "waveform_drift",
+        {"drift_attributes": 17, "seed": 5},
+        0xB858BC1A,
+        0x15ACB545,
+    ),
+    (
+        "generators.WaveformGeneratorDrift -d 40 -n -i 3",
+        "waveform_drift",
+        {"drift_attributes": 40, "irrelevant": True, "seed": 3},
+        0xD0F9B8E4,
+        0xFD830462,
+    ),
+    ("generators.AgrawalGenerator -f 5", "agrawal", {"function": 5}, 0xF33520F5, 0x2C1CA607),
+    ("generators.AgrawalGenerator -f 6", "agrawal", {"function": 6}, 0xF33520F5, 0x82E930FA),
+    ("generators.AgrawalGenerator -f 7 -i 3", "agrawal", {"function": 7, "seed": 3}, 0x7A268904, 0xC9672937),
+    ("generators.AgrawalGenerator -f 8", "agrawal", {"function": 8}, 0xF33520F5, 0x95244748),
+    ("generators.AgrawalGenerator -f 9", "agrawal", {"function": 9}, 0xF33520F5, 0x69969B4C),
+    ("generators.AgrawalGenerator -f 10", "agrawal", {"function": 10}, 0xF33520F5, 0x45B3A37E),
+    (
+        "generators.AgrawalGenerator -f 10 -b -i 5 -p 0.1",
+        "agrawal",
+        {"function": 10, "balanced": True, "seed": 5, "perturbation": 0.1},
+        0xF628AB2D,
+        0x553F3963,
+    ),
+    ("generators.LEDGenerator -s", "led", {"irrelevant": False}, 0x594F6979, 0xA1CA4241),
+    (
+        "generators.LEDGenerator -s -i 9 -n 25",
+        "led",
+        {"irrelevant": False, "seed": 9, "noise": 0.25},
+        0x08C6E187,
+        0x26E2FA81,
     ),
 ]

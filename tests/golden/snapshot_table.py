@@ -15,6 +15,8 @@ from typing import Any, Final
 from streamapp.journal.entry import Manifest, encode
 from streamapp.snapshots.chunks import UNIT, Copy, chunk_keys, pack
 from streamapp.snapshots.index import FORMAT_VERSION, Index
+from tests.golden.versions import ascending
+from tests.positions import at
 
 HERE = Path(__file__).parent
 BEFORE: Final = {"pending/0/0": bytes(range(256))}  # of the snapshot before this one, still valid
@@ -24,7 +26,7 @@ Chunks = dict[bytes, bytes]
 
 
 def files() -> list[Path]:
-    return sorted(HERE.glob("snapshot-table-*.json"))
+    return ascending(HERE.glob("snapshot-table-*.json"))
 
 
 def file_of_now() -> Path:
@@ -40,10 +42,23 @@ def snapshot() -> tuple[Manifest, Chunks]:
         fresh[name.encode()], items = pack(UNIT, name.encode(), 2, 7, data)
         chunks.update(items)
     index = Index(kept).after(fresh, ())
-    at, items = index.pack(2, 7)
+    where, items = index.pack(2, 7)
     chunks.update(items)
     n = len(index.copies)
-    return Manifest(2, 7, 4, "here", (5, 30, 2), 99, "{}", n, index.size, at.chunks, at.crc, at.size), chunks
+    return Manifest(
+        2,
+        7,
+        4,
+        "here",
+        at(controls=5, instances=30, labels=2),
+        99,
+        "{}",
+        n,
+        index.size,
+        where.chunks,
+        where.crc,
+        where.size,
+    ), chunks
 
 
 def in_two(name: bytes, data: bytes, chunks: Chunks) -> Copy:

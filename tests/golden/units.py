@@ -15,9 +15,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from core.snapshot import STATE_VERSION
+from core.state_version import STATE_VERSION
 from streamapp.task.task import Task
 from streamapp.task.unit import FORMAT_VERSION, Unit, UnitName
+from tests.golden.versions import ascending
 from tests.topology.partition import PARTITION, Partition, Record, config, instance, label
 
 HERE = Path(__file__).parent
@@ -34,7 +35,7 @@ CONFIG = config(
 
 
 def files() -> list[Path]:
-    return sorted(HERE.glob("units-*.bin"))
+    return ascending(HERE.glob("units-*.bin"))
 
 
 def write(path: Path, units: list[Unit]) -> None:

@@ -14,6 +14,9 @@ def hoeffding(options, n, **case):
 
 def mcdiarmid(options, n, **case):
     k = max(case["classes"], 2)
+    if options.mcd_form == "cdt":
+        constant = 6.0 * (2.0 * math.log2(2.71 * n) + math.log2(2.0 * n)) + 2.0
+        return constant * math.sqrt(-math.log(options.delta) / (2.0 * n))
     first = math.log2(math.e) if options.mcd_form == "seed" else math.log2(math.e * n)
     bits = 6.0 * (k * first + math.log2(2.0 * n)) + 2.0 * math.log2(k)
     constant = {"gini": 8.0, "info_gain": bits, "entropy": bits / NATS}[options.criterion]

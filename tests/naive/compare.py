@@ -1,18 +1,19 @@
 """Runs a model of core and its naive twin over the same rows, and compares what both hold in the end."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from core import arena
-from core.events import Pruned, Split
-from core.model import Model as CoreModel
+from core.growth.events import Pruned, Split
+from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
 from core.spec import Spec
 from core.tree import layout as at
 from tests.naive import queries as naive_queries
+from tests.naive.baselines import BASELINES
 from tests.naive.detectors import DETECTORS
 from tests.naive.model import Model
 from tests.naive.observers import Exact, Histogram
@@ -21,15 +22,27 @@ from tests.naive.tree import Options
 KINDS = {at.NUMERIC: "numeric", at.CATEGORY: "binary", at.MULTIWAY: "multiway"}
 TESTS = {"numeric": "numeric", "category": "binary", "multiway": "multiway"}
 CLOSE = 1e-9
+SCORES = {
+    "conf_tree": lambda seed: naive_queries.ConfTree(seed),
+    "fixed_uncertainty": lambda seed: naive_queries.FixedUncertainty(),
+    "selective_sampling": lambda seed: naive_queries.SelectiveSampling(seed),
+    "variable_uncertainty": lambda seed: naive_queries.VariableUncertainty(),
+}
+"""The twin of every strategy whose score records can be ranked by, from the model's seed."""
 QUERIES = {
     "always": lambda query, seed: naive_queries.Always(),
     "never": lambda query, seed: naive_queries.Never(),
     "random": lambda query, seed: naive_queries.Random(seed),
-    "fixed_uncertainty": lambda query, seed: naive_queries.FixedUncertainty(query["threshold"]),
+    "fixed_uncertainty": lambda query, seed: naive_queries.FixedUncertainty(
+        query["threshold"], query["cold_start"]
+    ),
     "variable_uncertainty": lambda query, seed: naive_queries.VariableUncertainty(query["step"]),
     "randomised_uncertainty": lambda query, seed: naive_queries.RandomisedUncertainty(seed, query["step"]),
     "selective_sampling": lambda query, seed: naive_queries.SelectiveSampling(seed),
     "conf_tree": lambda query, seed: naive_queries.ConfTree(seed, query["delta"]),
+    "rate": lambda query, seed: naive_queries.Rate(
+        seed, SCORES[query["score"]](seed), query["window"], query["explore"]
+    ),
     "split": lambda query, seed: naive_queries.Split(
         seed, naive_queries.VariableUncertainty(query["step"]), query["random"]
     ),
@@ -39,31 +52,31 @@ QUERIES = {
 }
 """The twin of every query strategy, from its spec and the model's seed."""
 BOUND_PARAMETERS = ("bound", "bound_factor", "mcd_form", "variant", "c")
-OBSERVER_PARAMETERS = ("numeric_observer", "capacity", "bins", "warm_up", "edges", "low", "high")
+OBSERVER_PARAMETERS = (
+    "numeric_observer",
+    "candidates",
+    "capacity",
+    "bins",
+    "warm_up",
+    "edges",
+    "low",
+    "high",
+)
 
 
 def twin_of(spec, stream):
     """Return the naive model of a spec."""
     body = Spec.parse(spec).to_dict()
     learner, query, budget, drift = (body[part] for part in ("learner", "query", "budget", "drift"))
-    options = Options(
-        attributes=stream.attributes,
-        classes=0 if stream.open_classes else stream.classes,
-        criterion=learner["criterion"],
-        grace_period=learner["grace_period"],
-        leaf_model=learner["leaf_model"],
-        **{name: learner[name] for name in ("delta", "tau", *BOUND_PARAMETERS) if name in learner},
-        **{name: learner[name] for name in OBSERVER_PARAMETERS if name in learner},
-        binary_splits=learner["binary_splits"],
-        algorithm=learner["name"].removesuffix("-imac"),
-        revisit=learner.get("revisit_period", 0.0),
-        watched_nodes=learner.get("watched_nodes", "leaves"),
-        moa=learner["compat"] is not None,
-        inherit=learner["compat"] != "imac",
-        schedule=learner["schedule"],
-        check_period=learner.get("check_period", 0),
-        keep_illegal=learner.get("keep_illegal", False),
-    )
+    records: dict[str, Any] = {
+        "attributes": list(stream.attributes),
+        "open": frozenset(stream.open_values),
+        "classes": 0 if stream.open_classes else stream.classes,
+    }
+    if learner["name"] in BASELINES:
+        options = Options(**records, algorithm=learner["name"], moa=learner.get("compat") is not None)
+    else:
+        options = tree_options(learner, records)
     budgets = {"count": naive_queries.CountBudget, "window": naive_queries.WindowBudget}
     share = body["evaluation"]["share"]
     return Model(
@@ -78,6 +91,31 @@ def twin_of(spec, stream):
     )
 
 
+def tree_options(learner, records):
+    """Return the options of a twin's tree, from the learner of a spec and what its records look like."""
+    return Options(
+        **records,
+        criterion=learner["criterion"],
+        grace_period=learner["grace_period"],
+        leaf_model=learner["leaf_model"],
+        **{name: learner[name] for name in ("delta", "tau", *BOUND_PARAMETERS) if name in learner},
+        **{name: learner[name] for name in OBSERVER_PARAMETERS if name in learner},
+        binary_splits=learner["binary_splits"],
+        max_branches=learner["max_branches"],
+        algorithm=learner["name"].removesuffix("-imac"),
+        revisit=learner.get("revisit_period", 0.0),
+        watched_nodes=learner.get("watched_nodes", "leaves"),
+        moa=learner["compat"] is not None,
+        inherit=learner["compat"] != "imac",
+        evidence=learner["evidence"],
+        cdt=learner["compat"] == "cdt",
+        freeze_null=learner.get("freeze_null", False),
+        schedule=learner["schedule"],
+        check_period=learner.get("check_period", 0),
+        keep_illegal=learner.get("keep_illegal", False),
+    )
+
+
 def parameters(body):
     """Return a plug-in's parameters without its name and the reaction to a drift."""
     return {name: value for name, value in body.items() if name not in ("name", "reaction")}
@@ -87,14 +125,14 @@ def core_answers(spec, stream, label=None, mode=LABELLED, size=173):
     """Run core over a stream in small runs; return model, predictions, asked, events with their records."""
     label = stream.y if label is None else label
     table = ModelTable()
-    index = table.add(CoreModel.create(Spec.parse(spec), stream.schema(known=0)))
+    index = table.add(CoreModel.create(Spec.parse(spec), stream.schema(known=0, rows=0)))
     predictions, asked, events = [], [], []
     known = 0
     for first in range(0, len(label), size):
         part = slice(first, first + size)
-        if stream.open_classes and label[part].max() >= known:
-            known = int(label[part].max()) + 1
-            table.model(index).adopt(stream.schema(known))
+        if stream.open_values or (stream.open_classes and label[part].max() >= known):
+            known = max(known, int(label[part].max()) + 1)
+            table.model(index).adopt(stream.schema(known, rows=first + size))
             table.refresh(index)
         rows = len(label[part])
         answers = table.answer(np.full(rows, index), stream.x[part], label[part], stream.weight[part], mode)
@@ -149,7 +187,7 @@ def assert_same_splits(ours, theirs):
 
 def assert_same_tree(model, naive):
     """Compare tests, class masses, routed weight and every statistic of every leaf."""
-    tree = arena.tree_view(model.plan, model.ints, model.main)
+    tree = at.tree_view(model.plan, model.ints, model.first)
     pairs = [(0, naive.root)]
     routed = tree.routed
     leaves = 0

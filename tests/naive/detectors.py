@@ -49,7 +49,8 @@ class Ddm:
 class Eddm:
     """Mean distance between errors plus two deviations, against the largest value it had."""
 
-    def __init__(self, warm_up=30, warning=0.95, drift=0.9):
+    def __init__(self, warm_up=30, warning=0.95, drift=0.9, compat=None):
+        self.moa = compat == "moa"
         self.warm_up = warm_up
         self.warning = warning
         self.drift = drift
@@ -72,9 +73,11 @@ class Eddm:
 
     def judge(self):
         distances = [after - before for before, after in itertools.pairwise(self.errors)]
-        deviation = statistics.stdev(distances) if len(distances) > 1 else 0.0
+        deviation = 0.0
+        if len(distances) > 1:
+            deviation = statistics.pstdev(distances) if self.moa else statistics.stdev(distances)
         reach = statistics.fmean(distances) + 2.0 * deviation
-        if self.n <= self.warm_up:
+        if self.n + self.moa <= self.warm_up:
             return "in-control"
         if reach > self.largest + 1e-12:
             self.largest = reach
@@ -89,7 +92,10 @@ class Eddm:
 class PageHinkley:
     """Deviations from the mean so far, summed up with a memory, against the least (largest) sum."""
 
-    def __init__(self, warm_up=30, tolerance=0.005, threshold=50.0, memory=0.9999, two_sided=False):
+    def __init__(
+        self, warm_up=30, tolerance=0.005, threshold=50.0, memory=0.9999, two_sided=False, compat=None
+    ):
+        self.moa = compat == "moa"
         self.warm_up = warm_up
         self.tolerance = tolerance
         self.threshold = threshold
@@ -112,7 +118,9 @@ class PageHinkley:
         self.falls.append(self.memory * self.falls[-1] + deviation + self.tolerance)
         rise = self.rises[-1] - min(self.rises[1:])
         fall = max(self.falls[1:]) - self.falls[-1]
-        if len(self.seen) >= self.warm_up:
+        if self.moa:
+            self.alarmed = len(self.seen) + 1 >= self.warm_up and self.rises[-1] > self.threshold
+        elif len(self.seen) >= self.warm_up:
             self.alarmed = rise > self.threshold or (self.two_sided and fall > self.threshold)
         return "drift" if self.alarmed else "in-control"
 
@@ -122,7 +130,18 @@ class Adwin:
 
     BUCKETS = 5
 
-    def __init__(self, confidence=0.002, clock=32, min_part=5, min_window=10, two_sided=False):
+    def __init__(
+        self,
+        confidence=0.002,
+        clock=32,
+        min_part=5,
+        min_window=10,
+        two_sided=False,
+        keep_newer=True,
+        compat=None,
+    ):
+        self.moa = compat == "moa"
+        self.keep_newer = keep_newer
         self.confidence = confidence
         self.clock = clock
         self.min_part = min_part
@@ -139,9 +158,10 @@ class Adwin:
         return [one for _, bucket in self.window for one in bucket]
 
     def update(self, error):
-        if self.alarmed:
+        if self.alarmed and not self.keep_newer:
             self.reset()
         self.ticks += 1
+        earlier = self.inputs()
         self.window.append((0, [error]))
         row = 0
         while sum(r == row for r, _ in self.window) > self.BUCKETS:
@@ -151,7 +171,7 @@ class Adwin:
             row += 1
         if self.ticks % self.clock or len(self.inputs()) <= self.min_window:
             return "in-control"
-        before = statistics.fmean(self.inputs())
+        before = statistics.fmean((earlier or [0]) if self.moa else self.inputs())
         was_cut = False
         while self.is_cut():
             was_cut = True
@@ -167,7 +187,7 @@ class Adwin:
         for _, bucket in self.window:
             older += len(bucket)
             newer = n - older
-            if min(older, newer) < self.min_part:
+            if min(older, newer) < self.min_part + 2 * self.moa:
                 continue
             m = 1.0 / (1.0 / (older - self.min_part + 1) + 1.0 / (newer - self.min_part + 1))
             logarithm = math.log(2.0 * math.log(n)) - math.log(self.confidence)

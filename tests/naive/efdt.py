@@ -165,7 +165,7 @@ class Efdt(HTree):
 
     def learn(self, x, label, weight=1.0):
         """Learn one record at every node of its path; return what it changed (a list), or None."""
-        self.classes = max(self.classes, label + 1)
+        self.notice(x, label)
         nodes, branch = self.path(x)
         if nodes[-1].test is not None and branch is not None:
             nodes.append(self.grow(nodes[-1], branch))
@@ -192,8 +192,6 @@ class Efdt(HTree):
                     return happened  # what was below is gone
         if leaf_is_due:
             leaf.at_last_attempt = leaf.observed_weight()
-            leaf.attempts += 1
-            self.attempts += 1
             self.suggestions = []
             split = self.attempt(leaf)
             if leaf.test is None and leaf.imac is not None:
@@ -224,9 +222,10 @@ class Efdt(HTree):
     # Decisions
 
     def attempt(self, leaf):
-        evidence = leaf.distribution if self.options.moa else leaf.observed
-        if sum(weight != 0.0 for weight in evidence) < 2:
+        if self.is_pure(leaf):
             return None
+        leaf.attempts += 1
+        self.attempts += 1
         found = self.evaluate(leaf)
         best = self.best(leaf, found)
         bound = self.bound(leaf, len(leaf.distribution) if self.options.moa else self.classes)

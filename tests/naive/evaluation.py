@@ -1,5 +1,11 @@
 """Prequential evaluation, the obvious way: all is counted anew from the list of judged predictions."""
 
+from itertools import pairwise
+
+
+def against(accuracy, hits, n):
+    return (accuracy - hits / n) / (1.0 - hits / n) if hits < n else 0.0
+
 
 class Evaluation:
     """Judged predictions in order; measures over all of them and over the last ``window``."""
@@ -27,6 +33,24 @@ class Evaluation:
             for c in classes
         ) / (n * n)
         return (self.accuracy(windowed) - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+
+    def kappa_m(self, windowed=False):
+        """Return (p - m) / (1 - m): m the accuracy of the class with most labels, this one counted."""
+        pairs = self.pairs(windowed)
+        start = len(self.judged) - len(pairs)
+        hits = 0
+        for i in range(start, len(self.judged)):
+            first = max(i + 1 - self.window, 0) if windowed else 0
+            labels = [label for label, _ in self.judged[first : i + 1]]
+            hits += max(sorted(set(labels)), key=labels.count) == labels[-1]
+        return against(self.accuracy(windowed), hits, len(pairs))
+
+    def kappa_temporal(self, windowed=False):
+        """Return the same against the label before; before the first it is class 0."""
+        labels = [0, *(label for label, _ in self.judged)]
+        pairs = self.pairs(windowed)
+        hits = sum(one == other for one, other in list(pairwise(labels))[-len(pairs) :]) if pairs else 0
+        return against(self.accuracy(windowed), hits, len(pairs))
 
     def f1_rarer(self, windowed=False):
         """Return F1 of the class with the fewest labels, the lowest code of equals."""

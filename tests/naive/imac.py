@@ -1,6 +1,7 @@
 """IMAC, the obvious way (ALGORITHMS section 15): every candidate is measured anew at every record."""
 
 import math
+from typing import Any, cast
 
 from tests.naive.criteria import entropy
 from tests.naive.observers import add, is_missing
@@ -159,7 +160,7 @@ class Imac:
         needed = math.inf if self.options.keep_illegal else self.needed_gap()
         for position, suggestion in enumerate(order):
             near = not order[0].merit - suggestion.merit > needed
-            if position < 2 and position < room or near and position < room:
+            if (position < 2 and position < room) or (near and position < room):
                 self.candidates.append(Candidate(suggestion, self.options, self.authors))
             elif near:
                 self.potential[suggestion.attribute] = suggestion.merit
@@ -202,8 +203,8 @@ class Imac:
         newcomer = None
         while self.potential:
             numbers = [c for c in self.candidates if not math.isnan(c.merit)] or self.candidates
-            worst = min(reversed(numbers), key=lambda c: c.merit, default=None)
-            if worst is not None and worst is newcomer:
+            worst = cast("Any", min(reversed(numbers), key=lambda c: c.merit, default=None))
+            if newcomer is not None and worst is newcomer:
                 break
             attribute = max(
                 sorted(self.potential),

@@ -4,13 +4,17 @@ The order of things at a record: count it, predict, decide about asking; with a 
 tell the detector, train the background tree in a warning, change trees at a drift, train the tree.
 """
 
+from typing import Any
+
+from tests.naive.baselines import BASELINES
 from tests.naive.detectors import NoDetector
 from tests.naive.efdt import Efdt
 from tests.naive.evaluation import Evaluation
 from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
 
-TREES = {"h-tree": HTree, "c-tree": HTree, "efdt": Efdt}
+TREES = {"h-tree": HTree, "c-tree": HTree, "corrh-tree": HTree, "mcdiarmid-tree": HTree, "efdt": Efdt}
+LEARNERS: dict[str, Any] = {**TREES, **BASELINES}
 
 
 class Model:
@@ -27,8 +31,8 @@ class Model:
         seed=1,
     ):
         self.options = options
-        self.tree = TREES[options.algorithm](options)
-        self.background = TREES[options.algorithm](options)
+        self.tree = LEARNERS[options.algorithm](options)
+        self.background = LEARNERS[options.algorithm](options)
         self.background_is_stale = True
         self.query = query or Always()
         self.budget = budget or CountBudget()
@@ -43,8 +47,8 @@ class Model:
         self.asked = []  # for each request "strategy" or "evaluation"
         self.closed = {"answered": 0, "declined": 0, "expired": 0}
         self.refused = 0
-        self.drawn = []  # of each record None, "strategy" or "evaluation"
-        self.stands = []  # of each record: for how many its label would stand, None: for nobody
+        self.sampled = []  # of each record None, "strategy" or "evaluation"
+        self.importance = []  # of each record: for how many its label would stand, None: for nobody
         self.chances = []  # of records the strategy was asked about: how many each carries, how likely
         self.shut = 0.0  # records that found the budget closed, and are to be stood in for
         self.chosen = 0
@@ -60,14 +64,14 @@ class Model:
         self.tree.visit(x, weight)
         prediction, _ = self.tree.predict(x)
         asked = False
-        self.drawn.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
+        self.sampled.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
         if on_request or label is None:
             asked = self.ask(x)
-        if len(self.stands) < self.t:
-            self.stands.append(None)
+        if len(self.importance) < self.t:
+            self.importance.append(None)
         split = None
         if label is not None and (asked or not on_request):
-            split = self.learn(x, label, weight, prediction, asked, self.drawn[-1], self.stands[-1])
+            split = self.learn(x, label, weight, prediction, asked, self.sampled[-1], self.importance[-1])
         return prediction, asked, split
 
     @property
@@ -76,7 +80,7 @@ class Model:
 
     def ask(self, x):
         """Decide whether to ask; a closed budget leaves the strategy alone."""
-        reserved = self.drawn[-1] == "evaluation"
+        reserved = self.sampled[-1] == "evaluation"
         answer = "random" if reserved else "no"
         if not reserved:
             returned = self.closed["declined"] + self.closed["expired"] if self.budget.respend else 0
@@ -84,20 +88,23 @@ class Model:
             if self.slice:
                 spent += 1 + (self.t - 1) / self.slice
             if self.budget.is_open(spent, returned, self.t):
-                chance = self.query.chance(self.t, self.place(x), self.budget.limit)
-                answer = self.query.decide(self.t, self.place(x), self.budget.limit)
-                self.stands.append(self.stand_in(answer != "no", chance))
+                place = self.place(x)
+                place.in_hand = self.budget.limit * self.t - spent
+                place.reserved = 1 / self.slice if self.slice else 0.0
+                chance = self.query.chance(self.t, place, self.budget.limit)
+                answer = self.query.decide(self.t, place, self.budget.limit)
+                self.importance.append(self.importance_of(answer != "no", chance))
             else:
                 self.refused += 1
                 self.shut += 1.0
             if answer == "random":
-                self.drawn[-1] = "strategy"
+                self.sampled[-1] = "strategy"
         self.budget.spend(answer != "no", reserved)
         if answer != "no":
             self.asked.append("evaluation" if reserved else "strategy")
         return answer != "no"
 
-    def stand_in(self, asked, chance):
+    def importance_of(self, asked, chance):
         """Let a record take over a fourth of those that wait; return for how many its label stands."""
         if chance is None:
             self.shut = 0.0
@@ -110,8 +117,8 @@ class Model:
 
     def unbiased(self):
         """Return the estimate of the accuracy over all records, and the number of labels it is worth."""
-        total = sum(stands for stands, _ in self.judged)
-        share = sum(stands for stands, right in self.judged if right) / total
+        total = sum(importance for importance, _ in self.judged)
+        share = sum(importance for importance, right in self.judged if right) / total
         if self.slice:
             return share, len(self.judged)
         n = sum(carried for carried, _ in self.chances) ** 2
@@ -120,6 +127,8 @@ class Model:
 
     def place(self, x):
         """Return where x ends, as a strategy sees it."""
+        if self.options.algorithm in BASELINES:
+            return self.tree.place(x)
         node = self.tree.path(x)[0][-1]
         observed = node.observed if node.test is None else None
         return Place(node.distribution, observed, self.tree.classes)
@@ -128,17 +137,17 @@ class Model:
         """Close requests: "answered", "declined" or "expired"."""
         self.closed[how] += n
 
-    def learn(self, x, label, weight=1.0, prediction=None, requested=False, drawn=None, stands=None):
+    def learn(self, x, label, weight=1.0, prediction=None, requested=False, sampled=None, importance=None):
         """Learn a label; without the prediction that was given nothing is judged."""
         self.labels += 1
         self.closed["answered"] += requested
         if prediction is not None and prediction >= 0:
             self.evaluation.judge(label, prediction)
             if self.slice:
-                stands = 1.0 if drawn == "evaluation" else None
-            if stands is not None:
-                self.judged.append((stands, prediction == label))
-        seen = not requested or drawn is not None or not getattr(self.query, "drawn_detection", False)
+                importance = 1.0 if sampled == "evaluation" else None
+            if importance is not None:
+                self.judged.append((importance, prediction == label))
+        seen = not requested or sampled is not None or not getattr(self.query, "sampled_detection", False)
         if prediction is not None and prediction >= 0 and seen:
             self.level = self.detector.update(int(prediction != label))
             if self.level == "drift" and self.reaction != "alert":
@@ -164,6 +173,6 @@ class Model:
 
     def new_tree(self):
         """Return a tree that has seen nothing, but knows the model's classes."""
-        tree = TREES[self.options.algorithm](self.options)
+        tree = LEARNERS[self.options.algorithm](self.options)
         tree.classes = self.tree.classes
         return tree

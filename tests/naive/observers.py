@@ -22,7 +22,7 @@ def is_missing(value):
 
 
 class Gaussian:
-    """Weight, mean, squared deviations, smallest and largest value per class; ten candidate thresholds."""
+    """Weight, mean, squared deviations, smallest and largest value per class; evenly spaced thresholds."""
 
     def __init__(self, bins=10, moa=False):
         self.bins = bins
@@ -79,7 +79,8 @@ class Gaussian:
 
     def branches(self, threshold):
         """Return the class distributions at or below the threshold and above it."""
-        left, right = [], []
+        left: list[float] = []
+        right: list[float] = []
         for label in sorted(self.weight):
             weight = self.weight[label]
             if threshold < self.low[label]:
@@ -117,12 +118,17 @@ class Gaussian:
 
 
 class Nominal:
-    """Weight per class and value."""
+    """Weight per class and value; ``sizes[attribute]`` is the number of values known now."""
 
-    def __init__(self, values, moa=False):
-        self.values = values
+    def __init__(self, sizes, attribute, moa=False):
+        self.sizes = sizes
+        self.attribute = attribute
         self.moa = moa
         self.counts = {}
+
+    @property
+    def values(self):
+        return self.sizes[self.attribute]
 
     def observe(self, value, label, weight):
         if is_missing(value) or not 0 <= value < self.values:
@@ -146,7 +152,7 @@ class Nominal:
 
     def multiway(self):
         """Return one class distribution per value: declared ones, or for MOA up to the largest seen."""
-        found = [[] for _ in range(self.seen() if self.moa else self.values)]
+        found: list[list[float]] = [[] for _ in range(self.seen() if self.moa else self.values)]
         for label in sorted(self.counts):
             for value, weight in enumerate(self.counts[label]):
                 add(found[value], label, weight)
@@ -154,7 +160,8 @@ class Nominal:
 
     def branches(self, value):
         """Return the class distributions equal to a value and all others."""
-        equal, other = [], []
+        equal: list[float] = []
+        other: list[float] = []
         for label in sorted(self.counts):
             for code, weight in enumerate(self.counts[label]):
                 add(equal if code == value else other, label, weight)
@@ -220,7 +227,9 @@ class Histogram:
         return [edge for edge in self.edges() or [] if all(sum(side) > 0.0 for side in self.branches(edge))]
 
     def branches(self, threshold):
-        edges, left, right = self.edges(), [], []
+        edges = self.edges()
+        left: list[float] = []
+        right: list[float] = []
         for label in sorted(self.counts):
             for i, weight in enumerate(self.counts[label]):
                 if weight > 0.0:
@@ -264,7 +273,8 @@ class Exact:
         return [(one + other) / 2.0 for one, other in pairwise(values)]
 
     def branches(self, threshold):
-        left, right = [], []
+        left: list[float] = []
+        right: list[float] = []
         for x, label, weight in self.records:
             add(left if x <= threshold else right, label, weight)
         return [left, right]

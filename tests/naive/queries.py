@@ -44,9 +44,17 @@ def normal(seed, stream, first):
 class Place:
     """Where a record ended: class masses of the node, labels the leaf itself has seen, known classes."""
 
-    masses: list = field(default_factory=list)
-    observed: list | None = None  # None: no leaf
+    masses: list[float] = field(default_factory=list)
+    observed: list[float] | None = None  # None: no leaf
     classes: int = 2
+    in_hand: float = 0.0  # labels that the count of the budget leaves before this record, with it
+    reserved: float = 0.0  # share of the records reserved for the evaluation
+    labelled: float | None = None  # weight of the labels behind it; None: of those observed
+
+    @property
+    def weight(self):
+        """The weight of the labels that the leaf's shares rest on."""
+        return sum(self.observed or []) if self.labelled is None else self.labelled
 
     @property
     def share(self):
@@ -119,16 +127,22 @@ class Random:
 
 
 class FixedUncertainty:
-    def __init__(self, threshold=0.9):
+    def __init__(self, threshold=0.9, cold_start=30.0):
         self.threshold = threshold
+        self.cold_start = cold_start
 
     def chance(self, t, place, limit):
         return None
 
     def decide(self, t, place, limit):
+        if place.observed is not None and place.weight < self.cold_start:
+            return "yes"
         k = max(place.classes, 2)
         threshold = self.threshold if self.threshold > 0.0 else 1 / k + limit * (1 - 1 / k)
         return "yes" if place.share < threshold else "no"
+
+    def score(self, t, place):
+        return 1 - place.share
 
 
 class VariableUncertainty:
@@ -138,6 +152,9 @@ class VariableUncertainty:
 
     def chance(self, t, place, limit):
         return None
+
+    def score(self, t, place):
+        return 1 - place.share
 
     def is_unsure(self, place):
         return place.share < self.theta
@@ -167,6 +184,9 @@ class SelectiveSampling:
     def __init__(self, seed):
         self.seed = seed
 
+    def score(self, t, place):
+        return 1 - 1 / max(place.classes, 2) - abs(place.share - 1 / max(place.classes, 2))
+
     def probability(self, place, limit):
         return limit / (limit + abs(place.share - 1 / max(place.classes, 2)))
 
@@ -191,6 +211,12 @@ class ConfTree:
         shares = sorted((count / sum(place.observed) for count in place.observed), reverse=True)
         return shares[0] - (shares[1] if len(shares) > 1 else 0.0)
 
+    def score(self, t, place):
+        if place.observed is None or sum(place.observed) == 0:
+            return 1.0
+        width = ConfTree(self.seed).epsilon(place, t)
+        return width / (width + self.gap(place) / 2)
+
     def is_consistent(self, place, t):
         if place.observed is None or sum(place.observed) == 0:
             return False
@@ -213,7 +239,7 @@ class ConfTree:
 class Split:
     """A coin between Random and another strategy; the detector sees no label the other one asked for."""
 
-    drawn_detection = True
+    sampled_detection = True
 
     def __init__(self, seed, other, share=0.2):
         self.seed = seed
@@ -231,6 +257,56 @@ class Split:
     def decide(self, t, place, limit):
         coin = uniform(self.seed, SPLIT_COIN, t * DRAWS)
         return (self.random if coin < self.share else self.other).decide(t, place, limit)
+
+
+class Rate:
+    """The least sure of the last records, at a rate that keeps four labels in hand."""
+
+    def __init__(self, seed, scorer, window=1000, explore=0.1):
+        self.seed = seed
+        self.scorer = scorer
+        self.window = window
+        self.explore = explore
+        self.codes = []
+        self.let_go = 0.0
+
+    def code(self, t, place):
+        """Return the largest whole number of sixteenths that fit between 2^-16 and the score."""
+        score = self.scorer.score(t, place)
+        if score < 2**-16:
+            return 0
+        fraction, exponent = math.frexp(min(score, 1 - 2**-5))  # fraction from 0.5 to 1
+        return (exponent + 15) * 16 + int((fraction - 0.5) * 32)
+
+    def plan(self, t, place, limit):
+        """Return the chance, the part of it that is random, what is let go, and the code."""
+        rate = limit - place.reserved
+        reserve = max(4 * (1 - rate), rate)
+        in_hand = place.in_hand - self.let_go
+        let_go = max(in_hand - reserve / rate, 0.0)
+        floor = self.explore * rate
+        wanted = max(min(rate * in_hand / reserve, 1.0), floor)
+        code = self.code(t, place)
+        window = self.codes[-self.window :]
+        top = (wanted - floor) / (1 - floor) * (len(window) + 1) if floor < 1 else 0.0
+        top -= sum(each > code for each in window)
+        top /= 1 + window.count(code)
+        return floor + (1 - floor) * min(max(top, 0.0), 1.0), floor, let_go, code
+
+    def chance(self, t, place, limit):
+        if limit <= place.reserved:
+            return None
+        chance, floor, _, _ = self.plan(t, place, limit)
+        return chance if floor > 0 else None
+
+    def decide(self, t, place, limit):
+        if limit <= place.reserved:
+            return "no"
+        chance, floor, let_go, code = self.plan(t, place, limit)
+        self.let_go += let_go
+        self.codes.append(code)
+        draw = uniform(self.seed, QUERY_DECISION, t * DRAWS)
+        return "random" if draw < floor else "yes" if draw < chance else "no"
 
 
 def is_reserved(seed, t, size):

@@ -1,36 +1,49 @@
 """Small streams: all kinds of attributes, missing values, unknown codes, weights, late classes."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from core.features import Attribute, Schema
+from core.schema.schema import Attribute, Schema
 
 
 @dataclass
 class Stream:
-    """Records in memory; ``attributes`` holds None for a numeric one, else the number of its values."""
+    """Records in memory; ``attributes`` holds None for a numeric one, else the number of its values.
+
+    Of attributes in ``open_values`` it is the number of those declared; their codes ascend as they appear.
+    """
 
     x: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    attributes: tuple
+    attributes: tuple[int | None, ...]
     classes: int
     open_classes: bool = False
+    open_values: tuple[int, ...] = ()
 
-    def schema(self, known=None):
-        """Return the schema, with open classes that of the first ``known`` classes."""
+    def first(self, n):
+        """Return the stream's beginning."""
+        return replace(self, x=self.x[:n], y=self.y[:n], weight=self.weight[:n])
+
+    def schema(self, known=None, rows=None):
+        """Return the schema; if open, that of ``known`` classes, of the values in the first ``rows``."""
         attributes = [
             Attribute(f"a{i}")
             if values is None
-            else Attribute(f"a{i}", "nominal", tuple(map(str, range(values))))
+            else Attribute(f"a{i}", "nominal", tuple(map(str, range(values))), i in self.open_values)
             for i, values in enumerate(self.attributes)
         ]
         names = tuple(map(str, range(self.classes)))
-        if not self.open_classes:
-            return Schema.of(attributes, names)
-        schema = Schema.of(attributes)
-        for name in names[:known]:
+        schema = Schema.of(attributes) if self.open_classes else Schema.of(attributes, names)
+        for i in self.open_values:
+            declared = self.attributes[i]
+            assert declared is not None, "it is nominal"
+            most = int(np.nanmax(self.x[:rows, i], initial=declared - 1))
+            for value in range(declared, most + 1):
+                schema = schema.with_value(i, str(value))
+        for name in names[:known] if self.open_classes else ():
             schema = schema.with_class(name)
         return schema
 
@@ -101,6 +114,57 @@ def degenerate(n=2500, seed=5):
     return Stream(x, y, np.ones(n), (None, None, None, None, 3), 2)
 
 
+def open_values(n=2000, seed=11, missing=0.05):
+    """Two nominal attributes whose values come one by one, late ones too; a number, and declared values."""
+    random = np.random.default_rng(seed)
+    x = np.empty((n, 4))
+    for i, pace in ((0, 400), (2, 150)):
+        met = random.integers(0, 3 + np.arange(n) // pace)
+        _, first = np.unique(met, return_index=True)
+        codes = np.empty(met.max() + 1)
+        codes[met[np.sort(first)]] = np.arange(len(first))  # a value is coded when it first appears
+        x[:, i] = codes[met]
+    x[:, 1] = random.normal(0.0, 1.0, n)
+    x[:, 3] = random.integers(0, 3, n)
+    y = ((x[:, 0] % 2 == 1) ^ (x[:, 2] % 3 == 0) & (x[:, 1] > 0.3)) ^ (random.random(n) < 0.08)
+    holes = random.random(x.shape) < missing
+    holes[:, [0, 2]] &= (
+        np.arange(n)[:, None] >= 300
+    )  # codes of values that were never shown must not be skipped
+    x[holes] = np.nan
+    return Stream(x, y.astype(np.int32), np.ones(n), (0, None, 1, 3), 2, open_values=(0, 2))
+
+
+def wide(n=900, seed=7, d=104):
+    """More than a hundred attributes, numeric and nominal by turns, of which a dozen matter."""
+    random = np.random.default_rng(seed)
+    x = random.integers(0, 3, (n, d)).astype(np.float64)
+    x[:, ::4] = random.normal(0.0, 1.0, x[:, ::4].shape)
+    score = (
+        (x[:, :40:4] > 0.2).sum(axis=1) + (x[:, 1] == 2) + 2 * (x[:, 51] == 1) + random.normal(0.0, 1.0, n)
+    )
+    attributes = tuple(None if i % 4 == 0 else 3 for i in range(d))
+    return Stream(x, (score > 5.5).astype(np.int32), np.ones(n), attributes, 2)
+
+
+def halves(n=700, seed=9):
+    """Nominal attributes of two values each, now and then missing; three classes."""
+    random = np.random.default_rng(seed)
+    x = random.integers(0, 2, (n, 5)).astype(np.float64)
+    y = (x[:, 0] + x[:, 1] * x[:, 2] + (random.random(n) < 0.1)).clip(0, 2).astype(np.int32)
+    x[random.random(x.shape) < 0.05] = np.nan
+    return Stream(x, y, np.ones(n), (2,) * 5, 3)
+
+
+def extreme_weights(n=700, seed=22):
+    """Weights of eighteen orders of magnitude, the heaviest a few records of each class."""
+    random = np.random.default_rng(seed)
+    stream = mixed(n, seed, missing=0.02)
+    weight = 10.0 ** random.uniform(-9.0, 3.0, n)
+    weight[random.integers(0, n, 12)] = 1e9
+    return replace(stream, weight=weight)
+
+
 STREAMS = {
     "numeric": numeric,
     "mixed": mixed,
@@ -111,10 +175,16 @@ STREAMS = {
 }
 
 
-OBSERVERS = [
+OBSERVERS: list[dict[str, Any]] = [
     {"numeric_observer": "gaussian"},
     {"numeric_observer": "histogram", "warm_up": 20, "bins": 6},
     {"numeric_observer": "histogram", "edges": "range", "low": -8.0, "high": 8.0},
     {"numeric_observer": "exact", "capacity": 30},
 ]
 """Every numeric observer, small enough to fill up on short streams."""
+
+
+def numbers(rows):
+    """Return a stream with its numeric attributes alone."""
+    kept = [i for i, values in enumerate(rows.attributes) if values is None]
+    return replace(rows, x=np.ascontiguousarray(rows.x[:, kept]), attributes=(None,) * len(kept))

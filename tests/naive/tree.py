@@ -2,10 +2,19 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.naive import schedules
 from tests.naive.bounds import BOUNDS, is_enough
-from tests.naive.criteria import IMPURITIES, REACHES, conditional, entropy, gini, has_two_branches
+from tests.naive.criteria import (
+    IMPURITIES,
+    REACHES,
+    conditional,
+    entropy,
+    gini,
+    has_two_branches,
+    smallest_left,
+)
 from tests.naive.imac import Imac
 from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, add, is_missing
 
@@ -14,11 +23,11 @@ from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, add, is_m
 class Options:
     """The parameters of a tree.
 
-    ``attributes`` holds None for a numeric one, else the number of its values; ``classes`` is how many are
-    declared.
+    ``attributes`` holds None for a numeric one, else the number of values known of it; where it is ``open``
+    the trees raise that as they learn. ``classes`` is how many are declared.
     """
 
-    attributes: tuple
+    attributes: list[int | None] | tuple[int | None, ...]
     classes: int
     criterion: str = "info_gain"
     grace_period: int = 200
@@ -26,21 +35,27 @@ class Options:
     tau: float = 0.05
     leaf_model: str = "nba"
     binary_splits: bool = False
+    max_branches: int = 0
     bound: str = "hoeffding"
     bound_factor: float = 1.0
     mcd_form: str = "corrected"
     variant: str = "practical"
     c: float = 0.05
     numeric_observer: str = "gaussian"
+    candidates: int = 10
+    open: frozenset[int] = frozenset()
     capacity: int = 200
     bins: int = 32
     warm_up: int = 1000
     edges: str = "quantile"
     low: float = 0.0
     high: float = 1.0
-    shared: dict = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
     moa: bool = False
     inherit: bool = True
+    evidence: str = "inherited"
+    cdt: bool = False
+    freeze_null: bool = False
     schedule: str = "grace_period"
     check_period: int = 200
     keep_illegal: bool = False
@@ -57,7 +72,7 @@ class Suggestion:
     attribute: int | None = None
     kind: str = "null"
     value: float = 0.0
-    branches: list = field(default_factory=list)
+    branches: list[list[float]] = field(default_factory=list)
 
 
 @dataclass
@@ -76,7 +91,7 @@ def numeric(options, attribute):
         return Exact(options.capacity)
     if options.numeric_observer == "histogram":
         return Histogram(options, options.shared.setdefault(attribute, []))
-    return Gaussian(moa=options.moa)
+    return Gaussian(options.candidates, moa=options.moa)
 
 
 class Node:
@@ -87,7 +102,7 @@ class Node:
         self.distribution = list(distribution)
         self.depth = depth
         self.used = used
-        self.test = None
+        self.test: Any = None
         self.children = []
         self.routed = 0.0
         self.forget()
@@ -96,6 +111,7 @@ class Node:
         """Start to observe anew, keeping the class distribution."""
         self.observed = []
         self.left_out = 0.0
+        self.frozen = False
         self.observers = None
         self.attempts = 0
         self.majority_right = 0.0
@@ -108,17 +124,20 @@ class Node:
         return sum(self.observed)
 
     def weight(self):
-        """Return the weight that bounds and the grace period speak of."""
+        """Return the weight that the grace period speaks of."""
         return sum(self.distribution) if self.options.moa else sum(self.observed)
 
     def evidence(self):
-        """Return the weight that the observers' statistics are made of."""
-        return self.weight() - self.left_out
+        """Return the weight that bounds speak of: without what the observers left out of their statistics."""
+        weight = self.distribution if self.options.evidence == "inherited" else self.observed
+        return sum(weight) - self.left_out
 
     def learn(self, x, label, weight):
         if self.observers is None:
             self.observers = [
-                numeric(self.options, attribute) if values is None else Nominal(values, self.options.moa)
+                numeric(self.options, attribute)
+                if values is None
+                else Nominal(self.options.attributes, attribute, self.options.moa)
                 for attribute, values in enumerate(self.options.attributes)
             ]
         add(self.distribution, label, weight)
@@ -132,7 +151,7 @@ class Node:
     def branch(self, x):
         """Return the number of the child for x, or None where the test cannot tell."""
         value = x[self.test.attribute]
-        if is_missing(value) or value == -1 and self.test.kind != "numeric":
+        if is_missing(value) or (value == -1 and self.test.kind != "numeric"):
             return None
         if self.test.kind == "numeric":
             return 0 if value <= self.test.value else 1
@@ -192,8 +211,9 @@ class HTree:
         return self.winner(votes, model) if self.classes else -1, votes
 
     def winner(self, votes, model):
-        """Return the class with the most votes; for a C-Tree's majority the second of two equal ones [D9]."""
-        two = self.options.algorithm == "c-tree" and model == "mc" and self.classes == 2
+        """Return the class with the most votes; of two equals C-Tree and CDT's code take the second."""
+        last = self.options.algorithm == "c-tree" or self.options.cdt
+        two = last and model == "mc" and self.classes == 2
         if two and len(votes) == 2 and votes[0] == votes[1] > 0.0:
             return 1
         return first_maximum(votes)
@@ -220,7 +240,7 @@ class HTree:
 
     def learn(self, x, label, weight=1.0):
         """Learn one record; return the split it caused, or None."""
-        self.classes = max(self.classes, label + 1)
+        self.notice(x, label)
         nodes, branch = self.path(x)
         leaf = nodes[-1]
         if leaf.test is not None:
@@ -235,8 +255,6 @@ class HTree:
         if not self.is_due(leaf, x, label, weight):
             return None
         leaf.at_last_attempt = seen
-        leaf.attempts += 1
-        self.attempts += 1
         self.ranking, self.suggestions, self.forgotten = None, [], False
         split = self.attempt(leaf)
         if leaf.test is None and not self.forgotten:
@@ -245,8 +263,18 @@ class HTree:
                 leaf.imac.rebuild(self.suggestions)
         return split
 
+    def notice(self, x, label):
+        """Know a class, and values of open attributes, from the first record on that is learned of them."""
+        self.classes = max(self.classes, label + 1)
+        for attribute in self.options.open:
+            if not is_missing(x[attribute]):
+                known = self.options.attributes[attribute]
+                self.options.attributes[attribute] = max(known, int(x[attribute]) + 1)
+
     def is_due(self, leaf, x, label, weight):
         """Return whether the schedule wants an attempt after a record."""
+        if leaf.frozen:
+            return False
         if self.options.schedule != "imac":
             return leaf.weight() - leaf.at_last_attempt >= leaf.interval
         if leaf.imac is None:
@@ -262,9 +290,10 @@ class HTree:
         return node.children[branch]
 
     def attempt(self, leaf):
-        evidence = leaf.distribution if self.options.moa else leaf.observed
-        if sum(weight != 0.0 for weight in evidence) < 2:
+        if self.is_pure(leaf):
             return None
+        leaf.attempts += 1
+        self.attempts += 1
         best = self.decide_moa(leaf) if self.options.moa else self.decide(leaf)
         if best is None:
             return None
@@ -272,9 +301,15 @@ class HTree:
             if not self.options.inherit:
                 leaf.distribution = []
             leaf.forget()
+            leaf.frozen = self.options.freeze_null and leaf is not self.root
             self.forgotten = True
             return None
         return self.install(leaf, best)
+
+    def is_pure(self, leaf):
+        """Return whether a leaf knows one class at most: it has nothing to rank, and makes no attempt."""
+        evidence = leaf.distribution if self.options.moa else leaf.observed
+        return sum(weight != 0.0 for weight in evidence) < 2
 
     def impurity(self):
         return IMPURITIES[self.options.criterion]
@@ -285,14 +320,14 @@ class HTree:
     def bound(self, leaf, classes):
         if leaf.evidence() <= 0.0:
             return math.inf
-        sizes = [10 if values is None else values for values in self.options.attributes]
+        sizes = [self.options.candidates if n is None else n for n in self.options.attributes]
         return BOUNDS[self.options.bound](
             self.options,
             leaf.evidence(),
             classes=classes,
             depth=leaf.depth,
             records=self.records,
-            attributes=len(sizes),
+            attributes=len(sizes) + self.options.cdt,  # CDT's code takes the class for one
             tests=max(sizes),
         )
 
@@ -317,6 +352,8 @@ class HTree:
         """Return the test to install (perhaps "do not split"), or None: MOA's order, ties to the last."""
         impurity = self.impurity()
         null = -math.inf if impurity is entropy else 1.0 - gini(leaf.distribution)
+        if self.options.criterion == "sorted_error":
+            null = smallest_left([leaf.distribution])
         suggestions = [Suggestion(null)]
         for attribute in range(len(self.options.attributes)):
             suggestion = self.best_test(leaf, attribute)
@@ -340,8 +377,9 @@ class HTree:
             tests = [("numeric", value, observer.branches(value)) for value in observer.candidates()]
         elif observer.seen():
             # MOA would also split on a value that is always missing, into no branches at all.
-            if not self.options.binary_splits:
-                tests.append(("multiway", 0.0, observer.multiway()))
+            branches, most = observer.multiway(), self.options.max_branches
+            if not self.options.binary_splits and (most == 0 or len(branches) <= most):
+                tests.append(("multiway", 0.0, branches))
             tests += [("binary", float(value), observer.branches(value)) for value in observer.candidates()]
         best = None
         for kind, value, branches in tests:
@@ -356,6 +394,8 @@ class HTree:
         if information and not has_two_branches(branches):
             return -math.inf if self.options.moa else None
         if self.options.moa:
+            if self.options.criterion == "sorted_error":
+                return smallest_left(branches)
             return (
                 entropy(leaf.distribution) - conditional(entropy, branches)
                 if information
@@ -370,6 +410,8 @@ class HTree:
         leaf.test = best
         used = leaf.used | {best.attribute} if best.kind == "multiway" else leaf.used
         inherited = best.branches if self.options.inherit else [[] for _ in best.branches]
+        if self.options.criterion == "sorted_error":
+            inherited = [sorted(branch) for branch in inherited]
         leaf.children = [Node(self.options, branch, leaf.depth + 1, used) for branch in inherited]
         self.leaves += len(leaf.children) - 1
         if not self.options.inherit:
@@ -412,9 +454,15 @@ def moa_gini(branches):
     return 1.0 - impurity
 
 
-def is_usable(value, values):
-    """Return whether a value is there, and if nominal among the ``values`` declared."""
-    return not is_missing(value) and (values is None or 0 <= value < values)
+def is_usable(options, attribute, value):
+    """Return whether a value is there, and if nominal one of those declared; any where values are open.
+
+    While no value of an attribute was ever learned, there are no shares of them.
+    """
+    values = options.attributes[attribute]
+    if is_missing(value) or values is None:
+        return not is_missing(value)
+    return value >= 0 and values > 0 and (value < values or attribute in options.open)
 
 
 def log_bayes(leaf, x):
@@ -424,7 +472,7 @@ def log_bayes(leaf, x):
     for label, weight in enumerate(leaf.distribution):
         vote = math.log(weight / total) if weight > 0.0 else -math.inf
         for position, value in enumerate(x):
-            if not is_usable(value, leaf.options.attributes[position]):
+            if not is_usable(leaf.options, position, value):
                 continue
             density = leaf.observers[position].density(value, label) if leaf.observers else 1.0
             vote += math.log(max(density, 1e-300))
@@ -439,7 +487,7 @@ def moa_bayes(leaf, x):
     for label, weight in enumerate(leaf.distribution):
         vote = weight / total if total != 0.0 else math.nan
         for position, value in enumerate(x):
-            if leaf.observers is None or not is_usable(value, leaf.options.attributes[position]):
+            if leaf.observers is None or not is_usable(leaf.options, position, value):
                 continue
             vote *= leaf.observers[position].density(value, label)
         votes.append(vote)

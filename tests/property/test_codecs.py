@@ -4,12 +4,14 @@ Whatever the columns: they come back.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tests.unit.topics.codecs.samples import FIRST_OFFSET, PARTITION, cells, classes, keys_of, run_of
 from topics.codecs import (
     CONTENT_TYPES,
@@ -26,12 +28,21 @@ from topics.codecs import (
     encode_labels,
     encode_predictions,
 )
-from topics.records import Features, Format, Instances, LabelRequests, Labels, Predictions
+from topics.records import (
+    MAX_WEIGHT,
+    Features,
+    Format,
+    Headers,
+    Instances,
+    LabelRequests,
+    Labels,
+    Predictions,
+)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = texts.filter(bool)
 cell_numbers = st.floats(allow_nan=False, allow_infinity=False)
-formats = st.sampled_from(["json", "packed", "arrow"])
+formats: st.SearchStrategy[Format] = st.sampled_from(["json", "packed", "arrow"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | cell_numbers | texts,
     lambda children: st.lists(children, max_size=3) | st.dictionaries(texts, children, max_size=3),
@@ -66,7 +77,7 @@ def columns(draw: st.DrawFn) -> tuple[Features, list[str], list[str | None], np.
     )
     ids = draw(st.lists(names, min_size=n, max_size=n))
     labels = draw(st.lists(st.none() | names | st.integers(-3, 3).map(str), min_size=n, max_size=n))
-    weights = np.array(draw(st.lists(st.floats(1e-300, 1e300), min_size=n, max_size=n)))
+    weights = np.array(draw(st.lists(st.floats(1e-300, MAX_WEIGHT), min_size=n, max_size=n)))
     return Features.of(draw(taken), values), ids, labels, weights
 
 
@@ -105,7 +116,7 @@ streams_of_values = st.lists(
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> tuple[list[bytes | None], list[bytes | None], list]:  # type: ignore[type-arg]
+def runs(draw: st.DrawFn) -> tuple[Sequence[bytes | None], Sequence[bytes | None], Sequence[Headers]]:
     values = draw(streams_of_values)
     n = len(values)
     keys = draw(st.just([b"k"] * n) | st.lists(keys_of_one, min_size=n, max_size=n))
@@ -137,7 +148,7 @@ def check_outcomes(decoded: Instances | Labels, n: int) -> None:
         assert not np.isinf(group.values).any()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(runs())
 def test_every_record_has_exactly_one_outcome(run: tuple) -> None:  # type: ignore[type-arg]
     values, keys, headers = run
@@ -153,7 +164,7 @@ def test_every_record_has_exactly_one_outcome(run: tuple) -> None:  # type: igno
     assert sorted(outcomes) == list(range(len(values)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(runs())
 def test_a_run_is_the_sum_of_its_records(run: tuple) -> None:  # type: ignore[type-arg]
     values, keys, headers = run
@@ -191,7 +202,7 @@ def test_a_run_is_the_sum_of_its_records(run: tuple) -> None:  # type: ignore[ty
     assert bad == [(each.record, each.reason, each.detail, each.rows) for each in whole.malformed]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(columns(), formats)
 def test_instances_round_trip(sent: tuple, form: Format) -> None:  # type: ignore[type-arg]
     features, ids, labels, weights = sent
@@ -207,7 +218,7 @@ def test_instances_round_trip(sent: tuple, form: Format) -> None:  # type: ignor
     assert np.array_equal(group.values, features.values, equal_nan=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(columns(), formats, st.booleans())
 def test_labels_round_trip(sent: tuple, form: Format, with_features: bool) -> None:  # type: ignore[type-arg]
     features, ids, labels, weights = sent
@@ -228,7 +239,7 @@ def test_labels_round_trip(sent: tuple, form: Format, with_features: bool) -> No
     assert [row is not None for row in cells(decoded)] == [with_features] * len(ids)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.data(), formats)
 def test_predictions_round_trip(data: st.DataObject, form: Format) -> None:
     count, n = data.draw(st.integers(0, 3)), data.draw(st.integers(1, 4))
@@ -251,7 +262,7 @@ def test_predictions_round_trip(data: st.DataObject, form: Format) -> None:
         assert np.allclose(list(row.values()), sent, atol=0.5e-4 + 1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(columns(), st.lists(st.floats(allow_infinity=False), min_size=6, max_size=6))
 def test_label_requests_round_trip(sent: tuple, utilities: list[float]) -> None:  # type: ignore[type-arg]
     features, ids, labels, _ = sent
@@ -267,7 +278,7 @@ def test_label_requests_round_trip(sent: tuple, utilities: list[float]) -> None:
     assert cells(received) == cells(requests)  # type: ignore[arg-type]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.binary(max_size=60) | documents | damaged_values().map(lambda values: values[0]), max_size=4)
 )

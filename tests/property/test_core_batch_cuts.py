@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,14 +10,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import registry, validate
+from core import registry
 from core.errors import ParameterError
-from core.features import Attribute, Schema
-from core.learners.base import build
-from core.model import Model
+from core.learners.protocol import build
+from core.model import validate
+from core.model.model import Model
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from tests.naive.rows import OBSERVERS
+from tests.tiers import examples
+from tests.unit.core.builders import TREES
 
 ROWS = 240
 COLUMNS = ("numeric", "nominal", "numeric", "open", "numeric")
@@ -104,30 +108,37 @@ PAIRS = [
 
 
 @st.composite
-def specs(draw):
+def learners(draw):
+    name = draw(st.sampled_from(registry.names("learners")))
+    if name not in TREES:
+        return {"name": name}
     criterion, bound = draw(st.sampled_from(PAIRS))
     schedule = draw(st.sampled_from(registry.names("schedules")))
     own = {"check_period": draw(st.sampled_from([3, 15]))} if schedule == "imac" else {}
-    name = draw(st.sampled_from(registry.names("learners")))
     published = [
         each for each in (None, "moa", "imac") if fits({"name": name, "schedule": schedule, "compat": each})
     ]
     return {
-        "learner": {
-            "name": name,
-            "criterion": criterion,
-            "bound": bound,
-            "schedule": schedule,
-            **own,
-            "leaf_model": draw(st.sampled_from(registry.names("leaf_models"))),
-            **draw(st.sampled_from(OBSERVERS)),
-            "grace_period": draw(st.sampled_from([1, 7, 20])),
-            "delta": 0.05,
-            "tau": 0.3,
-            "binary_splits": draw(st.booleans()),
-            "compat": draw(st.sampled_from(published)),
-            "max_leaves": draw(st.sampled_from([1, 5, 1000])),
-        },
+        "name": name,
+        "criterion": criterion,
+        "bound": bound,
+        "schedule": schedule,
+        **own,
+        "leaf_model": draw(st.sampled_from(registry.names("leaf_models"))),
+        **draw(st.sampled_from(OBSERVERS)),
+        "grace_period": draw(st.sampled_from([1, 7, 20])),
+        "delta": 0.05,
+        "tau": 0.3,
+        "binary_splits": draw(st.booleans()),
+        "compat": draw(st.sampled_from(published)),
+        "max_leaves": draw(st.sampled_from([1, 5, 1000])),
+    }
+
+
+@st.composite
+def specs(draw):
+    return {
+        "learner": draw(learners()),
         "query": {"name": draw(st.sampled_from(registry.names("queries")))},
         "budget": {
             "name": draw(st.sampled_from(registry.names("budgets"))),
@@ -163,7 +174,7 @@ def batches(run, cuts, rows=ROWS):
         table.add(Model.create(Spec.parse(run.spec), schema_of(run.is_open)))
     model, x, label, weight = run.rows()
     bounds = [0, *[c for c in cuts if c < rows], rows]
-    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, end in itertools.pairwise(bounds):
         part = slice(start, end)
         batch_x, batch_label = x[part].copy(), label[part].astype(np.int32)
         for index in np.unique(model[part]):
@@ -174,7 +185,7 @@ def batches(run, cuts, rows=ROWS):
 
 def play(run, cuts):
     """Answer the rows in batches; return answers, events (rows from the start on), and final models."""
-    columns, events, table = [], [], None
+    columns, events, table = [], [], ModelTable()
     for table, part, batch in batches(run, cuts):
         answers = table.answer(*batch, run.mode)
         probability = np.zeros((len(batch[0]), 4))
@@ -184,7 +195,7 @@ def play(run, cuts):
     return np.concatenate(columns), events, [table.model(i) for i in range(3)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(runs())
 def test_cuts_of_an_answer_run_change_nothing(run):
     answers, events, models = play(run, run.cuts)
@@ -196,7 +207,7 @@ def test_cuts_of_an_answer_run_change_nothing(run):
         assert model.snapshot() == expected.snapshot()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(runs())
 def test_cuts_of_a_learn_run_change_nothing(run):
     finals = []
@@ -212,7 +223,7 @@ def test_cuts_of_a_learn_run_change_nothing(run):
     assert finals[0] == finals[1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(runs(), st.integers(0, ROWS))
 def test_a_restored_model_goes_on_as_if_nothing_had_happened(run, stop):
     _, x, label, weight = run.rows()

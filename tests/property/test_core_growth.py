@@ -7,13 +7,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from core import arena, registry, validate
-from core.features import Attribute, Schema
-from core.model import Model
+from core import registry
+from core.model import validate
+from core.model.model import Model
 from core.model_table import ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.tree import layout as at
 from tests.naive.rows import OBSERVERS
+from tests.tiers import examples
 
 SPEC = {
     "learner": {"name": "h-tree", "grace_period": 15, "delta": 0.2, "tau": 0.4},
@@ -56,8 +58,8 @@ class Growth(RuleBasedStateMachine):
     def masses(self):
         """Return class masses and leaf records' class weights of all trees."""
         found = []
-        for block in arena.blocks(self.model.ints):
-            tree = arena.tree_view(self.model.plan, self.model.ints, block.source)
+        for t in self.model.block_places:
+            tree = at.tree_view(self.model.plan, self.model.ints, t)
             found += [tree.masses.copy(), tree.seen.copy()]
         return found
 
@@ -92,7 +94,7 @@ class Growth(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(["numeric", "nominal"]))
     def new_feature(self, kind):
         schema = self.model.schema
-        if self.model.ints[self.model.main + at.TREE_NODES] > 1 or schema.n_attributes >= 6:
+        if not self.model.takes_attributes or schema.n_attributes >= 6:
             return
         schema = schema.with_attribute(Attribute(f"x{schema.n_attributes}", kind, open=kind == "nominal"))
         if kind == "nominal":
@@ -114,5 +116,5 @@ class Growth(RuleBasedStateMachine):
             assert self.model.summary().labels == self.learned
 
 
-Growth.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+Growth.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=30)
 TestGrowth = Growth.TestCase

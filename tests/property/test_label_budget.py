@@ -10,13 +10,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import registry, validate
-from core.account import DECLINED, EXPIRED
-from core.model import Model
+from core import registry
+from core.active.label_account import DECLINED, EXPIRED
+from core.model import validate
+from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
-from streamapp.task.pending import TICKS
+from streamapp.task.pending.pending import TICKS
 from tests.property.test_task_cuts import assert_same, outcome
+from tests.tiers import examples
 from tests.topology.partition import NOW, Partition, Record, config, instance, label
 from tests.unit.core.builders import schema_of
 
@@ -122,11 +124,11 @@ class Ledger:
             self.declined += what == "declined"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     law=laws,
     seed=st.integers(0, 10**6),
-    query=st.sampled_from(["always", "conf_tree", "split", "random", "never"]),
+    query=st.sampled_from(["always", "conf_tree", "rate", "split", "random", "never"]),
     limit=st.sampled_from([0.05, 0.3, 0.8]),
     respend=st.booleans(),
     share=st.sampled_from([0.0, 0.04]),
@@ -169,7 +171,7 @@ def test_a_budget_of_counts(
     validate.check(partition.model())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(
     law=laws,
     seed=st.integers(0, 10**6),
@@ -190,7 +192,7 @@ def test_when_an_expiry_is_noticed_changes_nothing(
     assert_same(outcome(played(found, spec, longest)), outcome(played(found, spec, RECORDS)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 10**6),
     query=st.sampled_from(registry.names("queries")),

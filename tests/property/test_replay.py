@@ -10,17 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.journal.entry import SOURCES, Entry, Positions, decode, encode
+from streamapp.journal.entry import Entry, decode, encode
 from streamapp.journal.ledger import Ledger
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.replay import Replay
 from streamapp.task.config import TaskConfig
-from streamapp.task.cut import Cut
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Source, Task
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.sources import SOURCES, Positions, SourceName, positions_of
+from streamapp.task.state.cut import Cut
+from streamapp.task.task import Task
 from streamapp.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, story
 from tests.property.test_task_rollback import state
+from tests.tiers import examples
 from tests.topology.logged import Logged
 from tests.topology.partition import PARTITION, Partition, Record, config
 
@@ -42,7 +44,7 @@ class Journalled(Logged):
     def begin_snapshot(self) -> None:
         """Cut the task where the journal ends; its units are made later, while the task goes on."""
         if self.cut is None:
-            self.cut = self.task.cut(), tuple(self.ledger.positions)
+            self.cut = self.task.cut(), dict(self.ledger.positions)
 
     def end_snapshot(self, keep: bool) -> None:
         """Write what was cut; or let it be torn."""
@@ -100,7 +102,7 @@ def comparable(partition: Partition) -> dict[str, Any]:
     That is the quota, the counters, and of a pending entry where it lies and which forgotten one it follows.
     """
     found = state(partition)
-    columns = ("born", "model", "width", "prediction", "requested", "drawn", "settled")
+    columns = ("born", "model", "width", "prediction", "requested", "sampled", "settled")
     names = partition.task.pending._rows.dtype.names or ()
     entries = {
         name: [row[names.index(column)] for column in columns] for name, (_, row) in found["pending"].items()
@@ -109,7 +111,7 @@ def comparable(partition: Partition) -> dict[str, Any]:
     return found | {"pending": entries}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),
@@ -164,17 +166,16 @@ def test_a_restore_ends_in_the_same_state(
             assert_same(comparable(replayed), before)
         assert models(replay.task) == models(partition.task)
         assert replay.task.digest() == partition.task.digest()
-        assert [replay.task.next.get(source, 0) for source in SOURCES] == list(replay.positions or ())
+        assert positions_of(replay.task.next) == replay.positions
 
 
-def some_of_all(draw: random.Random) -> set[tuple[Source, int]]:
+def some_of_all(draw: random.Random) -> set[tuple[SourceName, int]]:
     """Return records by chance, neighbours among them."""
-    sources: tuple[Source, ...] = ("controls", "instances", "labels")
-    starts = [(source, at) for source in sources for at in range(900) if draw.random() < 0.04]
+    starts = [(source, at) for source in SOURCES for at in range(900) if draw.random() < 0.04]
     return {(source, at + n) for source, at in starts for n in range(draw.randrange(1, 4))}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(sorted(SPECS)))
 def test_a_record_that_is_skipped_might_as_well_never_have_been_there(seed: int, kind: str) -> None:
     draw, given_ = random.Random(seed), config(SPECS[kind], models_max_classes=6)

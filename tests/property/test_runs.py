@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.runs import Columns, TimeOrder
+from streamapp.transport.runs import Columns, TimeOrder
 
 TOPICS = ("controls", "instances", "labels")
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.task import learning
+from streamapp.task import labels
 from tests.property.test_task_cuts import TTL, assert_same, outcome, played
+from tests.tiers import examples
 from tests.topology.partition import ALWAYS, Record
 
 DRIFTING = ALWAYS | {"drift": "ddm"}
@@ -54,7 +55,7 @@ def bursts(seed: int, rounds: int, share: float) -> list[Record]:
     return records
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 10**6),
     share=st.sampled_from([0.0, 0.02, 0.2]),
@@ -73,16 +74,16 @@ def test_labels_dealt_with_together_lead_to_what_they_do_one_by_one(
         "models_max_classes": 6,
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "FEW", few)
+        patch.setattr(labels, "FEW", few)
         together = played(records, set(), spec=DRIFTING, **limits)
-        patch.setattr(learning, "FEW", len(records))
+        patch.setattr(labels, "FEW", len(records))
         one_by_one = played(records, set(), spec=DRIFTING, **limits)
     assert_same(outcome(together), outcome(one_by_one))
 
 
 def test_the_bursts_have_both_plain_and_odd_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     together, single = 0, 0
-    accept, one = learning.LabelsRun._accept_plain, learning.LabelsRun._label
+    accept, one = labels.LabelsRun._accept_plain, labels.LabelsRun._label
 
     def counted_accept(run: Any, row: Any, *rest: Any) -> None:
         nonlocal together
@@ -94,8 +95,8 @@ def test_the_bursts_have_both_plain_and_odd_labels(monkeypatch: pytest.MonkeyPat
         single += 1
         return one(run, *rest)
 
-    monkeypatch.setattr(learning.LabelsRun, "_accept_plain", counted_accept)
-    monkeypatch.setattr(learning.LabelsRun, "_label", counted_one)
+    monkeypatch.setattr(labels.LabelsRun, "_accept_plain", counted_accept)
+    monkeypatch.setattr(labels.LabelsRun, "_label", counted_one)
     counts = played(bursts(3, 30, 0.05), set(), spec=DRIFTING, pending_ttl_ms=TTL).counts
     assert together > 200
     assert single > 50

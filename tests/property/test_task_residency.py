@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.config import TaskConfig
-from streamapp.task.model_memory import ModelMemory
-from streamapp.task.model_quota import ModelQuota
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.models.quota import ModelQuota
 from streamapp.task.task import Task
 from tests.property.test_task_cuts import SPECS, assert_same, outcome, story
 from tests.property.test_task_rollback import runs_of, state
 from tests.property.test_task_snapshots import LIMITS, Store, restored, said, since
+from tests.tiers import examples
 from tests.topology.partition import PARTITION, Partition, config
 
 BYTES = st.sampled_from([1, 4_000, 12_000, 40_000, 1 << 20])
@@ -32,7 +33,7 @@ def scales(partition: Partition) -> list[Any]:
     return list(partition.task.models.scales())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),
@@ -86,10 +87,10 @@ def test_what_is_in_memory_changes_nothing(
         again.feed(*run)
     again.task.join(ModelQuota(given_.models_max_count), memory)
     for run in runs[at + 3 :]:
-        borne = memory.borne
+        overcommitted = memory.overcommitted
         again.feed(*run)
-        assert memory.taken <= limit + memory.borne
-        assert memory.borne <= max(0, borne - slice_bytes)
+        assert memory.taken <= limit + memory.overcommitted
+        assert memory.overcommitted <= max(0, overcommitted - slice_bytes)
     assert since(again, ({}, 0)) == since(plain, before)
     assert again.task.digest() == plain.task.digest()
     for partition in (evicting, beside, again):
@@ -97,7 +98,7 @@ def test_what_is_in_memory_changes_nothing(
     assert memory.taken == 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(sorted(SPECS)), limit=BYTES)
 def test_an_undone_run_leaves_no_trace_whatever_was_in_memory(seed: int, kind: str, limit: int) -> None:
     given_ = config(SPECS[kind], processing_exception_handler="dead-letter", **LIMITS)

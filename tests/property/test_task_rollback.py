@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.test_task_cuts import SPECS, assert_same, outcome, story
+from tests.tiers import examples
 from tests.topology.partition import Partition, Record, config
 
 
@@ -47,7 +48,7 @@ def runs_of(records: list[Record], every: int) -> list[list[Record]]:
     return runs
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),

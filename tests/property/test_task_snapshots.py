@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.config import TaskConfig
-from streamapp.task.cut import Cut
+from streamapp.task.state.cut import Cut
 from streamapp.task.task import Task
 from streamapp.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, outcome, story
 from tests.property.test_task_rollback import runs_of
+from tests.tiers import examples
 from tests.topology.partition import PARTITION, Partition, config
 
 LIMITS: dict[str, Any] = {"pending_ttl_ms": TTL, "models_max_classes": 6, "models_max_count": 3}
@@ -98,7 +99,7 @@ def since(partition: Partition, before: tuple[dict[str, int], int]) -> dict[str,
     return {"sent": {t: r for t, r in sent.items() if r}, "notices": notices}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),

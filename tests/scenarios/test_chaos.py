@@ -21,6 +21,7 @@ PRINTED = {  # what the program is asked to print, whatever else it does
     "lost",
     "doubled",
     "state_equal",
+    "deleted",
     "restores",
     "takeover_seconds_p50",
     "takeover_seconds_max",
@@ -38,7 +39,18 @@ def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_wor
     report = run(parse(line.split()), tmp_path, private_broker)
     assert wrong(report) == {}, report
     assert report.keys() >= PRINTED
-    assert (report["faults"] >= 3, report["rows"] > 2000, report["models"]) == (True, True, 16), report
+    assert (report["faults"] >= 1, report["rows"] > 500, report["models"]) == (True, True, 18), report
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
+def test_five_minutes_of_faults(private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str) -> None:
+    compile_kernels()
+    line = f"--workers 2 --seconds 300 --rate 400 --seed 72 --guarantee {guarantee}"
+    report = run(parse(line.split()), tmp_path, private_broker)
+    assert wrong(report) == {}, report
+    assert report["faults"] > 10, report
 
 
 @pytest.mark.nightly

@@ -76,7 +76,7 @@ def wait_until_gone(tmp_path: Path, seconds: float = 120) -> list[int]:
     return left
 
 
-def test_every_record_is_answered_and_every_label_learned(broker, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_every_record_is_answered_and_every_label_learned(broker, tmp_path: Path) -> None:
     done = start(tmp_path, "--records", "3000", "--rate", "300", "--json", servers=broker.bootstrap_servers)
     out, err = done.communicate(timeout=400)
     assert done.returncode == 0, err
@@ -110,7 +110,15 @@ def test_a_file_of_ones_own_with_two_workers_and_no_broker(tmp_path: Path) -> No
     assert [file.name for file in tmp_path.iterdir()] == ["own.csv"]
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),  # handled as SIGTERM is
+        signal.SIGTERM,
+        signal.SIGKILL,
+    ],
+    ids=lambda s: s.name,
+)
 def test_nothing_is_left_running(tmp_path: Path, end: signal.Signals) -> None:
     demo = start(tmp_path, "--rate", "200")
     assert demo.stdout is not None
@@ -119,7 +127,7 @@ def test_nothing_is_left_running(tmp_path: Path, end: signal.Signals) -> None:
             break
     assert len(processes_of(tmp_path)) >= 5
     demo.send_signal(end)
-    out, err = demo.communicate(timeout=120)
+    _out, err = demo.communicate(timeout=120)
     assert wait_until_gone(tmp_path) == []
     assert "Traceback" not in err
     if end != signal.SIGKILL:
@@ -127,7 +135,7 @@ def test_nothing_is_left_running(tmp_path: Path, end: signal.Signals) -> None:
     assert list(tmp_path.glob("grove-broker-*")) == []
 
 
-def test_a_worker_that_dies_is_one_line(broker, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_worker_that_dies_is_one_line(broker, tmp_path: Path) -> None:
     demo = start(tmp_path, "--rate", "200", servers=broker.bootstrap_servers)
     assert demo.stdout is not None
     for line in demo.stdout:

@@ -49,12 +49,14 @@ class Bad(NamedTuple):
 
 def packed(count: int = 3, **fields: Any) -> bytes:
     """Return a packed record with `count` features that are all 1, by default a sound instance."""
-    given = {"magic": b"\xd6\x47", "version": 1, "kind": 1, "size": 8, "flags": 0, "said": count, "label": 0}
+    given: dict[str, Any] = {"magic": b"\xd6\x47", "version": 1, "kind": 1, "size": 8, "flags": 0}
+    given |= {"said": count, "label": 0}
     assert fields.keys() <= given.keys() | {"rest", "id_bytes"}
     given |= fields
     header = (given["magic"], given["version"], given["kind"], given["size"], given["flags"])
     start = struct.pack("<2sBBBBHIi", *header, given.get("id_bytes", 0), given["said"], given["label"])
-    return start + given.get("rest", struct.pack(f"<{count}d", *[1.0] * count))
+    rest: bytes = given.get("rest", struct.pack(f"<{count}d", *[1.0] * count))
+    return start + rest
 
 
 def block(rows: int, names: tuple[str, ...] = ("a", "b", "c"), **options: Any) -> bytes:
@@ -114,6 +116,7 @@ def of_instances(v: int) -> Iterator[tuple[str, bytes | None]]:
     yield "missing-field", packed(0, label=v)
     yield "bad-weight", b'{"features": {"a": %d}, "weight": 0}' % v
     yield "bad-weight", b'{"features": {"a": 1}, "weight": -%d.5}' % v
+    yield "bad-weight", b'{"features": {"a": 1}, "label": "yes", "weight": 1e%d}' % (20 + v % 280)
     yield "bad-weight", packed(flags=4, label=v, rest=struct.pack("<4d", float("nan"), 1, 2, 3))
     yield "wrong-schema", orjson.dumps({"features": [1.0] * (4 + v)})
     yield "wrong-schema", packed(4 + v)
@@ -234,7 +237,7 @@ def send(place: Installation, kinds: list[Bad]) -> None:
         else:
             each = kinds[bad % len(kinds)]
             partition = homes.get(each.key or b"", bad % PARTITIONS)
-            headers = [*each.headers, ("storm", b"%d" % bad)]
+            headers: list[tuple[str, str | bytes | None]] = [*each.headers, ("storm", b"%d" % bad)]
             producer.produce(getattr(names, each.source), each.value, each.key, partition, headers=headers)
             bad += 1
     assert producer.flush(PATIENCE) == 0
@@ -266,7 +269,8 @@ def test_every_good_record_is_answered_and_every_bad_one_kept_aside(broker: Brok
     answered = decode_predictions([message.value() for message in place.raw(place.names.predictions)])
     assert answered.malformed == []
     ids: dict[int, list[int]] = defaultdict(list)
-    for name in answered.ids:
+    assert None not in answered.ids
+    for name in map(str, answered.ids):
         if name.startswith("g"):
             ids[int(name[1:]) % len(KEYS)].append(int(name[1:]))
     assert ids == {k: list(range(k, GOOD, len(KEYS))) for k in range(len(KEYS))}, "each once, in order"

@@ -10,9 +10,9 @@ import numpy as np
 import orjson
 import pytest
 
-from core.features import Schema
-from core.model import Model
+from core.model.model import Model
 from core.model_table import ModelTable
+from core.schema.schema import Schema
 from core.spec import Spec
 from tests.broker.workers import Installation
 from tests.conftest import Broker

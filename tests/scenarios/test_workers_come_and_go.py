@@ -78,7 +78,7 @@ def check(place: Installation, sent: int, *, once: bool) -> None:
     assert told.malformed == []
     answers: dict[bytes, list[int]] = {key: [] for key in KEYS}
     right: dict[int, bool] = {}
-    for message, name, label in zip(messages, told.ids, told.labels, strict=True):
+    for message, name, label in zip(messages, map(str, told.ids), told.labels, strict=True):
         assert message.partition() == partition_of(message.key(), place.partitions)
         answers[message.key()].append(int(name))
         right[int(name)] = label == instance(int(name))[1]

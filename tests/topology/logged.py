@@ -10,13 +10,17 @@ from typing import Any
 
 from streamapp.journal.ledger import Ledger, step_of
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Source
+from streamapp.task.sources import SourceName
+from tests.positions import at
 from tests.topology.partition import PARTITION, Partition, Record
 from topics.records import RawRecords
 
 
 class Log:
-    """What was written to a source, read from a position on in pieces of some size."""
+    """What was written to a source, read from a position on in pieces of some size.
+
+    `tests/contract/test_stand_ins.py` holds it to what the real one does.
+    """
 
     def __init__(self, records: list[RawRecords], position: int, piece: int) -> None:
         self._records = [
@@ -46,8 +50,8 @@ class Logged(Partition):
         """`gaps`: draws how many offsets a log lacks, before records and behind a run (markers)."""
         super().__init__(given)
         self._gaps = gaps
-        self.logs: dict[Source, list[RawRecords]] = {"instances": [], "labels": [], "controls": []}
-        self.ledger = Ledger((0, 0, 0), 1, given.to_json())
+        self.logs: dict[SourceName, list[RawRecords]] = {"instances": [], "labels": [], "controls": []}
+        self.ledger = Ledger(at(), 1, given.to_json())
 
     def feed(self, *records: Record) -> Any:
         effects = super().feed(*records)
@@ -56,7 +60,7 @@ class Logged(Partition):
         self.ledger.note(step_of(source, raw, self._offsets[source], effects))
         return effects
 
-    def _raw(self, source: Source, records: Any) -> RawRecords:
+    def _raw(self, source: SourceName, records: Any) -> RawRecords:
         at, self._last = self._offsets[source], super()._raw(source, records)
         if self._gaps is not None:
             holes = [max(0, self._gaps.randrange(-3, 4)) for _ in range(len(records) + 1)]
@@ -65,6 +69,6 @@ class Logged(Partition):
             self._offsets[source] = ends[-1]
         return self._last
 
-    def reader(self, piece: int) -> Callable[[Source, int], Log]:
+    def reader(self, piece: int) -> Callable[[SourceName, int], Log]:
         """Return what opens a log at a position, to be read in pieces of some size."""
         return lambda source, at: Log(self.logs[source], at, piece)

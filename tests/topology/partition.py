@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from streamapp.outputs.encoder import Encoder
-from streamapp.task.careful import process_carefully
 from streamapp.task.config import TaskConfig
-from streamapp.task.effects import Effects, Notice
-from streamapp.task.task import Run, Source, Task
+from streamapp.task.effects.effects import Effects, Notice
+from streamapp.task.error_isolation import process_isolated
+from streamapp.task.sources import SourceName
+from streamapp.task.task import Task, TaskRun
 from topics.definitions import TopicNames
 from topics.records import Headers, RawRecords
 
@@ -27,7 +28,7 @@ QUICK = {"name": "h-tree", "grace_period": 20, "delta": 0.1, "tau": 0.3}
 class Record(NamedTuple):
     """A record that goes in."""
 
-    source: Source
+    source: SourceName
     key: bytes | None
     value: bytes | None
     at: int = 0  # ms after NOW
@@ -40,20 +41,26 @@ class Sent(NamedTuple):
     key: bytes | None
     value: bytes | None
     timestamp: int
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
 
     @property
     def json(self) -> Any:
         assert self.value is not None
         return orjson.loads(self.value)
 
+    def header(self, name: str) -> str:
+        """Return the text of a header that is there."""
+        value = dict(self.headers)[name]
+        assert value is not None
+        return value.decode()
+
     @property
     def reason(self) -> str:
-        return dict(self.headers)["grove-dlq-reason"].decode()
+        return self.header("grove-dlq-reason")
 
     @property
     def message(self) -> str:
-        return dict(self.headers)["__streams.errors.message"].decode()
+        return self.header("__streams.errors.message")
 
 
 def config(spec: dict[str, Any] | None = None, **settings: Any) -> TaskConfig:
@@ -73,17 +80,17 @@ class Partition:
         self.encoder = encoder or Encoder(NAMES)
         self.sent: dict[str, list[Sent]] = defaultdict(list)
         self.notices: list[Notice] = []
-        self.to_skip: set[tuple[Source, int]] = set()  # what an operator wants to be dead letters
-        self._offsets: dict[Source, int] = defaultdict(int)
+        self.to_skip: set[tuple[SourceName, int]] = set()  # what an operator wants to be dead letters
+        self._offsets: dict[SourceName, int] = defaultdict(int)
 
     def feed(self, *records: Record) -> Effects:
         """Process records of one source as one run."""
         source = records[0].source
         assert all(record.source == source for record in records)
         raw = self._raw(source, records)
-        run = Run(source, raw, position=self._offsets[source])
+        run = TaskRun(source, raw, position=self._offsets[source])
         skipped = frozenset(offset for offset in raw.offsets if (source, offset) in self.to_skip)
-        effects, sent = process_carefully(self.task, run, self.encoder.encode, skipped)
+        effects, sent = process_isolated(self.task, run, self.encoder.encode, skipped)
         for each in sent:
             headers = each.headers or [[] for _ in each.values]
             self.sent[each.topic.removeprefix("t.")] += [
@@ -95,7 +102,7 @@ class Partition:
         self.notices += effects.notices
         return effects
 
-    def _raw(self, source: Source, records: Sequence[Record]) -> RawRecords:
+    def _raw(self, source: SourceName, records: Sequence[Record]) -> RawRecords:
         start = self._offsets[source]
         self._offsets[source] += len(records)
         return RawRecords(

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from streamapp.outputs.encoder import Encoder
-from streamapp.outputs.outgoing import Outgoing
-from streamapp.task.careful import ProcessingError, process_carefully
-from streamapp.task.effects import Effects
-from streamapp.task.task import Run
+from streamapp.outputs.outgoing import OutputRecords
+from streamapp.task.effects.effects import Effects
+from streamapp.task.error_isolation import ProcessingError, process_isolated
+from streamapp.task.task import TaskRun
 from tests.property.test_task_cuts import assert_same
 from tests.property.test_task_rollback import state
 from tests.topology.partition import NAMES, NEVER, Partition, Record, config, instance
@@ -71,7 +71,7 @@ def test_the_stack_trace_is_there_if_it_was_asked_for(explosive: str) -> None:
     given = config(spec(explosive), processing_exception_handler="dead-letter", dead_letter_stacktrace=True)
     partition = Partition(given)
     partition.instances(POISON)
-    trace = dict(partition.dead_letters[0].headers)["__streams.errors.stacktrace"].decode()
+    trace = partition.dead_letters[0].header("__streams.errors.stacktrace")
     assert trace.startswith("Traceback")
     assert "ArithmeticError: this weight is no whole number" in trace
 
@@ -92,7 +92,7 @@ def test_stop_partition_names_topic_partition_offset_and_model(explosive: str) -
 def test_the_position_behind_a_gap_in_the_log_is_kept_when_records_are_repeated(explosive: str) -> None:
     partition = Partition(config(spec(explosive), processing_exception_handler="dead-letter"))
     raw = partition._raw("instances", [instance(each) for each in (*rows(3), POISON)])
-    process_carefully(partition.task, Run("instances", raw, position=29), partition.encoder.encode)
+    process_isolated(partition.task, TaskRun("instances", raw, position=29), partition.encoder.encode)
     assert partition.task.next == {"instances": 29}
 
 
@@ -123,7 +123,7 @@ def test_models_are_copied_only_where_a_run_may_have_to_be_undone() -> None:
 class StrictEncoder(Encoder):
     """An encoder that fails where ours would have a bug: at the id "poison"."""
 
-    def encode(self, raw: RawRecords, effects: Effects) -> list[Outgoing]:
+    def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
         if any("poison" in answers.predictions.ids for answers in effects.answers):
             message = "'utf-8' codec can't encode character: surrogates not allowed"
             raise TypeError(message)

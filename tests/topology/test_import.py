@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
+import struct
+import zlib
 from typing import Any
 
 import orjson
 import pytest
 
-from core import portable
-from core.model import Model
-from core.validate import check
-from streamapp.task import importing
-from streamapp.task.exported import read_exported, write_exported
-from streamapp.task.importing import control_values
+from core.model import file as model_file
+from core.model import snapshot
+from core.model.model import Model
+from core.model.validate import check
+from core.tree import layout as at
+from streamapp.task.models import importing
+from streamapp.task.models.exported import read_exported, write_exported
+from streamapp.task.models.importing import control_values
 from streamapp.task.task import Task
+from streamapp.task.unit import DamagedStateError, Unit, UnitName, seal, unseal
+from tests.fuzz import models, mutate
 from tests.topology.partition import ALWAYS, NEVER, PARTITION, Partition, Record, config, instance
 
 TAKEN: dict[str, Any] = {"prefix": "t.", "partition": 3, "positions": {"instances": 400}}
@@ -196,13 +202,15 @@ def test_a_damaged_part_is_refused_and_says_what_is_wrong(members: dict[str, Any
     [
         (b"no file at all, but as long as one", "it is no exported model"),
         (FILE[:-9] + b"x" + FILE[-8:], "must match its checksum"),
-        (portable.wrap({"key": "k"}, portable.unwrap(FILE).snapshot), "cannot be understood: KeyError"),
+        (model_file.wrap({"key": "k"}, model_file.unwrap(FILE).snapshot), "cannot be understood: KeyError"),
         (
-            portable.wrap(portable.unwrap(FILE).head | {"known_classes": 9}, portable.unwrap(FILE).snapshot),
+            model_file.wrap(
+                model_file.unwrap(FILE).head | {"known_classes": 9}, model_file.unwrap(FILE).snapshot
+            ),
             "head must fit its snapshot",
         ),
         (
-            portable.wrap(portable.unwrap(FILE).head | {"open": True}, portable.unwrap(FILE).snapshot),
+            model_file.wrap(model_file.unwrap(FILE).head | {"open": True}, model_file.unwrap(FILE).snapshot),
             "head must fit its snapshot",
         ),
     ],
@@ -217,11 +225,11 @@ def test_a_file_that_is_none_is_refused_with_its_last_part(data: bytes, says: st
 
 def test_words_that_break_an_invariant_are_not_let_in() -> None:
     """Kernels trust the words: a tree whose nodes point anywhere would end every worker that gets it."""
-    model = Model.restore(portable.unwrap(FILE).snapshot)
-    tree = model.main
+    model = Model.restore(model_file.unwrap(FILE).snapshot)
+    tree = model.first
     model.ints[tree : tree + 40] = model.ints[tree : tree + 40][::-1].copy()
     with pytest.raises(Exception, match=r"must|cannot be understood"):
-        read_exported(portable.wrap(portable.unwrap(FILE).head, model.snapshot()))
+        read_exported(model_file.wrap(model_file.unwrap(FILE).head, model.snapshot()))
 
 
 def test_there_must_be_room_for_the_model() -> None:
@@ -247,7 +255,7 @@ def test_unfinished_imports_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_has_come_survives_a_snapshot() -> None:
     target = Partition(config(NEVER))
     feed(target, OTHER[:2], key="other")
-    units = {}
+    units: dict[UnitName, Unit] = {}
     for number in range(5):
         cut = target.task.cut()
         units |= {unit.name: unit for unit in cut.units()}
@@ -295,3 +303,63 @@ def test_the_cut_of_a_run_does_not_matter() -> None:
         target.task.next = {}
         digests.add(target.task.digest())
     assert len(digests) == 1
+
+
+def crafted(name: str, changes: list[tuple[int, int]]) -> bytes:
+    """Return the file of a model with some words that no learner wrote, and checksums that match."""
+    made = models.make(name)
+    words = mutate.apply(mutate.words_of(made), changes)
+    known = made.schema.n_classes
+    head = {"key": "k", "known_classes": known, "open": False, "frozen": False, "taken": {}}
+    return model_file.wrap(head, mutate.wrapped(made, words))
+
+
+@pytest.mark.parametrize("what", ["word", "head", "deep head", "no object", "deep schema"])
+def test_a_file_that_somebody_made_up_is_a_dead_letter(what: str) -> None:
+    """Checksums are no secret: the partition goes on, and no kernel sees what the file says."""
+    body = model_file.unwrap(FILE).snapshot
+    data = {
+        "word": lambda: crafted("numeric", [(at.MODEL_RECORDS, -1)]),
+        "head": lambda: framed(b"{", body),
+        "deep head": lambda: framed(b"[" * 200_000, body),
+        "no object": lambda: framed(b"[]", body),
+        "deep schema": lambda: framed(b"{}", with_schema(body, b"[" * 200_000)),
+    }[what]()
+    target = Partition(config(NEVER))
+    feed(target, control_values(data, "one", size=1 << 20))
+    assert len(refused(target)) == 1
+    assert len(target.task.models) == 0
+    target.instances({"features": {"x": 1}}, key="k")
+    assert len(target.predictions) == 1
+
+
+def framed(head: bytes, body: bytes) -> bytes:
+    return model_file.FRAME.seal(head, (body,))
+
+
+def with_schema(body: bytes, schema: bytes) -> bytes:
+    """Return a snapshot with another text for its schema."""
+    fields = list(snapshot._FIXED.unpack_from(body))
+    texts = body[snapshot._FIXED.size :][: fields[3] + fields[4]] + schema
+    fields[5], fields[6] = len(schema), 0
+    data = snapshot._FIXED.pack(*fields) + texts
+    data += bytes(-len(data) % 8)
+    return data + struct.pack("<I", zlib.crc32(data))
+
+
+def test_a_poisoned_model_in_a_snapshot_is_refused_too() -> None:
+    """What a release without these checks let in lies in its snapshots: a restore refuses it."""
+    source = learned()
+    cut = source.task.cut()
+    units = list(cut.units())
+    cut.done()
+    name = next(unit.name for unit in units if unit.name.kind == "model")
+    record = source.task.models.record(source.task.models.slot("m"))
+    ints = record.ints.copy()
+    ints[int(record.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_NEXT] = 1 << 42
+    facts, _ = unseal(next(unit for unit in units if unit.name == name))
+    bad = seal(name, facts, [Model(record.plan, ints).snapshot()])
+    with pytest.raises(DamagedStateError, match="the position in the window must follow"):
+        Task.from_units(
+            PARTITION, source.task.config, None, [bad if unit.name == name else unit for unit in units]
+        )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.schema.schema import Schema
 from streamapp.outputs.encoder import Encoder
+from streamapp.task.models.store import ModelStore
 from tests.topology.partition import ALWAYS, NAMES, NEVER, NOW, Partition, Record, config, instance
 from topics.codecs import decode_predictions, encode_instances
 from topics.definitions import TopicNames
@@ -139,6 +141,31 @@ def test_a_feature_that_comes_right_before_the_split_still_joins_and_one_right_a
 
 
 # -- label requests ---------------------------------------------------------------------------------------
+
+
+def test_the_features_of_a_block_join_together_with_the_first_row_that_brings_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[int] = []
+    grow = ModelStore.grow
+
+    def counted(store: ModelStore, slot: int, schema: Schema) -> None:
+        steps.append(schema.n_attributes)
+        grow(store, slot, schema)
+
+    monkeypatch.setattr(ModelStore, "grow", counted)
+    n = 50
+    x = np.full((n, n + 1), np.nan)
+    x[:, 0] = 1.5
+    x[np.arange(1, n), np.arange(n - 1, 0, -1)] = 2.5  # row after row one more, the last column first
+    names = ("x", *(f"f{i}" for i in range(n)))
+    block = encode_instances(Features.of(names, x), format="arrow")[0]
+    partition = Partition(config(NEVER))
+    partition.instances({"features": {"x": 1}})
+    partition.feed(Record("instances", b"m", block))
+    assert steps == [n]  # not one for each row; the last column has no value
+    assert partition.model().schema.names == ("x", *(f"f{i}" for i in range(n - 2, -1, -1)))
+    assert partition.counts == {"models.created": 1, "instances.answered": 1 + n}
 
 
 def test_the_strategy_asks_and_the_request_says_what_a_person_needs() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.topology.partition import ALWAYS, NEVER, Partition, Record, config, instance, label
@@ -25,8 +27,6 @@ def outcomes(partition: Partition) -> dict[str, int]:
 
 def test_a_label_is_learned_with_the_features_of_its_pending_instance() -> None:
     partition = asked()
-    twin = Partition(config(ALWAYS))
-    twin.instances({"features": {"x": 1}, "label": "yes"})
     partition.labels({"id": "a", "label": "no"}, at=TTL)
     assert outcomes(partition) == {"labels.learned": 1}
     summary = partition.model().summary()
@@ -143,6 +143,23 @@ def test_an_early_label_whose_class_is_not_admitted_is_a_dead_letter_of_its_own(
     assert partition.predictions[-1]["id"] == "a"
     assert [request["instance_id"] for request in partition.requests] == ["a"]
     assert outcomes(partition) == {"labels.early": 1, "labels.dead-letter": 1}
+
+
+def test_an_early_label_of_a_weight_that_a_former_release_took_is_a_dead_letter() -> None:
+    """Releases before this one held such labels back; one lies in their snapshots."""
+    partition = Partition(config(ALWAYS))
+    partition.instances({"features": [1], "label": "x"})
+    partition.labels({"id": "a", "label": "x", "weight": 2})
+    early = partition.task._state.early
+    early.load({name: replace(held, weight=1e20) for name, held in early.image().items()})
+    partition.instances({"features": [1], "id": "a"}, {"features": [1], "id": "b"})
+    (letter,) = partition.dead_letters
+    assert (letter.reason, letter.value) == ("bad-weight", b'{"id":"a","label":"x","weight":2}')
+    assert letter.message.startswith("weight=1e+20 must be above 0 and at most 1e+09; scale")
+    assert [document["id"] for document in partition.predictions[-2:]] == ["a", "b"]
+    assert [request["instance_id"] for request in partition.requests] == ["a", "b"]
+    assert outcomes(partition) == {"labels.early": 1, "labels.dead-letter": 1}
+    assert partition.model().summary().labels == 1
 
 
 def test_a_label_with_features_needs_no_pending_instance() -> None:

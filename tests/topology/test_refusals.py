@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.task.model_quota import ModelQuota
-from streamapp.task.task import Run, Task
+from streamapp.task.models.quota import ModelQuota
+from streamapp.task.task import Task, TaskRun
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, Record, config
 
 GOOD = b'{"features":{"x":1},"label":"a"}'
@@ -21,6 +21,7 @@ GOOD = b'{"features":{"x":1},"label":"a"}'
         (b"m", b'{"features":{"x":[1]}}', (), "wrong-type"),
         (b"m", b'{"label":"a"}', (), "missing-field"),
         (b"m", b'{"features":{"x":1},"weight":-1}', (), "bad-weight"),
+        (b"m", b'{"features":{"x":1},"label":"a","weight":1e20}', (), "bad-weight"),
         (b"m", GOOD, [("content-type", b"text/xml")], "unknown-content-type"),
         (b"m", b'{"features":{"x":"one"}}', (), "wrong-schema"),
         (b"m", b'{"features":[1,2,3]}', (), "wrong-schema"),
@@ -151,6 +152,6 @@ def test_a_first_timestamp_far_ahead_does_not_let_every_label_expire() -> None:
 def test_an_empty_run_changes_only_the_position() -> None:
     partition = Partition(config(NEVER))
     raw = partition._raw("instances", [])
-    effects = partition.task.process(Run("instances", raw, position=17))
+    effects = partition.task.process(TaskRun("instances", raw, position=17))
     assert partition.task.next == {"instances": 17}
     assert (effects.counts, effects.answers) == ({}, [])

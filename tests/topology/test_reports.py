@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.account import Account
-from streamapp.gauges import model_gauges
+from core.active.label_account import Account
+from streamapp.worker.gauges import model_gauges
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, config, instance
 
 DDM = NEVER | {"drift": "ddm"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.task.pending import ENTRY_BYTES, TICKS
+from streamapp.task.pending.pending import ENTRY_BYTES, TICKS
 from tests.topology.partition import ALWAYS, Partition, config
 
 TTL = 1600

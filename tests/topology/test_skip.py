@@ -11,8 +11,9 @@ import pytest
 from streamapp.journal.entry import Entry, Step, decode, encode
 from streamapp.journal.ledger import step_of
 from streamapp.restore.replay import Replay
-from streamapp.task.careful import ProcessingError, process_carefully
-from streamapp.task.task import Run, Source, Task
+from streamapp.task.error_isolation import ProcessingError, process_isolated
+from streamapp.task.sources import SourceName
+from streamapp.task.task import Task, TaskRun
 from tests.topology.logged import Logged
 from tests.topology.partition import ALWAYS, NOW, PARTITION, Record, config, instance, label
 from tests.topology.test_careful import POISON, rows, spec
@@ -23,7 +24,7 @@ from topics.records import Features
 class Skipping(Logged):
     """A partition with logs and a journal, in which records are to be skipped."""
 
-    def __init__(self, *to_skip: tuple[Source, int], given: Any = None) -> None:
+    def __init__(self, *to_skip: tuple[SourceName, int], given: Any = None) -> None:
         super().__init__(given or config(ALWAYS))
         self.to_skip.update(to_skip)
 
@@ -37,7 +38,7 @@ class Skipping(Logged):
         assert replay.task is not None
         return replay.task
 
-    def without(self, *missing: tuple[Source, int]) -> Task:
+    def without(self, *missing: tuple[SourceName, int]) -> Task:
         """Return a task that went through the same logs of one source, which never had some records."""
         other = Logged(self.task.config)
         for source, logged in self.logs.items():
@@ -61,7 +62,7 @@ def labelled(n: int) -> list[dict[str, Any]]:
     ids=["begin", "middle", "end", "two", "neighbours", "both ends", "all"],
 )
 def test_in_a_run_it_is_a_dead_letter_and_the_others_are_processed(at: tuple[int, ...]) -> None:
-    skips: list[tuple[Source, int]] = [("instances", offset) for offset in at]
+    skips: list[tuple[SourceName, int]] = [("instances", offset) for offset in at]
     partition = Skipping(*skips)
     effects = partition.instances(*labelled(12))
     assert [letter.reason for letter in partition.dead_letters] == ["skipped"] * len(at)
@@ -170,7 +171,7 @@ def test_event_time_does_not_see_it() -> None:
 def test_the_position_behind_a_gap_in_the_log_is_kept() -> None:
     partition = Skipping(("labels", 1))
     raw = partition._raw("labels", [label({"id": "a", "label": "b"}), label({"id": "b", "label": "b"})])
-    run = Run("labels", raw, position=29)
-    effects, _ = process_carefully(partition.task, run, partition.encoder.encode, frozenset([1]))
+    run = TaskRun("labels", raw, position=29)
+    effects, _ = process_isolated(partition.task, run, partition.encoder.encode, frozenset([1]))
     assert partition.task.next == {"labels": 29}
-    assert step_of("labels", raw, 29, effects) == Step(2, 29, skipped=((1, 2),), count=2)
+    assert step_of("labels", raw, 29, effects) == Step("labels", 29, skipped=((1, 2),), count=2)

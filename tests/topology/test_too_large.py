@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamapp.metrics import Metrics
+from streamapp.observability.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
-from streamapp.task.effects import Effects
+from streamapp.task.effects.effects import Effects
 from tests.topology.partition import ALWAYS, NAMES, NEVER, Partition, Record, Sent, config, instance
-from topics.codecs import decode_predictions, encode_instances
+from topics.codecs import Limits, decode_predictions, encode_instances
 from topics.records import Features
 
 LIMIT = 600
@@ -150,7 +150,8 @@ def test_a_block_is_not_cut_its_answer_becomes_one_dead_letter() -> None:
 
 
 def test_names_that_packed_has_no_room_for_are_too_large() -> None:
-    partition = Partition(config(NEVER), encoder=Encoder(NAMES, form="packed"))
+    limits = Limits(text_max_bytes=1 << 20)
+    partition = Partition(config(NEVER, limits=limits), encoder=Encoder(NAMES, form="packed"))
     name = "é" * 40_000
     partition.instances(*({"id": each, "features": {"x": 1}} for each in ("a", name, "b")))
     answered = decode_predictions([sent.value or b"" for sent in partition.sent["predictions"]])

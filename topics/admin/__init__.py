@@ -1,4 +1,4 @@
-"""Create, check and describe the topics of the catalogue on a cluster."""
+"""Topic administration: create, check and describe the topics of the catalogue on a cluster."""
 
 from topics.admin.creation import BROKER_DEFAULT, Creation, create
 from topics.admin.description import PartitionDescription, TopicDescription, describe

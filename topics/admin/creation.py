@@ -1,4 +1,4 @@
-"""Create the topics of the catalogue that a cluster does not have yet."""
+"""Topic creation: the topics of the catalogue that a cluster does not have yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics of the catalogue as they are on a cluster."""
+"""Topic description: the topics of the catalogue as they are on a cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from topics.access import denied_kind
-from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
+from topics.cluster import NOT_YET, TIMEOUT_S, Cluster, refresh_leaders
 from topics.definitions import TopicNames, retention
 
 
@@ -25,7 +25,7 @@ class PartitionDescription:
     in_sync: tuple[int, ...]
     start: int | None  # first offset kept; None without leader
     end: int | None  # next offset to be written
-    lag: int | None = None  # records the group has not committed; None: no group given, or no commit
+    lag: int | None = None  # offsets the group has not committed; None: no group given, or no commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,10 @@ class TopicDescription:
         return retention(int(given)) if given else None
 
     @property
-    def records(self) -> int:
-        """Return the number of offsets kept: an upper bound of the records kept."""
+    def offsets(self) -> int:
+        """Return the number of offsets kept. Of a topic that is written in transactions these are more than
+        its records: each commit and each abort takes one in every partition, and what was aborted keeps its.
+        """
         return sum(p.end - p.start for p in self.partitions if p.end is not None and p.start is not None)
 
 
@@ -73,8 +75,9 @@ def describe(
         if p.leader >= 0
     ]
     starts = _offsets(cluster, led, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    ends = _offsets(cluster, led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    # What is committed goes on meanwhile: asked for before the ends, no lag is below 0.
     committed = _committed(kafka, cluster, group, led) if group is not None else {}
+    ends = _offsets(cluster, led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     described = []
     for name, topic in names.all().items():
         if name not in existing:
@@ -130,6 +133,7 @@ def _offsets(
             except KafkaException as failure:
                 if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
                     raise cluster.error(failure) from None
+                refresh_leaders(cluster.client, failure, tp.topic, cluster.timeout)
                 left.append(tp)
         if left:
             cluster.client.poll(0.05)

@@ -1,4 +1,4 @@
-"""Every way in which a cluster is not as the catalogue says."""
+"""Topic differences: every way in which a cluster is not as the catalogue says."""
 
 from __future__ import annotations
 

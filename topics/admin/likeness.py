@@ -1,4 +1,4 @@
-"""Topics like those of another installation: the same settings and copies, another number of partitions."""
+"""Like topics: the settings and replicas of another installation, another number of partitions."""
 
 from __future__ import annotations
 

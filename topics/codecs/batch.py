@@ -1,4 +1,4 @@
-"""The records of one format within a run, after the checks that are common to all formats."""
+"""Batch: the records of one format within a run, after the checks common to all formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class Batch:
     key: Ints32  # int32[m] into keys
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self.values)
 
     def default_ids(self) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from topics.codecs.flaws import Flaw, Flaws, kind, note
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, kind
 from topics.errors import Reason
-from topics.records import Floats, Ints32
+from topics.records import MAX_WEIGHT, Floats, Ints32, weight_rule
 
 _NONE = type(None)
 
@@ -57,7 +57,7 @@ def label_codes(cells: Sequence[Any], flaws: Flaws) -> tuple[list[str], Ints32]:
         name = class_name(value)
         number[i] = -1 if name is None else names.setdefault(name, len(names))
         if name is None and value is not None:
-            note(flaws, np.flatnonzero(code == i), _label_flaw(value))
+            add_flaw(flaws, np.flatnonzero(code == i), _label_flaw(value))
     return list(names), number[code]
 
 
@@ -79,17 +79,16 @@ def weights(cells: Sequence[Any], flaws: Flaws) -> Floats:
                 flaws.setdefault(row, Flaw(Reason.WRONG_TYPE, f"weight must be a number; got {kind(cell)}"))
         cells = [cell if type(cell) in (int, float) else None for cell in cells]
     column = np.array([1.0 if cell is None else cell for cell in cells], dtype=np.float64)
-    judge_weights(column, flaws)
+    check_weights(column, flaws)
     return column
 
 
-def judge_weights(column: Floats, flaws: Flaws) -> None:
-    """Note the rows whose weight is not a finite number above 0."""
-    good = (column > 0) & np.isfinite(column)
+def check_weights(column: Floats, flaws: Flaws) -> None:
+    """Note the rows whose weight is not above 0 and at most MAX_WEIGHT."""
+    good = (column > 0) & (column <= MAX_WEIGHT)
     if not good.all():
         for row in np.flatnonzero(~good).tolist():
-            detail = f"weight={column[row]} must be finite and above 0"
-            flaws.setdefault(row, Flaw(Reason.BAD_WEIGHT, detail))
+            flaws.setdefault(row, Flaw(Reason.BAD_WEIGHT, weight_rule(column[row])))
 
 
 def texts(name: str, cells: Sequence[Any], flaws: Flaws) -> list[str | None]:
@@ -127,7 +126,7 @@ def required_ids(cells: Sequence[Any], flaws: Flaws) -> list[str]:
     given = texts("id", cells, flaws)
     if None in given:
         absent = [row for row, cell in enumerate(given) if cell is None]
-        note(
+        add_flaw(
             flaws,
             absent,
             Flaw(Reason.MISSING_FIELD, "id is missing: the id of the instance the label is for"),

@@ -1,4 +1,4 @@
-"""What a wire format has to offer. Each of the packages `json`, `packed` and `arrow` is one."""
+"""Codec interface: the packages `json`, `packed` and `arrow` each implement it."""
 
 from __future__ import annotations
 

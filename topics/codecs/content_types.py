@@ -1,4 +1,4 @@
-"""Which format a record is in: its `content-type` header, else the first byte of its value."""
+"""Content types: which format a record is in, by its `content-type` header or its first byte."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Final, Literal
 
+from topics.headers import UNDECODABLE
 from topics.records import Format, Headers
 
 JSON: Final = "application/json"
@@ -26,7 +27,6 @@ _WIRES: dict[str, Wire] = {
     CLOUDEVENT: "cloudevent",
 }
 _HEADER = "content-type"
-UNDECODABLE: Final = "\N{REPLACEMENT CHARACTER}"
 
 # JSON begins with none of these: the magic of packed is not UTF-8, an Arrow stream begins with its
 # continuation mark 0xFFFFFFFF, and 0x00 is the frame of Confluent's serializers.
@@ -49,9 +49,9 @@ def content_type(headers: Headers) -> bytes | None:
     return found or None
 
 
-def undecodable_name(headers: Headers) -> str | None:
-    """Return the first header name that was not UTF-8 on the wire: the reader put U+FFFD where it was not."""
-    return next((name for name, _ in headers if not name.isascii() and UNDECODABLE in name), None)
+def is_undecodable(headers: Headers) -> bool:
+    """Whether a name was not UTF-8 on the wire (topics/headers.py), or has U+FFFD as such a name would."""
+    return any(not name.isascii() and UNDECODABLE in name for name, _ in headers)
 
 
 def wire_of_content_type(value: bytes) -> Wire | None:

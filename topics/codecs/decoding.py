@@ -1,4 +1,4 @@
-"""Decoding what comes in: instances, labels, controls."""
+"""Decoding of inputs: instances, labels, controls."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def decode_labels(raw: RawRecords, limits: Limits = DEFAULT_LIMITS) -> Labels:
 
 def decode_controls(raw: RawRecords, limits: Limits = DEFAULT_LIMITS) -> Controls:
     """Return the commands of a run; they are JSON."""
-    batches, malformed = screen(raw, limits, formats=("json",))
+    batches, malformed = screen(raw, limits, ("json",), limits.control_max_values)
     if "json" not in batches:
         return Controls([], malformed)
-    controls = read_controls(batches["json"])
+    controls = read_controls(batches["json"], limits)
     bad = sorted([*malformed, *controls.malformed], key=lambda each: each.record)
     return Controls(controls.items, bad)

@@ -1,4 +1,4 @@
-"""Encoding what comes in, for those who send it: replay, oracle, tests."""
+"""Encoding of inputs, for their producers: replay, oracle, tests."""
 
 from __future__ import annotations
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import orjson
 
 from topics.codecs.content_types import FRAME_FIRST_BYTE, Wire
+from topics.codecs.crowding import crowding
 from topics.codecs.flaws import Flaw, kind
 from topics.errors import Reason
 
 FRAME_BYTES = 5  # 0x00 and the schema id, 4 bytes big-endian
 
 
-def unwrap(wire: Wire, value: bytes) -> bytes | Flaw:
-    """Return the JSON text inside the envelope, or why there is none."""
+def unwrap(wire: Wire, value: bytes, max_values: int) -> bytes | Flaw:
+    """Return the JSON text inside the envelope, or why there is none; max_values: of the record, at most."""
     if wire == "cloudevent":
-        return _cloudevent(value)
+        return crowding(value, max_values) or _cloudevent(value)
     if value[:1] == bytes([FRAME_FIRST_BYTE]) and len(value) > FRAME_BYTES:
         return value[FRAME_BYTES:]
     return Flaw(

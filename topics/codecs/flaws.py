@@ -49,7 +49,7 @@ def outcomes(record: Ints32, flaws: Mapping[int, Flaw]) -> list[Malformed]:
     return [malformed(int(record[row]), flaw) for row, flaw in flaws.items()]
 
 
-def note(flaws: Flaws, rows: Iterable[int], flaw: Flaw) -> None:
+def add_flaw(flaws: Flaws, rows: Iterable[int], flaw: Flaw) -> None:
     """Give `flaw` to each of the rows that has none yet: the first one found is the one reported."""
     for row in rows:
         flaws.setdefault(int(row), flaw)

@@ -1,4 +1,4 @@
-"""Encoding what goes out, and decoding it for those who read it back: oracle, demo, tests."""
+"""Encoding of outputs, and decoding for their consumers: oracle, demo, tests."""
 
 from __future__ import annotations
 

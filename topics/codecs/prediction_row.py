@@ -1,4 +1,4 @@
-"""One prediction as it is read back: a row of `ReceivedPredictions`."""
+"""Prediction row: one prediction as it is read back from `predictions`."""
 
 from __future__ import annotations
 

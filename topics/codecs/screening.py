@@ -9,13 +9,13 @@ import numpy as np
 from topics.codecs.batch import Batch
 from topics.codecs.content_types import (
     content_type,
-    undecodable_name,
+    is_undecodable,
     uniform_wire,
     wire_of_content_type,
     wire_of_value,
 )
 from topics.codecs.envelopes import unwrap
-from topics.codecs.flaws import Flaw, malformed, quote
+from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.limits import Limits
 from topics.errors import Reason
 from topics.records import Format, Headers, Ints32, Malformed, RawRecords
@@ -24,29 +24,35 @@ ALL_FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
 
 
 def screen(
-    raw: RawRecords, limits: Limits, formats: tuple[Format, ...] = ALL_FORMATS
+    raw: RawRecords,
+    limits: Limits,
+    formats: tuple[Format, ...] = ALL_FORMATS,
+    max_values: int | None = None,
 ) -> tuple[dict[Format, Batch], list[Malformed]]:
     """Return the records that may be parsed, by format, and the outcomes of the others.
 
+    max_values: of the JSON in an envelope, which is parsed here (None: those of an instance or label).
     A run whose records are all sound and of one format is recognised without a loop in Python.
     """
-    keys, key, flaws = model_keys(raw.keys)
+    keys, key, flaws = model_keys(raw.keys, limits)
     if not flaws and raw.values:
         wire = uniform_wire(raw.values, raw.headers)
         for form in formats:
             if wire == form and _fits(raw.values, limits):
                 record = np.arange(len(raw), dtype=np.int32)
                 return {form: Batch(raw.partition, record, raw.offsets, raw.values, keys, key)}, []  # type: ignore[arg-type]
-    return _sort(raw, limits, formats, keys, key, flaws)
+    return _sort(raw, limits, formats, max_values or limits.json_max_values, keys, key, flaws)
 
 
-def model_keys(keys: Sequence[bytes | None]) -> tuple[list[str], Ints32, dict[bytes | None, Flaw]]:
+def model_keys(
+    keys: Sequence[bytes | None], limits: Limits
+) -> tuple[list[str], Ints32, dict[bytes | None, Flaw]]:
     """Return the distinct keys as text, int32[n] into them (-1: bad), and the flaws of the bad ones."""
     distinct: list[str] = []
     codes: dict[bytes | None, int] = {}
     flaws: dict[bytes | None, Flaw] = {}
     for key in dict.fromkeys(keys):
-        text = _text(key)
+        text = _text(key, limits.text_max_bytes)
         if isinstance(text, str):
             codes[key] = len(distinct)
             distinct.append(text)
@@ -56,9 +62,12 @@ def model_keys(keys: Sequence[bytes | None]) -> tuple[list[str], Ints32, dict[by
     return distinct, np.fromiter(map(codes.__getitem__, keys), np.int32, len(keys)), flaws
 
 
-def _text(key: bytes | None) -> str | Flaw:
+def _text(key: bytes | None, limit: int) -> str | Flaw:
     if not key:
         return Flaw(Reason.MISSING_KEY, "the key is null or empty; it must be the model key in UTF-8")
+    if len(key) > limit:
+        detail = f"a key of {len(key):,} bytes must have at most text.max.bytes={limit:,}"
+        return Flaw(Reason.TOO_LONG, detail)
     try:
         return key.decode()
     except UnicodeDecodeError as error:
@@ -76,16 +85,17 @@ def _sort(
     raw: RawRecords,
     limits: Limits,
     formats: tuple[Format, ...],
+    max_values: int,
     keys: list[str],
     key: Ints32,
     bad_keys: dict[bytes | None, Flaw],
 ) -> tuple[dict[Format, Batch], list[Malformed]]:
-    """Look at each record on its own."""
     rows: dict[Format, list[int]] = {form: [] for form in formats}
     texts: dict[Format, list[bytes]] = {form: [] for form in formats}
     outcomes: list[Malformed] = []
     for record, value in enumerate(raw.values):
-        found = bad_keys.get(raw.keys[record]) or _judge(value, raw.headers[record], limits, formats)
+        flaw = bad_keys.get(raw.keys[record])
+        found = flaw or _check(value, raw.headers[record], limits, formats, max_values)
         if isinstance(found, Flaw):
             outcomes.append(malformed(record, found))
         else:
@@ -103,17 +113,18 @@ def _sort(
     return batches, outcomes
 
 
-def _judge(
-    value: bytes | None, headers: Headers, limits: Limits, formats: tuple[Format, ...]
+def _check(
+    value: bytes | None, headers: Headers, limits: Limits, formats: tuple[Format, ...], max_values: int
 ) -> tuple[Format, bytes] | Flaw:
     """Return the format of one record and the text to parse, or its flaw."""
     if value is None:
         return Flaw(Reason.NULL_VALUE, "the value is null; a record of this topic is never a tombstone")
     if len(value) > limits.record_max_bytes:
         return Flaw(Reason.TOO_LARGE, f"{len(value)} bytes; record.max.bytes={limits.record_max_bytes}")
-    name = undecodable_name(headers)
-    if name is not None:
-        return Flaw(Reason.BAD_HEADER, f"the name of the header {quote(name)} must be UTF-8")
+    if is_undecodable(headers):
+        return Flaw(
+            Reason.BAD_HEADER, "the name of one of its headers is not UTF-8, as Kafka wants them to be"
+        )
     given = content_type(headers)
     wire = wire_of_value(value) if given is None else wire_of_content_type(given)
     if wire is None:
@@ -123,7 +134,7 @@ def _judge(
             f"content-type {name!r} is not read here; known: {', '.join(formats)}",
         )
     if wire == "cloudevent" or wire == "framed":
-        text = unwrap(wire, value)
+        text = unwrap(wire, value, max_values)
         return ("json", text) if isinstance(text, bytes) else text
     if wire not in formats:
         return Flaw(

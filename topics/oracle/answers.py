@@ -1,4 +1,4 @@
-"""What the oracle answers to which instance id, and how late."""
+"""Oracle answers: which label an instance id gets, and how late."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class OracleAnswers:
     """Answers to n requests as columns."""
 
     outcome: npt.NDArray[np.int8]  # int8[n]: Outcome
@@ -38,12 +38,10 @@ class Answerer:
     """Decides by row number, so that a repeated request gets the same answer."""
 
     def __init__(self, plan: OraclePlan, index: LabelIndex) -> None:
-        """Answer from an index of labels."""
         self._plan = plan
         self._index = index
 
-    def answer(self, ids: Sequence[str]) -> Answers:
-        """Return the answers to n instance ids."""
+    def answer(self, ids: Sequence[str]) -> OracleAnswers:
         plan = self._plan
         rows = np.array([self._row(id_) for id_ in ids], dtype=np.int64)
         places = np.where(rows >= 0, rows % len(self._index), -1) if plan.loop else rows
@@ -67,7 +65,7 @@ class Answerer:
         outcome[code == NO_LABEL] = Outcome.NO_LABEL
         outcome[code == UNKNOWN] = Outcome.UNKNOWN_ID
         code = np.where(outcome <= Outcome.WRONG_LABEL, code, np.int32(-1))
-        return Answers(outcome, code, plan.delay.draw(plan.seed, Stream.ANSWER_DELAY, rows))
+        return OracleAnswers(outcome, code, plan.delay.draw(plan.seed, Stream.ANSWER_DELAY, rows))
 
     def _row(self, instance_id: str) -> int:
         """Return the row number in an instance id, -1 if it is none of ours."""

@@ -1,4 +1,4 @@
-"""Which partitions an oracle has, and whether it has read them to their end."""
+"""Oracle assignment: the partitions of an oracle, and whether they are read to their end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ class Assignment:
     """Partitions come and go with rebalances; a slow first fetch, or none assigned yet, is not silence."""
 
     def __init__(self) -> None:
-        """No word from the group yet."""
         self._partitions: set[int] = set()
         self._unread: set[int] = set()
         self._known = False
@@ -29,7 +28,6 @@ class Assignment:
         self._known = bool(self._partitions)
 
     def has(self, partition: int) -> bool:
-        """Return whether a partition is ours."""
         return partition in self._partitions
 
     def came(self, partition: int) -> None:
@@ -37,10 +35,8 @@ class Assignment:
         self._unread.add(partition)
 
     def ended(self, partition: int) -> None:
-        """Note that a partition is read to its end."""
         self._unread.discard(partition)
 
     @property
     def read(self) -> bool:
-        """Return whether everything that is ours is read."""
         return self._known and not self._unread

@@ -1,4 +1,4 @@
-"""The label of every row of a data set, in one small array."""
+"""Label index: the label of every row of a data set, in one small array."""
 
 from __future__ import annotations
 
@@ -42,12 +42,10 @@ class LabelIndex:
         return cls(codes, dataset.classes)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self._codes)
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the codes."""
         return int(self._codes.nbytes)
 
     def codes(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""Which consumed records are dealt with, so that nothing is committed before its answer is delivered."""
+"""Offset tracker: which consumed requests are finished, so that no commit precedes its answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ class OffsetTracker:
     """Offsets of one partition: begun in ascending order, finished in any."""
 
     def __init__(self) -> None:
-        """Nothing is consumed yet."""
         self._open: dict[int, None] = {}  # in ascending order
         self._next = -1  # behind the highest offset begun
         self._committed = -1
@@ -29,5 +28,4 @@ class OffsetTracker:
         return offset
 
     def committed(self, offset: int) -> None:
-        """Note what was committed."""
         self._committed = offset

@@ -60,7 +60,7 @@ class Oracle:
         """End `run` soon: what was sent is flushed and committed."""
         self._stop.set()
 
-    def run(self, progress: Callable[[OracleProgress], None] | None = None) -> OracleProgress:
+    def run(self, progress: Callable[[OracleProgress], object] | None = None) -> OracleProgress:
         """Answer until stopped, until the plan's limit, or until idle; return what was done.
 
         The data set is read first; requests wait at the broker meanwhile.
@@ -84,7 +84,7 @@ class Oracle:
         return report
 
     def _answer_until_done(
-        self, answerer: Answerer, progress: Callable[[OracleProgress], None] | None
+        self, answerer: Answerer, progress: Callable[[OracleProgress], object] | None
     ) -> None:
         committed = reported = time.monotonic()
         while not (self._stop.is_set() or self._over()):

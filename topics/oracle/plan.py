@@ -1,4 +1,4 @@
-"""How the oracle answers: how late, how often wrong, declined or not at all, and until when."""
+"""Oracle plan: how late labels come, how often wrong, declined or not at all, and until when."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class OraclePlan:
     idle_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values that make no oracle."""
         for name in ("loss", "declined", "error_rate"):
             share = getattr(self, name)
             if not 0 <= share <= 1:

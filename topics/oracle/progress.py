@@ -1,4 +1,4 @@
-"""What an oracle has done so far."""
+"""Oracle progress: what an oracle has done so far."""
 
 from __future__ import annotations
 

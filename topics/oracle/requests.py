@@ -1,4 +1,4 @@
-"""Label requests as they come from their topic, and the commits that say which are dealt with."""
+"""Label requests as consumed from their topic, and the commits of finished ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class RequestTopic:
         settle: Callable[[], None],
         forget: Callable[[set[int]], None],
     ) -> None:
-        """Join the group."""
         self._topic, self._group = topic, group_id
         self._access = Access.of(kafka)
         self._settle = settle
@@ -66,7 +65,6 @@ class RequestTopic:
 
     @property
     def read(self) -> bool:
-        """Return whether all requests in our partitions are read."""
         return self._assignment.read
 
     @property
@@ -129,7 +127,6 @@ class RequestTopic:
             self._trackers[partition].committed(offset)
 
     def close(self) -> None:
-        """Leave the group."""
         self._consumer.close()
 
     def _raise_or_log(self, error: KafkaError) -> None:
@@ -167,7 +164,7 @@ class RequestTopic:
 def place(message: Message) -> tuple[int, int]:
     """Return partition and offset of a consumed message."""
     partition, offset = message.partition(), message.offset()
-    assert partition is not None and offset is not None  # noqa: S101 - only produced messages lack them
+    assert partition is not None and offset is not None
     return partition, offset
 
 

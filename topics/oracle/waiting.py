@@ -1,4 +1,4 @@
-"""Answers whose time has not come."""
+"""Waiting answers of the oracle, by due time."""
 
 from __future__ import annotations
 
@@ -27,11 +27,9 @@ class WaitingAnswers:
     """Answers by due time."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
         self._heap: list[WaitingAnswer] = []
 
     def __len__(self) -> int:
-        """Return the number of answers held."""
         return len(self._heap)
 
     @property
@@ -40,7 +38,6 @@ class WaitingAnswers:
         return self._heap[0].due_ms if self._heap else float("inf")
 
     def add(self, answer: WaitingAnswer) -> None:
-        """Hold an answer."""
         heapq.heappush(self._heap, answer)
 
     def take(self, until_ms: float, most: float) -> list[WaitingAnswer]:

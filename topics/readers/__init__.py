@@ -1,15 +1,15 @@
 """Data set readers: ARFF, LIBSVM and CSV files, gzipped or not, as batches of columns in constant memory."""
 
-from topics.readers.dataset import Attribute, Batch, Dataset, DatasetDescription, FileDataset, Kind
+from topics.readers.dataset import Batch, Dataset, DatasetAttribute, DatasetDescription, FileDataset, Kind
 from topics.readers.opening import open_dataset
 from topics.readers.sniffing import FORMATS, FileFormat
 from topics.readers.vocabulary import canonical_label
 
 __all__ = [
     "FORMATS",
-    "Attribute",
     "Batch",
     "Dataset",
+    "DatasetAttribute",
     "DatasetDescription",
     "FileDataset",
     "FileFormat",

@@ -20,8 +20,8 @@ from topics.readers.arff_header import ArffAttribute, ArffHeader, read_header
 from topics.readers.arff_rows import parse_rows
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
 from topics.readers.delimited import DelimitedBlocks
-from topics.readers.layout import Column, ColumnRef, Layout, check_names, default_target, find_column
-from topics.readers.source import Block, blocks
+from topics.readers.layout import Column, ColumnRef, FileLayout, check_names, default_target, find_column
+from topics.readers.source import LineBlock, blocks
 from topics.readers.vocabulary import Vocabulary, canonical_label
 
 _MISSING = frozenset(["?"])
@@ -85,12 +85,12 @@ class ArffDataset(FileDataset):
 class _DataBlocks:
     """Turns blocks of data lines into chunks (x, y): plain ones at once, the others line by line."""
 
-    def __init__(self, path: str, layout: Layout) -> None:
+    def __init__(self, path: str, layout: FileLayout) -> None:
         self._path = path
         self._layout = layout
         self._plain = DelimitedBlocks(path, layout, ",", "'", _MISSING)
 
-    def parse(self, block: Block) -> Batch:
+    def parse(self, block: LineBlock) -> Batch:
         if not any(character in block.text for character in _NOT_PLAIN):
             try:
                 return self._plain.parse(block)
@@ -101,7 +101,7 @@ class _DataBlocks:
 
 def _lay_out(
     path: str, header: ArffHeader, target: ColumnRef | None, labelled: bool, ignore: Sequence[ColumnRef]
-) -> Layout:
+) -> FileLayout:
     """Return what each attribute is used for."""
     names = [attribute.name for attribute in header.attributes]
     check_names(names, path)
@@ -113,7 +113,7 @@ def _lay_out(
     elif labelled:
         chosen = default_target(names, left)
     columns = tuple(_column(path, a, j == chosen, j in ignored) for j, a in enumerate(header.attributes))
-    return Layout(columns, tuple(j for j in left if j != chosen), chosen)
+    return FileLayout(columns, tuple(j for j in left if j != chosen), chosen)
 
 
 def _column(path: str, attribute: ArffAttribute, is_class: bool, is_ignored: bool) -> Column:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from topics.errors import DatasetError
-from topics.readers.source import Block
+from topics.readers.source import LineBlock
 
 LONGEST_HEADER = 64 << 20
 
@@ -36,10 +36,10 @@ class ArffHeader:
     """All attributes of a file, and what follows them in the same block."""
 
     attributes: tuple[ArffAttribute, ...]
-    rest: Block
+    rest: LineBlock
 
 
-def read_header(path: str, blocks: Iterator[Block]) -> ArffHeader:
+def read_header(path: str, blocks: Iterator[LineBlock]) -> ArffHeader:
     """Consume blocks up to the line `@data`."""
     text = b""
     for block in blocks:
@@ -48,7 +48,7 @@ def read_header(path: str, blocks: Iterator[Block]) -> ArffHeader:
         if match:
             end = match.end()
             lines = _decoded(path, text[: match.start()]).split("\n")
-            rest = Block(text[end:], 1 + text.count(b"\n", 0, end))
+            rest = LineBlock(text[end:], 1 + text.count(b"\n", 0, end))
             return ArffHeader(tuple(_attributes(path, lines)), rest)
         if len(text) > LONGEST_HEADER:
             break

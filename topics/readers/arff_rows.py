@@ -14,8 +14,8 @@ from topics.errors import DatasetError
 from topics.readers.arff_header import unquoted
 from topics.readers.dataset import Batch
 from topics.readers.delimited import complaint, decoded
-from topics.readers.layout import Column, Layout
-from topics.readers.source import Block
+from topics.readers.layout import Column, FileLayout
+from topics.readers.source import LineBlock
 
 _TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^,\s'\"%{}][^,\s{}]*)\s*")
 _TOKEN_WITH_BLANKS = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^,'\"%{}\s][^,{}]*)\s*")
@@ -28,7 +28,7 @@ class RowError(Exception):
     """What is wrong with a line; the caller adds file and number."""
 
 
-def parse_rows(path: str, layout: Layout, block: Block) -> Batch:
+def parse_rows(path: str, layout: FileLayout, block: LineBlock) -> Batch:
     """Return x: float64[m, d] and y: int32[m] of the m rows of a block, or raise naming file and line."""
     rows = []
     for number, raw in enumerate(decoded(block, path).split("\n"), block.line):
@@ -47,7 +47,7 @@ def parse_rows(path: str, layout: Layout, block: Block) -> Batch:
     return x, np.where(np.isnan(target), -1, target).astype(np.int32)
 
 
-def _dense(line: str, layout: Layout) -> list[float]:
+def _dense(line: str, layout: FileLayout) -> list[float]:
     cells = list(_cells(line))
     if len(cells) != len(layout.columns):
         message = f"{len(cells)} values, expected {len(layout.columns)} separated by ','"
@@ -88,7 +88,7 @@ def _rule_at(line: str, at: int) -> str:
     return f"{rest[:40]!r} must be a value, ',' between values, quotes around blanks and commas"
 
 
-def _sparse(line: str, layout: Layout) -> list[float]:
+def _sparse(line: str, layout: FileLayout) -> list[float]:
     """Return a row from `{index value, …}`: what is not named is 0, for nominal columns the first value."""
     inside, brace, after = line[1:].rpartition("}")
     if not brace or (after.strip() and not after.strip().startswith("%")):
@@ -120,7 +120,7 @@ def _sparse(line: str, layout: Layout) -> list[float]:
 
 def _number(column: Column, token: str) -> float:
     """Return a cell as number or code, NaN where missing."""
-    if token == "?":
+    if token == "?":  # noqa: S105 - of a line
         return np.nan
     text = unquoted(token)
     message = complaint(column, text, _NAN)

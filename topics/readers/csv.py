@@ -20,9 +20,9 @@ from pathlib import Path
 from topics.errors import DatasetError
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
 from topics.readers.delimited import INFINITY, DelimitedBlocks, decoded
-from topics.readers.layout import Column, ColumnRef, Layout, check_names, default_target, find_column
+from topics.readers.layout import Column, ColumnRef, FileLayout, check_names, default_target, find_column
 from topics.readers.sniffing import has_header, is_number, rows_of, sniff_delimiter
-from topics.readers.source import Block, blocks, head
+from topics.readers.source import LineBlock, blocks, head
 from topics.readers.vocabulary import MISSING, Vocabulary, canonical_label
 
 Nominal = Mapping[str, Sequence[str]] | Sequence[ColumnRef]
@@ -82,11 +82,11 @@ class CsvDataset(FileDataset):
                 if rest.text.strip():
                     yield parser.parse(rest)
 
-    def _below_header(self, path: Path, block: Block) -> Block:
+    def _below_header(self, path: Path, block: LineBlock) -> LineBlock:
         """Return a file's first block without its header, which must be that of the first file."""
         end = _header_end(block.text)
         names = _column_names(
-            rows_of(decoded(Block(block.text[:end], 1), str(path)), self.delimiter), True, str(path)
+            rows_of(decoded(LineBlock(block.text[:end], 1), str(path)), self.delimiter), True, str(path)
         )
         expected = [column.name for column in self._layout.columns]
         if names != expected:
@@ -95,11 +95,10 @@ class CsvDataset(FileDataset):
                 f"files that are read one after the other have the same header"
             )
             raise DatasetError(message, str(path), 1)
-        return Block(block.text[end:], block.line + block.text.count(b"\n", 0, end))
+        return LineBlock(block.text[end:], block.line + block.text.count(b"\n", 0, end))
 
 
 def _one_character(delimiter: str) -> str:
-    """Return the delimiter that a person meant."""
     character = _SPELLED.get(delimiter, delimiter)
     if len(character) != 1 or character in '"\r\n':
         message = f"delimiter={delimiter!r} must be one character such as , ; | or the word tab"
@@ -138,7 +137,7 @@ def _lay_out(
     nominal: Nominal,
     ignore: Sequence[ColumnRef],
     classes: Sequence[str] | None,
-) -> Layout:
+) -> FileLayout:
     """Return what each column is: by declaration, else by what its first cells look like."""
     ignored = {find_column(names, ref, "ignore", path) for ref in ignore}
     target_index = None
@@ -173,4 +172,4 @@ def _lay_out(
             vocabulary = Vocabulary(limit=VALUES_LIMIT) if words else None
         columns.append(Column(name, vocabulary))
     features = tuple(j for j in range(len(names)) if j != target_index and j not in ignored)
-    return Layout(tuple(columns), features, target_index)
+    return FileLayout(tuple(columns), features, target_index)

@@ -1,4 +1,4 @@
-"""What every data set is: attributes, classes, and batches of rows as columns.
+"""Data set: attributes, classes, and batches of rows as columns.
 
 `Dataset` is the protocol; the readers of this package fulfil it through `FileDataset`, and a caller may
 pass anything else of that shape (a generator of `core.streams`) to replay and oracle.
@@ -72,7 +72,7 @@ class Dataset(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class DatasetAttribute:
     """An attribute of a described data set."""
 
     name: str
@@ -88,7 +88,7 @@ class DatasetDescription:
     format: str
     origin: tuple[str, ...]  # files
     target: str | None
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[DatasetAttribute, ...]
     classes: tuple[str, ...]
     classes_open: bool
     rows: int | None
@@ -137,7 +137,6 @@ class FileDataset(ABC):
 
     @property
     def classes_open(self) -> bool:
-        """Return whether classes are discovered."""
         return self._classes.is_open
 
     def batches(self, size: int = ROWS, start: int = 0) -> Iterator[Batch]:
@@ -168,7 +167,7 @@ class FileDataset(ABC):
     def describe(self) -> DatasetDescription:
         """Return the data set in words."""
         attributes = tuple(
-            Attribute(*columns)
+            DatasetAttribute(*columns)
             for columns in zip(self.names, self.kinds, self.values, self.open, strict=True)
         )
         origin = tuple(str(path) for path in self.paths)

@@ -1,4 +1,4 @@
-"""Blocks of delimited text as columns: pyarrow's CSV parser, and the exact place when it refuses.
+"""Delimited text as columns: pyarrow's CSV parser, and the exact place where it refuses.
 
 pyarrow parses a block at about 150 MB/s. What it cannot take at once (blanks around a missing value, lines of
 blanks) is tried again as strings; what is really wrong is looked for line by line, once, to name file and
@@ -20,8 +20,8 @@ import pyarrow.csv as pacsv
 
 from topics.errors import DatasetError
 from topics.readers.dataset import Batch
-from topics.readers.layout import Column, Layout
-from topics.readers.source import Block
+from topics.readers.layout import Column, FileLayout
+from topics.readers.source import LineBlock
 from topics.readers.vocabulary import MISSING, TooManyValuesError, UnknownValueError, Vocabulary
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -39,7 +39,7 @@ class DelimitedBlocks:
     def __init__(
         self,
         path: str,
-        layout: Layout,
+        layout: FileLayout,
         delimiter: str,
         quote: str,
         missing: frozenset[str] = MISSING,
@@ -52,7 +52,7 @@ class DelimitedBlocks:
         self.missing = missing
         self._numbers_as_text = False
 
-    def parse(self, block: Block) -> Batch:
+    def parse(self, block: LineBlock) -> Batch:
         """Return x: float64[m, d] and y: int32[m] of the m rows of a block."""
         try:
             return self._filled(self._table(block.text))
@@ -101,7 +101,7 @@ class DelimitedBlocks:
         if layout.target is None:
             return x, np.full(table.num_rows, -1, dtype=np.int32)
         vocabulary = layout.columns[layout.target].vocabulary
-        assert vocabulary is not None  # noqa: S101 - a class is always nominal
+        assert vocabulary is not None
         return x, _codes(table.column(str(layout.target)), vocabulary)
 
     def _column(self, cells: pa.ChunkedArray, column: Column) -> npt.NDArray[np.float64]:
@@ -116,7 +116,7 @@ class DelimitedBlocks:
         numbers: npt.NDArray[np.float64] = cells.to_numpy()
         return numbers
 
-    def _blame(self, block: Block, failure: str) -> DatasetError:
+    def _blame(self, block: LineBlock, failure: str) -> DatasetError:
         """Return the exception that names the first bad line of a block and the rule it breaks."""
         try:
             for line, cells in self._records(block):
@@ -128,7 +128,7 @@ class DelimitedBlocks:
         last = block.line + block.text.count(b"\n")
         return DatasetError(f"cannot be read up to line {last}: {failure}", self.path, block.line)
 
-    def _records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, block: LineBlock) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of the last line of each record, and its cells."""
         lines = csv.reader(
             io.StringIO(decoded(block, self.path), newline=""),
@@ -200,7 +200,7 @@ def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary) -> npt.NDArray[
     return codes
 
 
-def decoded(block: Block, path: str) -> str:
+def decoded(block: LineBlock, path: str) -> str:
     """Return the text of a block."""
     try:
         return block.text.decode()

@@ -1,4 +1,4 @@
-"""Which column of a file is what: attribute, class, or left out."""
+"""File layout: which column of a file is an attribute, the class, or left out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """All columns of a file in file order, and what they are used for."""
 
     columns: tuple[Column, ...]
@@ -47,7 +47,7 @@ class Layout:
 
 
 def default_target(names: Sequence[str], columns: Sequence[int]) -> int | None:
-    """Return which of the columns (indices) is the class if nobody says so: `class`, else the last one."""
+    """Return which of the columns (indices) is the class by default: `class`, else the last one."""
     return next((j for j in columns if names[j].lower() == "class"), columns[-1] if columns else None)
 
 

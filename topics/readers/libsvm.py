@@ -24,7 +24,7 @@ import pyarrow.csv as pacsv
 from topics.errors import DatasetError
 from topics.readers.dataset import CLASSES_LIMIT, Batch, FileDataset
 from topics.readers.delimited import NUMBER
-from topics.readers.source import Block, blocks
+from topics.readers.source import LineBlock, blocks
 from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Vocabulary, canonical_label
 
 CHUNK_BYTES = 32 << 20  # of dense rows made at once
@@ -108,7 +108,7 @@ class LibsvmDataset(FileDataset):
                     x[row[some] - first, pairs.index[some]] = pairs.value[some]
                     yield x, y[first:last]
 
-    def _codes(self, labels: npt.NDArray[np.float64], path: Path, block: Block) -> npt.NDArray[np.int32]:
+    def _codes(self, labels: npt.NDArray[np.float64], path: Path, block: LineBlock) -> npt.NDArray[np.int32]:
         """Return the class codes of labels: int32[m]."""
         if not self._labelled:
             return np.full(len(labels), -1, dtype=np.int32)
@@ -126,7 +126,7 @@ class LibsvmDataset(FileDataset):
         answer: npt.NDArray[np.int32] = codes[inverse]
         return answer
 
-    def _pairs(self, path: Path) -> Iterator[tuple[Pairs, Block]]:
+    def _pairs(self, path: Path) -> Iterator[tuple[Pairs, LineBlock]]:
         """Yield the rows of a file block by block, checked."""
         for block in blocks(path):
             text = _COMMENT.sub(b"", block.text) if b"#" in block.text else block.text
@@ -150,7 +150,7 @@ class LibsvmDataset(FileDataset):
         again = (np.diff(row[order]) == 0) & (np.diff(pairs.index[order]) == 0)
         return not again.any()
 
-    def _blame(self, path: Path, block: Block) -> DatasetError:
+    def _blame(self, path: Path, block: LineBlock) -> DatasetError:
         """Return the exception that names the first bad line of a block and the rule it breaks."""
         for number, raw in enumerate(block.text.split(b"\n"), block.line):
             tokens = raw.split(b"#")[0].decode("utf-8", "replace").split()
@@ -240,8 +240,7 @@ def _name(label: float) -> str:
     return canonical_label(repr(float(label)))
 
 
-def _line_of_row(block: Block, row: int) -> int:
-    """Return the line number of a row of a block."""
+def _line_of_row(block: LineBlock, row: int) -> int:
     at = -1
     for number, raw in enumerate(block.text.split(b"\n"), block.line):
         at += bool(raw.split(b"#")[0].strip())

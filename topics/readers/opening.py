@@ -1,4 +1,4 @@
-"""Open a data set by what it is."""
+"""Opening a data set: the reader is chosen by format."""
 
 from __future__ import annotations
 
@@ -87,7 +87,6 @@ def open_dataset(
 
 
 def _no_file(path: Path) -> str:
-    """Return what a path is that is no regular file."""
     if path.is_dir():
         return "is a folder; name the file"
     if path.exists():

@@ -1,4 +1,4 @@
-"""What a file looks like: its format; of delimited text also the delimiter and whether it has a header."""
+"""Sniffing: the format of a file; of delimited text also the delimiter and whether it has a header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file as blocks of whole lines, unpacked on the way.
+"""File source: blocks of whole lines, unpacked while reading.
 
 Blocks of about a megabyte keep memory constant whatever the size of the file, and give the parsers enough
 to work on at once. Each knows the number of its first line, so that an error can name file and line.
@@ -33,14 +33,14 @@ _OTHERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """Whole lines of a file; the last line of a file may lack its line end."""
 
     text: bytes
     line: int  # number of the first line, counted from 1
 
 
-def blocks(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> Iterator[Block]:
+def blocks(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> Iterator[LineBlock]:
     """Yield the unpacked content of a file in blocks of whole lines.
 
     With `quote` a line end inside quotes does not end a line: a block is cut where the quotes before it are
@@ -52,7 +52,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> I
         rest += piece
         cut = _last_line_end(rest, quote)
         if cut:
-            yield Block(rest[:cut], line)
+            yield LineBlock(rest[:cut], line)
             line += rest.count(b"\n", 0, cut)
             rest = rest[cut:]
         elif len(rest) > LONGEST_LINE:
@@ -63,7 +63,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> I
         if quote and rest.count(quote) % 2:
             message = f"a quote {quote.decode()} is opened and never closed"
             raise DatasetError(message, str(path), line + rest[: rest.rfind(quote)].count(b"\n"))
-        yield Block(rest, line)
+        yield LineBlock(rest, line)
 
 
 def _last_line_end(text: bytes, quote: bytes | None) -> int:
@@ -107,7 +107,7 @@ def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
     return raw
 
 
-def head(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> Block:
+def head(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> LineBlock:
     """Return the first block of a file."""
     for block in blocks(path, size, quote):
         return block

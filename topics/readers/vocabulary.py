@@ -1,4 +1,4 @@
-"""The values of a nominal column or the names of the classes, and the code of each."""
+"""Vocabulary: the values of a nominal column or the class names, and the code of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and labels to Arrow blocks: many rows of one model key in one record."""
+"""Replay blocks: rows and labels as Arrow blocks, many rows of one model key in one record."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ class BlockQueue(Generic[C]):
     """Rows of one key that wait until there are enough of them."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
         self.pieces: list[C] = []
         self.size = 0
 
     def add(self, piece: C) -> None:
-        """Append rows."""
         self.pieces.append(piece)
         self.size += len(piece)
 
@@ -64,12 +62,11 @@ class BlockQueue(Generic[C]):
 class BlockEmitter:
     """Collects rows of each key until a block is full.
 
-    A block bears the timestamp of its last row. A block of labels never goes out before the instances it
-    speaks of: an unfinished block of instances is sent first, shorter.
+    A block has the timestamp of its last row. A block of labels is never sent before the instances of its
+    labels: an unfinished block of instances is sent first, shorter.
     """
 
     def __init__(self, plan: ReplayPlan, dataset: Dataset, ring: KeyRing) -> None:
-        """Prepare for a replay."""
         self._size = plan.block_rows
         self._names = plan.names
         self._ids = plan.ids
@@ -81,7 +78,6 @@ class BlockEmitter:
         self._labels: list[BlockQueue[LabelRows]] = [BlockQueue() for _ in queues]
 
     def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
-        """Return the blocks that became full."""
         outgoing = Outgoing()
         for queue, some in self._split(rows.number):
             self._rows[queue].add(rows.at(some))
@@ -132,7 +128,7 @@ class BlockEmitter:
             if held_back and held_back[0].number[0] <= block.row.max():
                 self._send_rows(queue, 1, outgoing)
             names = self._wording.classes(block.code)
-            assert names is not None  # noqa: S101 - an owed label has a class
+            assert names is not None
             [value] = encode_labels(self._id_column(block.row), names, format="arrow")
             self._address(self._names.labels, queue, value, int(block.timestamp.max()), outgoing)
 

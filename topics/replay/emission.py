@@ -1,4 +1,4 @@
-"""Rows and labels to columns of records: one record each (JSON, packed)."""
+"""Replay emission: rows and labels as records, one each (JSON, packed)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ class Outgoing:
     timestamps: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self.values)
 
     def extend(self, other: Outgoing) -> None:
-        """Append the records of another."""
         self.topics += other.topics
         self.values += other.values
         self.keys += other.keys
@@ -63,18 +61,15 @@ class Rows:
     timestamp: npt.NDArray[np.int64]  # int64[n] ms; 0: time of sending
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.number)
 
     def at(self, places: npt.NDArray[np.intp] | slice) -> Rows:
-        """Return some of the rows."""
         return Rows(
             self.number[places], self.x[places], self.code[places], self.place[places], self.timestamp[places]
         )
 
     @classmethod
     def joined(cls, pieces: Sequence[Rows]) -> Rows:
-        """Return the rows of all pieces."""
         return cls(
             np.concatenate([piece.number for piece in pieces]),
             np.concatenate([piece.x for piece in pieces]),
@@ -85,7 +80,6 @@ class Rows:
 
     @classmethod
     def none(cls, d: int) -> Rows:
-        """Return no rows."""
         integers = np.empty(0, dtype=np.int64)
         return cls(integers, np.empty((0, d)), np.empty(0, dtype=np.int32), np.empty(0), integers)
 
@@ -104,7 +98,6 @@ class Wording:
     """How rows are called and written: features, ids, class names."""
 
     def __init__(self, plan: ReplayPlan, dataset: Dataset) -> None:
-        """Remember which columns are words."""
         self._plan = plan
         self._dataset = dataset
         self._names = dataset.names if plan.by_name and plan.format != "packed" else None
@@ -125,7 +118,6 @@ class Wording:
         return Features.of(self._names, x, strings)
 
     def ids(self, numbers: npt.NDArray[np.int64]) -> list[str] | None:
-        """Return the ids of n rows."""
         if not self._plan.ids:
             return None
         prefix = self._plan.id_prefix
@@ -144,7 +136,6 @@ class RowEmitter:
     """One record for each row and label (and each key, if every row goes to every key)."""
 
     def __init__(self, plan: ReplayPlan, dataset: Dataset, ring: KeyRing) -> None:
-        """Prepare for a replay."""
         self._format = plan.format
         self._instances = plan.names.instances
         self._labels = plan.names.labels
@@ -166,7 +157,7 @@ class RowEmitter:
             return outgoing
         ids = self._wording.ids(labels.row)
         names = self._wording.classes(labels.code)
-        assert ids is not None and names is not None  # noqa: S101 - the plan and OwedLabels see to it
+        assert ids is not None and names is not None
         values = encode_labels(ids, names, format=self._format)
         instances = len(outgoing)
         outgoing.extend(self._addressed(self._labels, values, labels.row, labels.timestamp))

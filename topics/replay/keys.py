@@ -1,4 +1,4 @@
-"""Which model key a row goes to, and in which partition that key lives."""
+"""Replay keys: the model key of a row, and the partition of that key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ class KeyRing:
     """The model keys of a replay."""
 
     def __init__(self, plan: ReplayPlan, partitions: int) -> None:
-        """Work out the partition of every key once."""
         self.encoded = [key.encode() for key in plan.keys]
         self.partitions = partitions_of(self.encoded, partitions)
         self._spread = plan.spread

@@ -1,4 +1,4 @@
-"""Labels whose instance is sent and whose time has not come."""
+"""Owed labels: their instance is sent, and their time has not come."""
 
 from __future__ import annotations
 
@@ -20,16 +20,13 @@ class LabelRows:
     timestamp: npt.NDArray[np.int64]  # ms; 0: time of sending
 
     def __len__(self) -> int:
-        """Return the number of labels."""
         return len(self.row)
 
     def at(self, places: npt.NDArray[np.intp] | slice) -> LabelRows:
-        """Return some of the labels."""
         return LabelRows(self.due[places], self.row[places], self.code[places], self.timestamp[places])
 
     @classmethod
     def joined(cls, pieces: Sequence[LabelRows]) -> LabelRows:
-        """Return the labels of all pieces."""
         return cls(
             np.concatenate([piece.due for piece in pieces]),
             np.concatenate([piece.row for piece in pieces]),
@@ -49,13 +46,11 @@ class OwedLabels:
     """A queue of labels by due time, kept as sorted pieces: adding and taking cost little per label."""
 
     def __init__(self) -> None:
-        """Owe nothing."""
         self._pieces: list[tuple[float, int, LabelRows]] = []  # heap by the first due label of each piece
         self._added = 0
         self._size = 0
 
     def __len__(self) -> int:
-        """Return the number of labels owed."""
         return self._size
 
     @property
@@ -64,7 +59,6 @@ class OwedLabels:
         return self._pieces[0][0] if self._pieces else float("inf")
 
     def add(self, labels: LabelRows) -> None:
-        """Owe more labels."""
         if len(labels):
             self._push(labels.in_order())
             self._size += len(labels)

@@ -1,4 +1,4 @@
-"""What to replay, how fast, in which form: a plan that is checked before anything is sent."""
+"""Replay plan: what to replay, how fast, in which format; checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ class ReplayPlan:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse values that make no stream."""
         for name, allowed in (
             ("spread", get_args(Spread)),
             ("labels", get_args(LabelMode)),

@@ -71,7 +71,7 @@ class Replay:
         """End `run` soon: labels still owed are sent at once, everything is flushed."""
         self._stop.set()
 
-    def run(self, progress: Callable[[ReplayProgress], None] | None = None) -> ReplayProgress:
+    def run(self, progress: Callable[[ReplayProgress], object] | None = None) -> ReplayProgress:
         """Send everything and return what was sent; `progress` hears of it about ten times a second.
 
         Raises DeliveryError if any record was not delivered.
@@ -81,7 +81,7 @@ class Replay:
         finally:
             self._sender.close()
 
-    def _run(self, progress: Callable[[ReplayProgress], None] | None) -> ReplayProgress:
+    def _run(self, progress: Callable[[ReplayProgress], object] | None) -> ReplayProgress:
         self._started = time.monotonic()
         reported = 0.0
         for numbers, batch in self._wanted():
@@ -210,7 +210,6 @@ class Replay:
 
 
 def _chunk_rows(plan: ReplayPlan) -> int:
-    """Return how many rows are made into records at once."""
     most = CHUNK_ROWS_OF_BLOCKS if plan.format == "arrow" else CHUNK_ROWS
     return most if plan.rate is None else int(np.clip(plan.rate * CHUNK_S, 1, most))
 

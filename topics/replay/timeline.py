@@ -1,7 +1,7 @@
-"""The order of a replay: where in the stream a label belongs, and which timestamps records bear.
+"""Replay timeline: where in the stream a label belongs, and the timestamps of records.
 
-Every row has a place in one order, a label the place of its row plus its delay; it is sent behind the last
-row whose place is not greater. The unit of places follows from the plan:
+Every row has a place in the order of sending. The place of a label is that of its row plus its delay, and it
+is sent behind the last row whose place is not greater. The unit of places follows from the plan:
 
 - delay in records: the number of the row;
 - delay in seconds, own event time: milliseconds of event time (no waiting: an hour may be replayed in a
@@ -25,7 +25,6 @@ class Timeline:
     """Places and timestamps of rows and labels."""
 
     def __init__(self, plan: ReplayPlan) -> None:
-        """Choose the unit of places."""
         self._plan = plan
         self.on_the_clock = plan.label_delay.unit == "seconds" and plan.start_ms is None
 
@@ -51,7 +50,7 @@ class Timeline:
         return self._event_time(rows.astype(np.float64))
 
     def _event_time(self, rows: npt.NDArray[np.float64]) -> Rows:
-        assert self._plan.start_ms is not None  # noqa: S101 - asked only for own event time
+        assert self._plan.start_ms is not None
         return (self._plan.start_ms + np.floor(rows * self._plan.step_ms)).astype(np.int64)
 
     def labels(self, rows: Rows, codes: npt.NDArray[np.int32], elapsed: float) -> LabelRows:

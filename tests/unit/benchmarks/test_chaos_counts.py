@@ -5,9 +5,9 @@ from prometheus_client import generate_latest
 
 from benchmarks.chaos.counts import METRICS, parse
 from benchmarks.chaos.fleet import ChaosError, wait_while_it_falls
-from streamapp.gauges import memory_counts
-from streamapp.metrics import Metrics
-from streamapp.task.model_memory import ModelMemory
+from streamapp.observability.metrics import Metrics
+from streamapp.task.models.memory import ModelMemory
+from streamapp.worker.gauges import memory_counts
 
 
 def test_counters_of_a_worker() -> None:

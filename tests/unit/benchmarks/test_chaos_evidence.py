@@ -11,20 +11,22 @@ from benchmarks.chaos.evidence import Freeze, refused, takeover_seconds, torn_sn
 from benchmarks.chaos.tape import Kept
 from streamapp.journal.entry import Entry, Manifest, encode
 from streamapp.snapshots.chunks import UNIT, pack
+from tests.positions import at
 
 REFUSED = (
-    "16:58:57 WARNING streamapp.task_manager: a transaction is aborted, its records will be processed again: "
+    "16:58:57 WARNING streamapp.processing.task_manager: a transaction is aborted, its records will be "
+    "processed again: "
     "Failed to commit offsets to transaction on broker 127.0.0.1:1/1: i((null))[1](Broker: Unknown member)"
 )
 
 
 def entry(incarnation: int, time_ms: int) -> Kept:
-    record = Entry(incarnation, 1, "here", (0, 0, 0), (0, 1, 0), ())
+    record = Entry(incarnation, 1, "here", at(), at(instances=1), ())
     return Kept(time_ms, None, encode(record))
 
 
 def manifest(incarnation: int, sequence: int) -> Kept:
-    record = Manifest(incarnation, sequence, 1, "here", (0, 1, 0), 0, "{}", 1, 10, 1, 0, 10)
+    record = Manifest(incarnation, sequence, 1, "here", at(instances=1), 0, "{}", 1, 10, 1, 0, 10)
     return Kept(0, None, encode(record))
 
 

@@ -41,7 +41,7 @@ def test_every_preset_has_a_line(capsys):
     assert trees.main(ran) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["system"] for line in lines] == list(presets())
-    assert all(line["records"] == 3000 and line["accuracy"] > 0.6 for line in lines)
+    assert all(line["records"] == 3000 and line["accuracy"] > 0.5 for line in lines)
 
 
 def test_a_missing_data_set_is_said_and_left_out(tmp_path, monkeypatch, capsys):

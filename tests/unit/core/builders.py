@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.features import Attribute, Schema
-from core.model import Model
+from core import registry
+from core.learners.base import HoeffdingLearner
+from core.model.model import Model
 from core.model_table import LABELLED, ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+
+TREES = [
+    name
+    for name in registry.names("learners")
+    if issubclass(registry.plugin("learners", name), HoeffdingLearner)
+]
+"""The learners of the Hoeffding family; the others have none of its axes."""
 
 
 def schema_of(*kinds, classes=("a", "b")):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from core.evaluation import wilson
-from core.features import Attribute, Schema
+from core.schema.schema import Attribute, Schema
 from tests.naive.evaluation import Evaluation as NaiveEvaluation
 from tests.unit.core.builders import spec_of, table_of
 
@@ -50,7 +50,7 @@ def test_the_window_forgets_exactly(classes, window):
     naive = NaiveEvaluation(window)
     for pair in zip(label.tolist(), prediction.tolist(), strict=True):
         naive.judge(*pair)
-    for measure in ("accuracy", "kappa", "f1_rarer"):
+    for measure in ("accuracy", "kappa", "kappa_m", "kappa_temporal", "f1_rarer"):
         assert getattr(found, measure) == pytest.approx(getattr(naive, measure)(), abs=1e-12)
         assert getattr(found, f"{measure}_windowed") == pytest.approx(
             getattr(naive, measure)(True), abs=1e-12

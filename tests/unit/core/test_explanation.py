@@ -1,13 +1,15 @@
 """Paths of branches: true of the record, the same whatever the cut, free of side effects."""
 
 import dataclasses
+import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
 from core.model_table import ANSWER_ONLY, LABELLED, ON_REQUEST
 from core.spec import Spec
-from core.tree.branches import Branch
+from core.tree.conditions import Branch
 from tests.naive.rows import mixed
 from tests.unit.core.builders import answer, schema_of, table_of
 
@@ -21,9 +23,10 @@ def spec_with(explain, drift="ddm", **learner):
 def run(stream, spec, cuts=(), mode=LABELLED):
     """Return the table and (predictions, explanations by row) of a stream in parts."""
     table = table_of(stream.schema(), spec)
-    predictions, paths = [], {}
+    predictions: list[int] = []
+    paths: dict[int, Any] = {}
     bounds = [0, *cuts, len(stream.y)]
-    for first, end in zip(bounds, bounds[1:], strict=False):
+    for first, end in itertools.pairwise(bounds):
         part = slice(first, end)
         answers = answer(table, stream.x[part], stream.y[part], stream.weight[part], mode)
         predictions += answers.prediction.tolist()
@@ -43,7 +46,7 @@ def holds(branch, value, attribute):
 @pytest.mark.parametrize("mode", [LABELLED, ON_REQUEST])
 def test_every_row_has_a_path_that_is_true_of_it(mode, compat):
     stream = mixed(1500)
-    table, predictions, paths = run(stream, spec_with(True, compat=compat), (200, 201, 999), mode)
+    table, _predictions, paths = run(stream, spec_with(True, compat=compat), (200, 201, 999), mode)
     schema = table.model(0).schema
     names = [attribute.name for attribute in schema.attributes]
     assert sorted(paths) == list(range(1500))

@@ -1,11 +1,15 @@
+import re
+
 import numpy as np
 import pytest
 
 from core.errors import SchemaError
-from core.events import EvaluationDue, Split
-from core.features import Schema
-from core.model import Model
+from core.evaluation import EvaluationDue
+from core.growth.events import Split
+from core.model import validate
+from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ON_REQUEST, ModelTable
+from core.schema.schema import Schema
 from core.spec import Spec
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -142,6 +146,39 @@ def test_a_label_without_its_prediction_is_not_judged():
     learn(table, np.ones((3, 2)), [0, 1, 1], [-1, 0, 1])
     assert table.model(0).evaluation().labels == 3
     assert table.model(0).evaluation().accuracy == 0.5
+
+
+@pytest.mark.parametrize("predicted", [2, 50, -2, 2**31 - 1])
+def test_a_prediction_that_no_answer_can_have_given_is_refused(predicted):
+    """It would be counted in another row of the evaluation, or outside of it."""
+    table = table_of(TWO)
+    before = table.model(0).snapshot()
+    rule = rf"predicted={predicted} of row 1 must be from -1 to the last class code of its model; hand over"
+    with pytest.raises(SchemaError, match=rule):
+        learn(table, np.ones((3, 2)), [0, 1, 1], [-1, predicted, 1])
+    assert table.model(0).snapshot() == before
+    validate.check(table.model(0))
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        (
+            {"sampled": np.array([0, 3], np.int8)},
+            "sampled=3 of row 1 must be NOT_SAMPLED or who has sampled it",
+        ),
+        ({"sampled": np.array([-1, 0], np.int8)}, "sampled=-1 of row 0 must be"),
+        ({"importance": np.array([1.0, np.nan])}, "importance=nan of row 1 must be finite and at least 0"),
+        ({"importance": np.array([np.inf, 0.0])}, "importance=inf of row 0 must be"),
+        ({"importance": np.array([0.0, -1.0])}, "importance=-1.0 of row 1 must be"),
+    ],
+)
+def test_what_the_evaluation_weighs_by_is_checked_too(given, rule):
+    table = table_of(TWO)
+    two = np.zeros(2, np.int64), np.ones((2, 2)), np.zeros(2, np.int32), np.ones(2)
+    with pytest.raises(SchemaError, match=re.escape(rule)):
+        table.learn(*two, np.zeros(2, np.int32), np.zeros(2, np.bool_), **given)
+    assert table.model(0).summary().labels == 0
 
 
 def test_evaluation_events_come_with_the_state_of_their_row():

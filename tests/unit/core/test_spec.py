@@ -1,10 +1,12 @@
 import json
+from typing import Any
 
 import pytest
 
 from core import registry
 from core.errors import ParameterError, SpecError, UnknownPluginError
 from core.spec import Spec, presets
+from tests.unit.core.builders import TREES
 
 
 def test_every_preset_is_a_spec():
@@ -16,7 +18,8 @@ def test_every_preset_is_a_spec():
 def test_the_default_is_h_tree_with_all_labels_it_gets():
     spec = Spec.parse(None)
     assert spec == Spec.parse("h-tree") == Spec.parse({}) == Spec.parse("{}") == Spec.parse(b"{}")
-    assert (spec.learner.schedule.grace_period, spec.learner.bound.delta, spec.learner.tau) == (
+    learner: Any = spec.learner
+    assert (learner.schedule.grace_period, learner.bound.delta, learner.tau) == (
         200.0,
         1e-7,
         0.05,
@@ -37,6 +40,26 @@ def test_canonical_json_is_a_fixed_point():
     assert body["explain"] is False
 
 
+@pytest.mark.parametrize("name", ["vfdt", "hoeffding-tree", "hoeffding_tree", "h_tree"])
+def test_other_names_of_the_hoeffding_tree(name):
+    spec = Spec.parse({"learner": {"name": name, "grace_period": 100}})
+    assert spec == Spec.parse({"learner": {"name": "h-tree", "grace_period": 100}})
+    assert spec.to_dict()["learner"]["name"] == "h-tree"
+    assert Spec.parse(name) == Spec.parse("h-tree")
+
+
+def test_hyphen_and_underscore_are_equal_in_every_family():
+    given = {"query": "fixed-uncertainty", "drift": "page-hinkley", "learner": {"criterion": "info-gain"}}
+    body = Spec.parse(given).to_dict()
+    assert (body["query"]["name"], body["drift"]["name"]) == ("fixed_uncertainty", "page_hinkley")
+    assert body["learner"]["criterion"] == "info_gain"
+
+
+def test_no_other_name_hides_a_plugin():
+    for family in (*registry.FAMILIES, "streams"):
+        assert not set(registry.aliases(family)) & set(registry.names(family))
+
+
 def test_parts_by_name_or_object():
     assert Spec.parse({"query": "random"}) == Spec.parse({"query": {"name": "random"}})
     assert Spec.parse({"learner": "h-tree"}) == Spec.parse("h-tree")
@@ -45,13 +68,23 @@ def test_parts_by_name_or_object():
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ("h-tre", UnknownPluginError, "unknown learner 'h-tre'; known: .*h-tree"),
+        (
+            "h-tre",
+            UnknownPluginError,
+            r"unknown learner 'h-tre'; known: .*h-tree.*; did you mean 'h-tree'\?$",
+        ),
+        ("vftd", UnknownPluginError, r"unknown learner 'vftd'; known: .*; did you mean 'vfdt'\?$"),
+        ("perceptron", UnknownPluginError, "unknown learner 'perceptron'; known: .*osm$"),
         (
             {"query": "sometimes"},
             UnknownPluginError,
             "unknown query strategy 'sometimes'; known: always, conf_tree, .*random",
         ),
-        ({"drift": "ddmm"}, UnknownPluginError, "unknown drift detector 'ddmm'; known: .*ddm.*none"),
+        (
+            {"drift": "ddmm"},
+            UnknownPluginError,
+            "unknown drift detector 'ddmm'; .*none, .*; did you mean 'ddm'",
+        ),
         ({"budget": "purse"}, UnknownPluginError, "unknown budget 'purse'; known: .*count"),
         ({"learner": {"criterion": "ginny"}}, UnknownPluginError, "unknown criterion 'ginny'; known: .*gini"),
         (
@@ -69,21 +102,26 @@ def test_parts_by_name_or_object():
         (
             {"learner": {"graceperiod": 1}},
             ParameterError,
-            "graceperiod=1 is no parameter of 'h-tree'; known: .*tau",
+            r"graceperiod=1 is no parameter of 'h-tree'; known: .*tau.*; did you mean 'grace_period'\?$",
         ),
         ({"learner": {"delta": 0.0}}, ParameterError, "delta=0.0 must be above 0.0"),
         ({"learner": {"grace_period": "200"}}, ParameterError, "grace_period='200' must be a finite number"),
         ({"learner": {"max_leaves": 1.5}}, ParameterError, "max_leaves=1.5 must be a whole number"),
         ({"learner": {"binary_splits": 1}}, ParameterError, "binary_splits=1 must be true or false"),
+        ({"learner": {"max_branches": 1}}, ParameterError, "max_branches=1 must be 0 .* or at least 2"),
         ({"learner": {"compat": "weka"}}, ParameterError, "compat='weka' must be one of null, 'moa'"),
         ({"learner": {"tau": float("nan")}}, ParameterError, "tau=nan must be a finite number"),
         ({"budget": {"limit": 1.5}}, ParameterError, "limit=1.5 must be at most 1.0"),
-        ({"budget": {"limt": 0.5}}, ParameterError, "limt=0.5 is no parameter of 'count'; known: limit"),
+        (
+            {"budget": {"limt": 0.5}},
+            ParameterError,
+            "limt=0.5 is no parameter of 'count'; known: limit.* mean 'limit'",
+        ),
         ({"query": {"name": "never", "x": 1}}, ParameterError, "x=1 is no parameter of 'never'; known: none"),
         ({"query": 7}, ParameterError, "query=7 must be a name or an object"),
         ({"evaluation": {"window": 0}}, ParameterError, "window=0 must be at least 1"),
         ({"evaluation": 1000}, ParameterError, "evaluation=1000 must be an object"),
-        ({"learners": {}}, ParameterError, "learners={} is no part of a spec; known: .*learner"),
+        ({"learners": {}}, ParameterError, "learners={} is no part of a spec; .*; did you mean 'learner'"),
         ({"seed": -1}, ParameterError, "seed=-1 must be at least 0"),
         ({"max_classes": 0}, ParameterError, "max_classes=0 must be at least 1"),
         ("{", SpecError, "must be a JSON object"),
@@ -122,7 +160,26 @@ def test_a_compatibility_that_no_code_defines_is_refused(learner, rule):
         Spec.parse({"learner": learner})
 
 
-@pytest.mark.parametrize("name", [name for name in presets() if "efdt" not in name])
+@pytest.mark.parametrize("name", [name for name in TREES if "efdt" not in name])
 def test_every_other_preset_has_both_compatibilities(name):
     for compat in (None, "moa", "imac"):
         assert Spec.parse({"learner": {"name": name, "compat": compat}}).learner.compat == compat
+
+
+def test_a_fault_of_cdts_code_is_copied_with_that_code_alone():
+    learner = {"name": "c-tree", "compat": "cdt", "c": 0.05, "freeze_null": True}
+    assert Spec.parse({"learner": learner}).learner.numeric_observer.candidates == 100
+    with pytest.raises(ParameterError, match="freeze_null=True must be false with compat='moa'"):
+        Spec.parse({"learner": learner | {"compat": "moa"}})
+
+
+def test_the_trees_of_cdts_code_have_its_criterion_and_constant_unless_others_are_named():
+    corrh, mcdiarmid = (
+        Spec.parse({"learner": {"name": name, "compat": "cdt"}}).learner
+        for name in ("corrh-tree", "mcdiarmid-tree")
+    )
+    assert (corrh.criterion.name, corrh.max_classes) == ("sorted_error", 2)
+    assert mcdiarmid.bound.mcd_form == "cdt"
+    other = {"name": "corrh-tree", "compat": "cdt", "criterion": "error", "candidates": 10}
+    assert Spec.parse({"learner": other}).learner.criterion.name == "error"
+    assert Spec.parse({"learner": "corrh-tree"}).learner.criterion.name == "error"

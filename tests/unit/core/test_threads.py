@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from core.features import Schema
 from core.plan import Plan
+from core.schema.schema import Schema
 from core.spec import Spec
 
 THREADS = 8

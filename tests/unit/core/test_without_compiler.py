@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from core.jit import DISABLED
-from core.model import Model
+from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from tests.naive.rows import mixed

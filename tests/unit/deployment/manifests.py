@@ -19,14 +19,15 @@ OVERLAYS = sorted(path.parent for path in KUBERNETES.glob("overlays/*/kustomizat
 OUR_IMAGE = "streamgrove"
 
 
-class UniqueKeys(yaml.SafeLoader):
+class UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # it comes without types
     """YAML without duplicate keys: PyYAML would silently take the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.value != "<<"]
         duplicates = {key for key in keys if keys.count(key) > 1}
         assert not duplicates, f"duplicate keys {duplicates} {node.start_mark}"
-        return super().construct_mapping(node, deep)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
@@ -42,7 +43,8 @@ def compose() -> dict[str, Any]:
 def compose_schema() -> dict[str, Any]:
     """The compose specification's schema, as check-jsonschema ships it."""
     schema = files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
-    return json.loads(schema.read_text())
+    found: dict[str, Any] = json.loads(schema.read_text())
+    return found
 
 
 def our_services() -> dict[str, dict[str, Any]]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from typing import Any
 
 import pytest
 import typer
 from prometheus_client import CollectorRegistry
 
 from streamapp.cli.main import app
-from streamapp.health import Health
-from streamapp.pages import add_pages
+from streamapp.observability.health import Health
+from streamapp.observability.pages import add_pages
 from streamapp.settings import Settings, env_name, load_settings
 from streamapp.settings.check import check_clients, check_spec
 from streamapp.settings.loading import unknown_variables
@@ -97,7 +98,8 @@ def commands() -> dict[str, list[str]]:
 
 def parse(words: list[str]) -> list[str]:
     """Parse a command line down to its last command, without running it; return the names on the way."""
-    command, names = typer.main.get_command(app), []
+    command: Any = typer.main.get_command(app)
+    names: list[str] = []
     while True:
         context = command.make_context(command.name, list(words))
         if not hasattr(command, "resolve_command"):
@@ -129,7 +131,7 @@ def test_data_sets_of_a_container_are_in_the_image(where):
             assert (ROOT / "examples" / "data" / path.rpartition("/")[2]).is_file()
 
 
-class Pages(dict):
+class Pages(dict[str, Any]):
     """Stands where Faust's app does when pages are added, and remembers their paths."""
 
     def page(self, path: str, **options: object):

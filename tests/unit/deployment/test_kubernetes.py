@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -14,7 +15,7 @@ MANIFESTS = all_manifests()
 WORKLOADS = [manifest for manifest in MANIFESTS if manifest.pod() is not None]
 
 
-def one(kind: str) -> dict:
+def one(kind: str) -> dict[str, Any]:
     (found,) = [m.document for m in MANIFESTS if m.document["kind"] == kind and "base" in m.path.parts]
     return found
 

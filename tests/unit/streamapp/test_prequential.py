@@ -3,6 +3,7 @@
 import json
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ from core import jit, registry
 from core.spec import Spec
 from streamapp.cli.main import main
 from streamapp.datasets import FollowingSchema, open_data
-from streamapp.prequential import Prequential, Tally
-from streamapp.warming import MAIN_KERNEL, kernels_are_cold
+from streamapp.prequential import MEASURES, Prequential, Tally
+from streamapp.worker.compile_ahead import MAIN_KERNEL, kernels_are_cold
+from tests.naive.evaluation import Evaluation
 from topics.readers import open_dataset
 
 KEYS = [
     "accuracy",
     "accuracy_windowed",
     "kappa",
+    "kappa_m",
+    "kappa_temporal",
     "leaves",
     "nodes",
     "depth",
@@ -36,9 +40,9 @@ KEYS = [
 ]
 
 
-def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, float]:
+def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["prequential", "--json", *arguments]) == 0
-    out: dict[str, float] = json.loads(capsys.readouterr().out)
+    out: dict[str, Any] = json.loads(capsys.readouterr().out)
     return out
 
 
@@ -49,11 +53,23 @@ def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["accuracy"] > 0.8
 
 
+@pytest.mark.parametrize("threshold", [0.9, 1.0])
+def test_fixed_uncertainty_asks_for_more_than_one_label(
+    capsys: pytest.CaptureFixture[str], threshold: float
+) -> None:
+    """The first label makes the root pure: without a cold start no threshold asked again."""
+    query = {"name": "fixed_uncertainty", "threshold": threshold}
+    spec = json.dumps({"query": query, "budget": {"name": "count", "limit": 0.1}})
+    found = result(capsys, "--data", "gen:sea?n=5000", "--spec", spec)
+    assert found["labels"] > 400
+    assert found["accuracy"] > 0.7
+
+
 def test_compiling_is_said_and_json_stays_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for cold, said in ((True, "grove: compiling kernels (the first time: up to a minute)\n"), (False, "")):
-        monkeypatch.setattr("streamapp.warming.kernels_are_cold", lambda cold=cold: cold)
+        monkeypatch.setattr("streamapp.worker.compile_ahead.kernels_are_cold", lambda cold=cold: cold)
         assert main(["prequential", "--json", "--data", "gen:sea?n=100"]) == 0
         out, err = capsys.readouterr()
         assert json.loads(out)["labels"] == 100
@@ -172,14 +188,23 @@ class TestTally:
         assert found["accuracy"] == pytest.approx(agreed)
         assert found["kappa"] == pytest.approx((agreed - chance) / (1 - chance))
         assert found["accuracy_windowed"] == pytest.approx(float(np.mean((seen == said)[-1000:])))
+        twin = Evaluation()
+        for pair in zip(seen.tolist(), said.tolist(), strict=True):
+            twin.judge(*pair)
+        hits = [int(np.bincount(seen[: i + 1]).argmax() == seen[i]) for i in range(len(seen))]
+        assert found["kappa_m"] == pytest.approx((agreed - np.mean(hits)) / (1 - np.mean(hits)))
+        assert found["kappa_temporal"] == pytest.approx(twin.kappa_temporal())
 
     def test_one_class_only_has_no_kappa(self) -> None:
         tally = Tally(window=10)
         tally.add(np.zeros(5, np.int32), np.zeros(5, np.int32))
-        assert tally.figures() == {"accuracy": 1.0, "accuracy_windowed": 1.0, "kappa": 0.0}
+        assert tally.figures() == dict.fromkeys(MEASURES, 0.0) | {
+            "accuracy": 1.0,
+            "accuracy_windowed": 1.0,
+        }
 
     def test_nothing_yet(self) -> None:
-        assert Tally(window=10).figures() == {"accuracy": None, "accuracy_windowed": None, "kappa": None}
+        assert Tally(window=10).figures() == dict.fromkeys(MEASURES)
 
 
 def test_what_was_made_of_a_file_is_said_on_standard_error_and_not_beside_json(

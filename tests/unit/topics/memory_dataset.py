@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topics.readers.dataset import rebatched
+from topics.readers.dataset import Kind, rebatched
 
 
 class MemoryDataset:
@@ -14,7 +14,7 @@ class MemoryDataset:
         d = self.x.shape[1]
         self.values = tuple(values) if values else ((),) * d
         self.names = tuple(names) if names else tuple(f"f{j + 1}" for j in range(d))
-        self.kinds = tuple("nominal" if v else "numeric" for v in self.values)
+        self.kinds: tuple[Kind, ...] = tuple("nominal" if v else "numeric" for v in self.values)
         self.open = (False,) * d
         self.classes = tuple(classes)
         self.classes_open = False

@@ -28,7 +28,7 @@ class SlowProducer:
 
 
 def test_who_opens_while_another_one_waits_for_the_broker_waits_with_it() -> None:
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     producer = SlowProducer()
     sender._producer = producer
     openers = [threading.Thread(target=sender.open) for _ in range(3)]
@@ -50,7 +50,7 @@ class StuckProducer:
 
     def _step(self, name: str) -> None:
         self.steps.append(name)
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting", False, True))  # noqa: SLF001
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting", False, True))
 
     def init_transactions(self, timeout: float) -> None:
         self._step("init")
@@ -80,7 +80,7 @@ def five_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("five_seconds_a_look")
 def test_an_abort_that_does_not_come_to_an_end_gets_a_new_client() -> None:
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     sender._producer = stuck = StuckProducer()
     sender.in_transaction = sender.is_open = True
     sender.abort()
@@ -96,10 +96,10 @@ def test_an_abort_behind_a_step_that_has_not_come_to_an_end_gets_a_new_client_at
     class Busy(StuckProducer):
         def abort_transaction(self, timeout: float) -> None:
             self.steps.append("abort")
-            conflict = KafkaError._CONFLICT  # noqa: SLF001
+            conflict = KafkaError._CONFLICT
             raise KafkaException(KafkaError(conflict, "another call is in progress", False, True))
 
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     sender._producer = busy = Busy()
     sender.in_transaction = sender.is_open = True
     sender.abort()
@@ -110,7 +110,7 @@ def test_an_abort_behind_a_step_that_has_not_come_to_an_end_gets_a_new_client_at
 
 @pytest.mark.usefixtures("five_seconds_a_look")
 def test_a_commit_that_does_not_come_to_an_end_has_to_be_aborted() -> None:
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     sender._producer = stuck = StuckProducer()
     sender.in_transaction = sender.is_open = True
     with pytest.raises(AbortedError, match="not heard of for 60 s"):
@@ -122,7 +122,7 @@ def test_a_commit_that_does_not_come_to_an_end_has_to_be_aborted() -> None:
 
 @pytest.mark.usefixtures("five_seconds_a_look")
 def test_a_start_that_does_not_come_to_an_end_gets_a_new_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     sender._producer = stuck = StuckProducer()
     good = SlowProducer()
     good.broker_is_there.set()
@@ -144,7 +144,7 @@ def test_a_client_that_is_out_of_order_takes_no_record_and_its_transaction_has_t
         def produce_batch(self, *columns: Any, **more: Any) -> None:
             self.produce()
 
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     sender._producer = Fenced()
     with pytest.raises(AbortedError, match="fenced by a newer instance"):
         sender.send_run("t", 0, [b"v"], [b"k"], [0], [()])

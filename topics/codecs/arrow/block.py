@@ -1,4 +1,4 @@
-"""One block: the rows of one Arrow record."""
+"""Arrow block: the rows of one Arrow record."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from topics.codecs import cells
 from topics.codecs.arrow import columns, ids
-from topics.codecs.arrow.layout import LABEL_ROLES, Layout, layout
+from topics.codecs.arrow.layout import LABEL_ROLES, ArrowLayout, layout
 from topics.codecs.arrow.metadata import Outline, inspect
-from topics.codecs.flaws import Flaw, Flaws, note, quote
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, quote
+from topics.codecs.lengths import check_cells, check_classes, name_flaw
+from topics.codecs.limits import Limits
 from topics.errors import Reason
 from topics.records import Floats, Ints32
 
@@ -21,7 +23,7 @@ Texts = list[str | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class DecodedBlock:
     """The good rows of a block: n of them, and what is wrong with the others."""
 
     row: Ints32  # int32[n]: row within the block
@@ -36,26 +38,38 @@ class Block:
     flaws: Flaws  # by row within the block
 
     def __len__(self) -> int:
-        """Return the number of good rows."""
         return len(self.row)
 
 
-def read_block(value: bytes, max_rows: int, roles: frozenset[str]) -> Block | Flaw:
+def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBlock | Flaw:
     """Return the block that a record carries, or why it cannot be read at all."""
-    outline = inspect(value, max_rows)
+    outline = inspect(value, limits.block_max_rows, limits.features_max + len(roles))
     if isinstance(outline, Flaw):
         return outline
     found = layout(value[: outline.schema_stop], roles)
     if isinstance(found, Flaw):
         return found
+    flaw = name_flaw(found.names, limits.text_max_bytes, limits.features_max)
+    cells, most = outline.rows * len(found.names), limits.block_max_cells(len(value))
+    if flaw is None and cells > most:
+        detail = (
+            f"{outline.rows:,} rows of {len(found.names):,} features; {len(value):,} bytes may have {most:,}"
+        )
+        flaw = Flaw(Reason.TOO_LARGE, f"{detail} values: send fewer rows in a block")
+    if flaw is not None:
+        return flaw
     try:
         batch = _record_batch(value, outline, found)
     except (pa.ArrowException, OSError) as error:
         return Flaw(Reason.BAD_BLOCK, f"the record must be an Arrow IPC stream; {error}")
-    return _block(batch, found, roles)
+    if not columns.text_bytes_within(batch, len(value)):
+        return Flaw(
+            Reason.BAD_BLOCK, "the texts of a column must not be longer than the record: views overlap"
+        )
+    return _block(batch, found, roles, limits.text_max_bytes)
 
 
-def _record_batch(value: bytes, outline: Outline, found: Layout) -> pa.RecordBatch:
+def _record_batch(value: bytes, outline: Outline, found: ArrowLayout) -> pa.RecordBatch:
     """Return all rows as one batch.
 
     The bytes are a stranger's: offsets, codes and texts are checked before anything is looked up with them.
@@ -74,24 +88,30 @@ def _record_batch(value: bytes, outline: Outline, found: Layout) -> pa.RecordBat
     return batches[0]
 
 
-def _block(batch: pa.RecordBatch, found: Layout, roles: frozenset[str]) -> Block:
+def _block(batch: pa.RecordBatch, found: ArrowLayout, roles: frozenset[str], longest: int) -> DecodedBlock:
     n = batch.num_rows
     flaws: Flaws = {}
     given = {name: batch.column(place) for name, place in found.roles.items()}
     values, strings = _features(batch, found)
-    _judge(values, found.names, flaws)
+    _check(values, found.names, flaws)
     label_values, label = _labels(given.get("label"), n, flaws)
     names = _ids(given.get("id"), flaws)
     weight = _weights(given.get("weight"), n, flaws)
     annotators = _texts("annotator", given.get("annotator"), flaws)
+    _check_lengths(names, annotators, longest, flaws)
+    check_classes(label_values, label, longest, flaws)
+    for column, texts in strings.items():
+        check_cells(f"the value of feature {quote(found.names[column])}", texts, longest, flaws)
     if roles == LABEL_ROLES:
-        _judge_labels(names or [], label, given.get("declined"), flaws)
+        _check_labels(names or [], label, given.get("declined"), flaws)
     row = np.arange(n, dtype=np.int32)
-    block = Block(row, names, label_values, label, weight, annotators, found.names, values, strings, flaws)
+    block = DecodedBlock(
+        row, names, label_values, label, weight, annotators, found.names, values, strings, flaws
+    )
     return _good_rows(block) if flaws else block
 
 
-def _features(batch: pa.RecordBatch, found: Layout) -> tuple[Floats, dict[int, Texts]]:
+def _features(batch: pa.RecordBatch, found: ArrowLayout) -> tuple[Floats, dict[int, Texts]]:
     if found.is_matrix:
         tensor = batch.select(found.places).to_tensor(null_to_nan=True, row_major=True)
         return np.ascontiguousarray(tensor.to_numpy()), {}
@@ -107,11 +127,20 @@ def _features(batch: pa.RecordBatch, found: Layout) -> tuple[Floats, dict[int, T
     return values, strings
 
 
-def _judge(values: Floats, names: tuple[str, ...], flaws: Flaws) -> None:
+def _check(values: Floats, names: tuple[str, ...], flaws: Flaws) -> None:
     bad = np.isinf(values)
     if bad.any():
         for row, column in zip(*np.nonzero(bad), strict=True):
-            note(flaws, [row], Flaw(Reason.NOT_FINITE, f"feature {quote(names[column])} is infinite"))
+            add_flaw(flaws, [row], Flaw(Reason.NOT_FINITE, f"feature {quote(names[column])} is infinite"))
+
+
+def _check_lengths(
+    names: Sequence[str | None] | None, annotators: Texts | None, longest: int, flaws: Flaws
+) -> None:
+    if names is not None and not (isinstance(names, ids.Ids) and names.longest() <= longest):
+        check_cells("an id", list(names), longest, flaws)
+    if annotators is not None:
+        check_cells("an annotator", annotators, longest, flaws)
 
 
 def _labels(column: pa.Array | None, n: int, flaws: Flaws) -> tuple[list[str], Ints32]:
@@ -133,27 +162,27 @@ def _weights(column: pa.Array | None, n: int, flaws: Flaws) -> Floats:
         return np.ones(n)
     weight = columns.numbers(column).copy()
     weight[columns.plain(column).is_null().to_numpy(zero_copy_only=False)] = 1.0
-    cells.judge_weights(weight, flaws)
+    cells.check_weights(weight, flaws)
     return weight
 
 
-def _judge_labels(names: Sequence[str | None], label: Ints32, column: pa.Array | None, flaws: Flaws) -> None:
+def _check_labels(names: Sequence[str | None], label: Ints32, column: pa.Array | None, flaws: Flaws) -> None:
     declined = np.array(
         [cell is True for cell in column.to_pylist()] if column is not None else [False] * len(names)
     )
     absent = [row for row, cell in enumerate(names) if cell is None]
     both, neither = declined & (label >= 0), ~declined & (label < 0)
-    note(flaws, absent, Flaw(Reason.MISSING_FIELD, "id is missing"))
-    note(flaws, np.flatnonzero(both), Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
-    note(flaws, np.flatnonzero(neither), Flaw(Reason.MISSING_FIELD, "label is missing"))
+    add_flaw(flaws, absent, Flaw(Reason.MISSING_FIELD, "id is missing"))
+    add_flaw(flaws, np.flatnonzero(both), Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
+    add_flaw(flaws, np.flatnonzero(neither), Flaw(Reason.MISSING_FIELD, "label is missing"))
 
 
-def _good_rows(block: Block) -> Block:
+def _good_rows(block: DecodedBlock) -> DecodedBlock:
     """Return the block without its bad rows."""
     mask = np.ones(len(block), dtype=np.bool_)
     mask[list(block.flaws)] = False
     label_values, label = columns.only_used(block.label_values, block.label[mask])
-    return Block(
+    return DecodedBlock(
         row=block.row[mask],
         ids=None if block.ids is None else list(compress(block.ids, mask)),
         label_values=label_values,

@@ -1,4 +1,4 @@
-"""Arrow columns to numbers, texts and class names. Their types have been judged (layout.py)."""
+"""Arrow columns to numbers, texts and class names. Their types have been checked (layout.py)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,23 @@ def numbers(column: pa.Array) -> Floats:
     return cells
 
 
+def text_bytes_within(batch: pa.RecordBatch, size: int) -> bool:
+    """Return whether no column of string views holds more than `size` bytes of text: views may overlap."""
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary
+        if pa.types.is_string_view(column.type) and len(column):
+            views = np.frombuffer(column.buffers()[1], dtype=np.int32)  # the length is the first of four
+            lengths = views[4 * column.offset : 4 * (column.offset + len(column)) : 4]
+            if int(lengths.astype(np.int64).sum()) > size:
+                return False
+    return True
+
+
 def texts(column: pa.Array) -> list[str | None]:
     """Return n strings; None where null."""
+    if pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column):
+        column = column.dictionary.take(column.indices)  # of a dictionary that hardly anybody looks into
     if pa.types.is_dictionary(column.type):
         # One string object for each distinct value, not one for each row.
         distinct = [*column.dictionary.to_pylist(), None]

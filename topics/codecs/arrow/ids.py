@@ -1,4 +1,4 @@
-"""Ids of the rows of blocks: a column of Arrow strings, from the block read to the one that answers it.
+"""Arrow ids: a column of strings, from the block read to the block that answers it.
 
 A list of a thousand Python strings costs more than all else that is done for a block, and hardly anybody
 looks at one. So ids stay the column they came as; those that are made here, `<head>-0`, `<head>-1`, …, are
@@ -33,12 +33,13 @@ class Ids(Sequence[str]):
 
     @property
     def column(self) -> pa.Array:
-        """The strings as one Arrow array."""
         column = self._column
         return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
+    def longest(self) -> int:
+        return int(pc.max(pc.binary_length(self._column)).as_py() or 0)
+
     def __len__(self) -> int:
-        """Return n."""
         return len(self._column)
 
     @overload
@@ -59,7 +60,6 @@ class Ids(Sequence[str]):
         return iter(self._column.to_pylist())
 
     def __eq__(self, other: object) -> bool:
-        """Compare with any sequence of strings."""
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -114,7 +114,6 @@ def _frame(head_bytes: int, n: int) -> _Frame:
 
 
 def _counted(head: bytes, n: int) -> pa.Array:
-    """Return `<head>-0` … `<head>-<n - 1>`."""
     frame = _frame(len(head), 1 << (n - 1).bit_length())  # by powers of two, so that few are kept
     size = int(frame.offsets[n])
     text, bytes_of_head = frame.text[:size].copy(), np.frombuffer(head, dtype=np.uint8)

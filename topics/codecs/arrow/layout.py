@@ -1,7 +1,8 @@
-"""The layout of a block: what each column of a schema is, judged once for all blocks that have it."""
+"""Block layout: what each column of an Arrow schema is, checked once for all blocks that have it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ KEPT = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class ArrowLayout:
     """Where the parts of a row lie."""
 
     schema: pa.Schema
@@ -78,23 +79,23 @@ _ROLES: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
 }
 
 
-def layout(message: bytes, roles: frozenset[str]) -> Layout | Flaw:
+def layout(message: bytes, roles: frozenset[str]) -> ArrowLayout | Flaw:
     """Return the layout that a schema message stands for, or why blocks with this schema are refused."""
     return _kept(message, roles) if len(message) <= KEPT_BYTES else _layout(message, roles)
 
 
-def _layout(message: bytes, roles: frozenset[str]) -> Layout | Flaw:
+def _layout(message: bytes, roles: frozenset[str]) -> ArrowLayout | Flaw:
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(message))
         names = schema.names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         return Flaw(Reason.BAD_BLOCK, f"the record must be an Arrow IPC stream; its schema: {error}")
     types = schema.types
-    flaw = _judge(names, types, roles)
+    flaw = _check(names, types, roles)
     if flaw is not None:
         return flaw
     places = [place for place, name in enumerate(names) if name not in roles]
-    return Layout(
+    return ArrowLayout(
         schema=schema,
         roles={name: place for place, name in enumerate(names) if name in roles},
         places=places,
@@ -108,9 +109,9 @@ def _layout(message: bytes, roles: frozenset[str]) -> Layout | Flaw:
 _kept = lru_cache(maxsize=KEPT)(_layout)
 
 
-def _judge(names: list[str], types: list[pa.DataType], roles: frozenset[str]) -> Flaw | None:
+def _check(names: list[str], types: list[pa.DataType], roles: frozenset[str]) -> Flaw | None:
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         return Flaw(Reason.BAD_BLOCK, f"column {quote(twice)} must not occur twice")
     if "" in names:
         return Flaw(Reason.WRONG_TYPE, "a feature must have a name; got an empty one")

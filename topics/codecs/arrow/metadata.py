@@ -1,4 +1,4 @@
-"""What an Arrow stream says about itself, read before any of it is unpacked.
+"""Arrow metadata: what a stream says about itself, read before any of it is unpacked.
 
 A compressed body may unpack to a thousand times its size, so compression has to be seen before pyarrow opens
 the stream, and pyarrow does not tell. The few fields needed are read from the FlatBuffers of the messages
@@ -23,7 +23,11 @@ _U8, _U16, _I32, _U32, _I64 = Struct("<B"), Struct("<H"), Struct("<i"), Struct("
 _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _BATCH_LENGTH, _BATCH_COMPRESSION = 0, 3
 _DICTIONARY_DATA = 1
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_SCHEMA_FIELDS = 1
+_SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
+
+MAX_MESSAGES: Final = 4096
+"""Messages of a stream: its schema, a dictionary for each column that has one, batches that may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,13 @@ class Outline:
     """Where the messages of a stream lie, and how many rows they have together."""
 
     rows: int
+    columns: int
     schema_stop: int  # the first message, without a body, is the schema
     batches: list[int]  # positions of the record batches
 
 
-def inspect(value: bytes, max_rows: int) -> Outline | Flaw:
-    """Return the outline of the stream; a flaw if it is not one, is compressed, or has too many rows."""
+def inspect(value: bytes, max_rows: int, max_columns: int = 2**31) -> Outline | Flaw:
+    """Return the outline of the stream; a flaw if it is not one, is compressed, has too much of anything."""
     try:
         outline = _outline(value)
     except (error, IndexError):  # an offset that leads out of the record
@@ -45,13 +50,16 @@ def inspect(value: bytes, max_rows: int) -> Outline | Flaw:
         return outline
     if outline.rows > max_rows:
         return Flaw(Reason.TOO_MANY_ROWS, f"{outline.rows} rows; block.max.rows={max_rows}")
+    if outline.columns > max_columns:
+        detail = f"{outline.columns:,} columns; at most {max_columns:,} may be named"
+        return Flaw(Reason.TOO_MANY_FEATURES, detail)
     if outline.rows < 1:
         return Flaw(Reason.BAD_BLOCK, "the block must have at least one row")
     return outline
 
 
 def _outline(value: bytes) -> Outline | Flaw:
-    at, rows, schema_stop = 0, 0, 0
+    at, rows, columns, schema_stop, messages = 0, 0, 0, 0, 0
     batches: list[int] = []
     while at < len(value):
         mark, size = _PREFIX.unpack_from(value, at)
@@ -62,12 +70,19 @@ def _outline(value: bytes) -> Outline | Flaw:
             return Flaw(Reason.BAD_BLOCK, detail)
         if size == 0:  # end of stream
             break
+        messages += 1
+        if messages > MAX_MESSAGES:
+            return Flaw(Reason.BAD_BLOCK, f"the block must have at most {MAX_MESSAGES:,} messages")
         start = at + _PREFIX.size
         message = _table(value, start)
         kind = _number(value, message, _HEADER_TYPE, _U8)
         body = _number(value, message, _BODY_LENGTH, _I64)
         if body < 0 or start + size + body > len(value):
             raise IndexError(body)
+        if kind == _SCHEMA:
+            schema = _child(value, message, _HEADER)
+            fields = None if schema is None else _child(value, schema, _SCHEMA_FIELDS)
+            columns = 0 if fields is None else int(_U32.unpack_from(value, fields)[0])
         if kind in (_RECORD_BATCH, _DICTIONARY_BATCH):
             batch = _child(value, message, _HEADER)
             if kind == _DICTIONARY_BATCH and batch is not None:
@@ -85,7 +100,7 @@ def _outline(value: bytes) -> Outline | Flaw:
                 batches.append(at)
         at = start + size + body
         schema_stop = schema_stop or at
-    return Outline(rows, schema_stop, batches)
+    return Outline(rows, columns, schema_stop, batches)
 
 
 def _table(value: bytes, at: int) -> int:

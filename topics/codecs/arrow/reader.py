@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from topics.codecs.arrow import ids
-from topics.codecs.arrow.block import Block, read_block
+from topics.codecs.arrow.block import DecodedBlock, read_block
 from topics.codecs.arrow.layout import INSTANCE_ROLES, LABEL_ROLES
 from topics.codecs.batch import Batch
 from topics.codecs.flaws import Flaw, malformed
@@ -62,12 +62,12 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:
 
 def _blocks(
     batch: Batch, limits: Limits, roles: frozenset[str]
-) -> tuple[list[Block], list[int], list[Malformed]]:
+) -> tuple[list[DecodedBlock], list[int], list[Malformed]]:
     """Return the blocks that have good rows, their places in the batch, and the outcomes of the rest."""
     blocks, places, bad = [], [], []
     for place, value in enumerate(batch.values):
         record = int(batch.record[place])
-        block = read_block(value, limits.block_max_rows, roles)
+        block = read_block(value, limits, roles)
         if isinstance(block, Flaw):
             bad.append(malformed(record, block))
             continue
@@ -79,7 +79,7 @@ def _blocks(
     return blocks, places, bad
 
 
-def _bad_rows(record: int, block: Block) -> Malformed:
+def _bad_rows(record: int, block: DecodedBlock) -> Malformed:
     flaws = sorted(block.flaws.items())
     first = "; ".join(f"row {row}: {flaw.detail}" for row, flaw in flaws[:ROWS_IN_DETAIL])
     detail = f"{len(flaws)} of {len(flaws) + len(block)} rows are bad; {first}"
@@ -87,7 +87,7 @@ def _bad_rows(record: int, block: Block) -> Malformed:
     return Malformed(record, outcome.reason, outcome.detail, tuple((row, flaw.reason) for row, flaw in flaws))
 
 
-def _extents(blocks: Sequence[Block]) -> tuple[Ints32, Ints32]:
+def _extents(blocks: Sequence[DecodedBlock]) -> tuple[Ints32, Ints32]:
     """Return the first row and the number of rows of each block."""
     sizes = np.array([len(block) for block in blocks], dtype=np.int32)
     return (np.cumsum(sizes) - sizes).astype(np.int32), sizes
@@ -99,7 +99,7 @@ def _join(columns: Sequence[Any], dtype: Any) -> Any:
     return np.concatenate(columns) if columns else np.empty(0, dtype=dtype)
 
 
-def _labels(blocks: Sequence[Block]) -> tuple[list[str], Ints32]:
+def _labels(blocks: Sequence[DecodedBlock]) -> tuple[list[str], Ints32]:
     if len(blocks) == 1:
         return blocks[0].label_values, blocks[0].label
     names: dict[str, int] = {}
@@ -111,7 +111,7 @@ def _labels(blocks: Sequence[Block]) -> tuple[list[str], Ints32]:
     return list(names), _join(columns, np.int32)
 
 
-def _ids(block: Block, batch: Batch, place: int) -> Sequence[str]:
+def _ids(block: DecodedBlock, batch: Batch, place: int) -> Sequence[str]:
     """Return the ids of a block of instances: the producer's, else "<partition>-<offset>-<row>"."""
     head = f"{batch.partition}-{batch.offsets[place]}"
     if block.ids is None:
@@ -124,7 +124,7 @@ def _ids(block: Block, batch: Batch, place: int) -> Sequence[str]:
     ]
 
 
-def _features(blocks: Sequence[Block], starts: Ints32) -> list[Features]:
+def _features(blocks: Sequence[DecodedBlock], starts: Ints32) -> list[Features]:
     """Return the features of all blocks, those with the same columns together."""
     alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[int]] = {}
     for number, block in enumerate(blocks):

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from topics.codecs.batch import Batch
+from topics.codecs.crowding import SMALL, crowding
 from topics.codecs.flaws import Flaw, Flaws, kind, outcomes
 from topics.errors import Reason
 from topics.records import Malformed
@@ -20,8 +21,27 @@ Document = dict[str, Any]
 _NOT_FINITE = re.compile(rb"[\[:,]\s*-?(?:NaN|Infinity)\b")
 
 
-def parse(batch: Batch) -> tuple[list[Document], Batch, list[Malformed]]:
-    """Return the objects of the batch, the batch of their records, and the outcomes of the others."""
+def parse(batch: Batch, max_values: int) -> tuple[list[Document], Batch, list[Malformed]]:
+    """Return the objects of the batch, the batch of their records, and the outcomes of the others.
+
+    Records that may hold more than `max_values` values are refused before they are parsed.
+    """
+    if max(map(len, batch.values), default=0) > SMALL:
+        crowded = _crowded(batch, max_values)
+        if crowded:
+            rest, _mask = batch.without(crowded)
+            documents, good, bad = _parse(rest)
+            return documents, good, [*outcomes(batch.record, crowded), *bad]
+    return _parse(batch)
+
+
+def _crowded(batch: Batch, max_values: int) -> Flaws:
+    found = ((row, crowding(value, max_values)) for row, value in enumerate(batch.values))
+    return {row: flaw for row, flaw in found if flaw is not None}
+
+
+def _parse(batch: Batch) -> tuple[list[Document], Batch, list[Malformed]]:
+    """Return what `parse` does, of records that are not too large."""
     try:
         documents: list[Any] = list(map(orjson.loads, batch.values))
     except orjson.JSONDecodeError:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from topics.codecs.flaws import Flaw, Flaws, kind, note, quote
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, kind, quote
 from topics.errors import Reason
 from topics.records import Features, Floats
 
@@ -51,7 +51,7 @@ def _by_shape(cells: Sequence[Any], flaws: Flaws, optional: bool) -> list[Featur
     found = []
     for shape, rows in groups.items():
         if not shape:
-            note(flaws, rows, Flaw(Reason.MISSING_FIELD, "features must not be empty"))
+            add_flaw(flaws, rows, Flaw(Reason.MISSING_FIELD, "features must not be empty"))
         else:
             names = None if isinstance(shape, int) else shape
             found.append(_matrix(names, rows, [cells[row] for row in rows], flaws))
@@ -61,9 +61,8 @@ def _by_shape(cells: Sequence[Any], flaws: Flaws, optional: bool) -> list[Featur
 def _matrix(
     names: tuple[str, ...] | None, rows: Sequence[int], cells: Sequence[Any], flaws: Flaws
 ) -> Features:
-    """Return the features of rows of one shape."""
     if names is not None and "" in names:
-        note(flaws, rows, Flaw(Reason.WRONG_TYPE, "a feature must have a name; got an empty one"))
+        add_flaw(flaws, rows, Flaw(Reason.WRONG_TYPE, "a feature must have a name; got an empty one"))
     width = len(cells[0])
     lists = cells if names is None else map(dict.values, cells)
     flat = list(chain.from_iterable(lists))

@@ -85,7 +85,6 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
 
 
 def _escaped(ids: list[str]) -> list[str]:
-    """Return the ids as they stand between quotes."""
     text = orjson.dumps(ids)
     if b"\\" in text:
         return [_json(name)[1:-1] for name in ids]

@@ -9,9 +9,10 @@ import numpy as np
 
 from topics.codecs.batch import Batch
 from topics.codecs.cells import ids_or, label_codes, required_ids, texts, weights
-from topics.codecs.flaws import Flaw, Flaws, kind, malformed, note, outcomes, quote
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, kind, malformed, outcomes, quote
 from topics.codecs.json.documents import Document, members, parse
 from topics.codecs.json.features import gather
+from topics.codecs.lengths import check_cells, check_classes, check_features
 from topics.codecs.limits import Limits
 from topics.errors import Reason
 from topics.records import Command, Control, Controls, Instances, Ints32, Labels, Malformed
@@ -21,9 +22,12 @@ COMMANDS: tuple[Command, ...] = get_args(Command)
 
 def read_instances(batch: Batch, limits: Limits) -> Instances:
     """Return the instances of the batch."""
-    documents, good, bad = parse(batch)
+    documents, good, bad = parse(batch, limits.json_max_values)
     flaws: Flaws = {}
     instances = _instances(documents, good, flaws, bad)
+    check_cells("an id", instances.ids, limits.text_max_bytes, flaws)
+    check_classes(instances.label_values, instances.label, limits.text_max_bytes, flaws)
+    check_features(instances.features, limits.text_max_bytes, limits.features_max, flaws)
     if not flaws:
         return instances
     # Flaws are rare. Whether a row is bad depends on that row alone, so a second pass finds no more of them.
@@ -53,9 +57,13 @@ def _instances(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[
 
 def read_labels(batch: Batch, limits: Limits) -> Labels:
     """Return the labels of the batch."""
-    documents, good, bad = parse(batch)
+    documents, good, bad = parse(batch, limits.json_max_values)
     flaws: Flaws = {}
     labels = _labels(documents, good, flaws, bad)
+    check_cells("an id", labels.ids, limits.text_max_bytes, flaws)
+    check_cells("an annotator", labels.annotators, limits.text_max_bytes, flaws)
+    check_classes(labels.label_values, labels.label, limits.text_max_bytes, flaws)
+    check_features(labels.features, limits.text_max_bytes, limits.features_max, flaws)
     if not flaws:
         return labels
     bad = bad + outcomes(good.record, flaws)
@@ -67,7 +75,7 @@ def _labels(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Mal
     member = members(documents)
     ids = required_ids(member("id"), flaws)
     label_values, label = label_codes(member("label"), flaws)
-    _judge_declined(member("declined"), label, flaws)
+    _check_declined(member("declined"), label, flaws)
     return Labels(
         record=batch.record,
         row=np.zeros(len(documents), dtype=np.int32),
@@ -83,22 +91,24 @@ def _labels(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Mal
     )
 
 
-def _judge_declined(declined: list[Any], label: Ints32, flaws: Flaws) -> None:
+def _check_declined(declined: list[Any], label: Ints32, flaws: Flaws) -> None:
     """Note the rows that are neither a label nor declined, or both."""
     if not any(declined) and (label >= 0).all():
         return
     for row, cell in enumerate(declined):
         if cell is not None and type(cell) is not bool:
-            note(flaws, [row], Flaw(Reason.WRONG_TYPE, f"declined must be true or false; got {kind(cell)}"))
+            add_flaw(
+                flaws, [row], Flaw(Reason.WRONG_TYPE, f"declined must be true or false; got {kind(cell)}")
+            )
         elif cell and label[row] >= 0:
-            note(flaws, [row], Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
+            add_flaw(flaws, [row], Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
         elif not cell and label[row] < 0:
-            note(flaws, [row], Flaw(Reason.MISSING_FIELD, "label is missing, and declined is not true"))
+            add_flaw(flaws, [row], Flaw(Reason.MISSING_FIELD, "label is missing, and declined is not true"))
 
 
-def read_controls(batch: Batch) -> Controls:
+def read_controls(batch: Batch, limits: Limits) -> Controls:
     """Return the commands of the batch; their members are judged by the task."""
-    documents, good, bad = parse(batch)
+    documents, good, bad = parse(batch, limits.control_max_values)
     items: list[Control] = []
     for row, document in enumerate(documents):
         record = int(good.record[row])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from topics.codecs.batch import Batch
-from topics.codecs.flaws import Flaw, Flaws, kind, note, outcomes
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, kind, outcomes
 from topics.codecs.json.documents import Document, parse
 from topics.codecs.json.features import gather
 from topics.codecs.json.lines import objects, write_documents
@@ -45,7 +45,7 @@ def write_label_requests(requests: LabelRequests) -> list[bytes]:
 
 def read_label_requests(batch: Batch) -> LabelRequests:
     """Return the requests of the batch."""
-    documents, good, bad = parse(batch)
+    documents, good, bad = parse(batch, 2**31)
     flaws: Flaws = {}
     requests = _requests(documents, good, flaws, bad)
     if not flaws:
@@ -58,7 +58,7 @@ def read_label_requests(batch: Batch) -> LabelRequests:
 def _requests(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[Malformed]) -> LabelRequests:
     members: dict[str, list[Any]] = {name: [document.get(name) for document in documents] for name in _TYPES}
     for name, types in _TYPES.items():
-        _judge(name, members[name], types, flaws)
+        _check(name, members[name], types, flaws)
     utility = [cell if type(cell) in (float, int) else np.nan for cell in members["utility"]]
     expires = [cell if type(cell) is int else -1 for cell in members["expires_ms"]]
     return LabelRequests(
@@ -74,11 +74,11 @@ def _requests(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[M
     )
 
 
-def _judge(name: str, cells: Sequence[Any], types: tuple[type, ...], flaws: Flaws) -> None:
+def _check(name: str, cells: Sequence[Any], types: tuple[type, ...], flaws: Flaws) -> None:
     if set(map(type, cells)) <= set(types):
         return
     for row, cell in enumerate(cells):
         if cell is None and _NONE not in types:
-            note(flaws, [row], Flaw(Reason.MISSING_FIELD, f"{name} is missing"))
+            add_flaw(flaws, [row], Flaw(Reason.MISSING_FIELD, f"{name} is missing"))
         elif type(cell) not in types:
-            note(flaws, [row], Flaw(Reason.WRONG_TYPE, f"{name} must not be {kind(cell)}"))
+            add_flaw(flaws, [row], Flaw(Reason.WRONG_TYPE, f"{name} must not be {kind(cell)}"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topics.codecs.flaws import Flaw, Flaws, note
+from topics.codecs.flaws import Flaw, Flaws, add_flaw
 from topics.codecs.packed.layout import DTYPES, HEADER, LABEL_AT, TEXT, Header, read_header
 from topics.errors import Reason
 from topics.records import Floats, Ints64
@@ -66,7 +66,7 @@ def group(values: Sequence[bytes], kind: int, flaws: Flaws) -> list[Group]:
     for rows, table in _alike(values):
         header = read_header(values[rows[0]], kind)
         if isinstance(header, Flaw):
-            note(flaws, rows, header)
+            add_flaw(flaws, rows, header)
         else:
             # np.asarray would take a range apart number by number.
             number = np.arange(len(rows)) if isinstance(rows, range) else np.asarray(rows, dtype=np.int64)

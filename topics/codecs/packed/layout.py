@@ -62,7 +62,6 @@ class Header:
 
     @property
     def values_at(self) -> int:
-        """Return the offset of the first value."""
         return HEADER.size + (8 if self.flags & HAS_WEIGHT or self.kind == PREDICTION else 0)
 
     @property

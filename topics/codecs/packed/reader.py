@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from topics.codecs.batch import Batch
-from topics.codecs.cells import judge_weights, label_codes
-from topics.codecs.flaws import Flaw, Flaws, note, outcomes
+from topics.codecs.cells import check_weights, label_codes
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, outcomes
+from topics.codecs.lengths import check_cells, check_classes
 from topics.codecs.limits import Limits
 from topics.codecs.packed.groups import Group, group
 from topics.codecs.packed.layout import (
@@ -42,7 +43,7 @@ class _Columns:
 
 def read_instances(batch: Batch, limits: Limits) -> Instances:
     """Return the instances of the batch."""
-    good, columns, bad = _read(batch, INSTANCE)
+    good, columns, bad = _read(batch, INSTANCE, limits)
     ids = columns.ids
     if ids is None:
         ids = [*good.default_ids()]
@@ -67,7 +68,7 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:
 
 def read_labels(batch: Batch, limits: Limits) -> Labels:
     """Return the labels of the batch."""
-    good, columns, bad = _read(batch, LABEL)
+    good, columns, bad = _read(batch, LABEL, limits)
     return Labels(
         record=good.record,
         row=np.zeros(len(good), dtype=np.int32),
@@ -83,9 +84,12 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:
     )
 
 
-def _read(batch: Batch, kind: int) -> tuple[Batch, _Columns, list[Malformed]]:
+def _read(batch: Batch, kind: int, limits: Limits) -> tuple[Batch, _Columns, list[Malformed]]:
     flaws: Flaws = {}
     columns = _columns(batch, kind, flaws)
+    check_cells("an id", columns.ids or (), limits.text_max_bytes, flaws)
+    check_cells("an annotator", columns.annotators, limits.text_max_bytes, flaws)
+    check_classes(columns.label_values, columns.label, limits.text_max_bytes, flaws)
     if not flaws:
         return batch, columns, []
     # Flaws are rare. Whether a record is bad depends on it alone, so a second pass finds no more of them.
@@ -97,12 +101,12 @@ def _columns(batch: Batch, kind: int, flaws: Flaws) -> _Columns:
     n = len(batch)
     groups = group(batch.values, kind, flaws)
     for each in groups:
-        _judge(each, flaws)
+        _check(each, flaws)
     weight = np.ones(n)
     for each in groups:
         if each.header.flags & HAS_WEIGHT:
             weight[each.rows] = each.column(HEADER.size, "<f8")[:, 0]
-    judge_weights(weight, flaws)
+    check_weights(weight, flaws)
     label_values, label = label_codes(_scatter(groups, n, _labels, flaws), flaws)
     return _Columns(
         ids=_scatter(groups, n, _ids, flaws) if any(each.header.id_bytes for each in groups) else None,
@@ -114,24 +118,24 @@ def _columns(batch: Batch, kind: int, flaws: Flaws) -> _Columns:
     )
 
 
-def _judge(group: Group, flaws: Flaws) -> None:
+def _check(group: Group, flaws: Flaws) -> None:
     """Note what is wrong with every record of the group, because its header is."""
     header = group.header
     if header.kind == INSTANCE:
         if not header.count:
-            note(flaws, group.rows, Flaw(Reason.MISSING_FIELD, "count=0: features must not be empty"))
+            add_flaw(flaws, group.rows, Flaw(Reason.MISSING_FIELD, "count=0: features must not be empty"))
         return
     declined, labelled = header.flags & DECLINED, header.flags & HAS_LABEL
     if not header.id_bytes:
-        note(
+        add_flaw(
             flaws,
             group.rows,
             Flaw(Reason.MISSING_FIELD, "id is missing: the id of the instance the label is for"),
         )
     if declined and labelled:
-        note(flaws, group.rows, Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
+        add_flaw(flaws, group.rows, Flaw(Reason.WRONG_TYPE, "a declined label must not carry a label"))
     if not declined and not labelled:
-        note(
+        add_flaw(
             flaws, group.rows, Flaw(Reason.MISSING_FIELD, "label is missing, and the record is not declined")
         )
 

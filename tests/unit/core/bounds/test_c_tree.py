@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.bounds import base
-from core.bounds.c_tree import Plugin, log_share_of_delta, verdict
+from core.bounds.c_tree import Plugin, decision, log_share_of_delta
 from core.criteria import entropy, gini, km
 from core.errors import ParameterError, SchemaError
 from core.spec import Spec
@@ -136,11 +136,11 @@ def worked_lead(criterion):
 def test_verdicts():
     """Practice asks for more than ε, theory for at least 2ε; ties count up to τ, but never at τ = 0."""
     for variant, enough, too_little in (("practical", 0.1000001, 0.1), ("theory", 0.2, 0.1999999)):
-        knobs = np.array(Plugin(variant=variant).constants())
-        assert verdict(knobs, 0, enough, 0.1, 0.0) == base.GAP
-        assert verdict(knobs, 0, too_little, 0.1, 0.0) == base.OPEN
-        assert verdict(knobs, 0, too_little, 0.1, 0.1) == base.TIE
-        assert verdict(knobs, 0, 0.0, 0.1, 0.0999) == base.OPEN
+        params = np.array(Plugin(variant=variant).constants())
+        assert decision(params, 0, enough, 0.1, 0.0) == base.GAP
+        assert decision(params, 0, too_little, 0.1, 0.0) == base.OPEN
+        assert decision(params, 0, too_little, 0.1, 0.1) == base.TIE
+        assert decision(params, 0, 0.0, 0.1, 0.0999) == base.OPEN
 
 
 def test_it_shrinks_with_evidence_and_grows_with_depth_and_time():

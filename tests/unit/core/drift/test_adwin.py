@@ -1,5 +1,7 @@
 """ADWIN: the window is the inputs, its buckets obey the paper, it shrinks where it should."""
 
+import itertools
+
 import numpy as np
 
 from core.drift import adwin
@@ -10,10 +12,10 @@ from core.drift.base import DRIFT, IN_CONTROL
 def watch(errors, **parameters):
     """Return the levels and the state after each input."""
     plugin = Plugin(**parameters)
-    knobs, state = np.array(plugin.constants()), np.array(plugin.initial())
+    params, state = np.array(plugin.constants()), np.array(plugin.initial())
     levels, states = [], []
     for error in errors:
-        levels.append(int(adwin.update(knobs, 0, state, 0, float(error))))
+        levels.append(int(adwin.update(params, 0, state, 0, float(error))))
         states.append(state.copy())
     return levels, states
 
@@ -46,9 +48,7 @@ def test_the_window_holds_the_last_inputs():
                 assert np.isclose(squares, ((part - part.mean()) ** 2).sum(), atol=1e-9)
                 position -= 2**r
         assert position == end - width
-    assert any(
-        int(after[WIDTH]) < int(before[WIDTH]) for before, after in zip(states, states[1:], strict=False)
-    )
+    assert any(int(after[WIDTH]) < int(before[WIDTH]) for before, after in itertools.pairwise(states))
 
 
 def test_a_falling_error_rate_is_a_drift_only_if_wanted():
@@ -60,9 +60,21 @@ def test_a_falling_error_rate_is_a_drift_only_if_wanted():
     assert 1000 < loud.index(DRIFT) < 1200
 
 
-def test_a_rising_error_rate_is_a_drift_and_the_window_begins_anew():
+def test_a_rising_error_rate_is_a_drift_and_the_newer_part_of_the_window_stays():
     errors = np.random.default_rng(3).random(2000) < np.repeat([0.1, 0.6], 1000)
     levels, states = watch(errors)
+    drift = levels.index(DRIFT)
+    assert 1000 < drift < 1200
+    kept = int(states[drift][WIDTH])
+    assert 0 < kept < states[drift - 1][WIDTH]
+    assert states[drift + 1][WIDTH] == kept + 1
+    assert states[-1][TOTAL] / states[-1][WIDTH] > 0.55  # nothing of the old rate is left in the end
+
+
+def test_the_window_may_begin_anew():
+    """As River has it, and all models of state version 4."""
+    errors = np.random.default_rng(3).random(2000) < np.repeat([0.1, 0.6], 1000)
+    levels, states = watch(errors, keep_newer=False)
     drift = levels.index(DRIFT)
     assert 1000 < drift < 1200
     assert levels[drift + 1] == IN_CONTROL

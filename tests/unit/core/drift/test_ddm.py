@@ -11,10 +11,10 @@ from core.drift.ddm import ERRORS, MIN_P, MIN_S, Plugin
 def watch(errors, **parameters):
     """Return the levels and the states after each of the errors (1 wrong, 0 right)."""
     plugin = Plugin(**parameters)
-    knobs, state = np.array(plugin.constants()), np.array(plugin.initial())
+    params, state = np.array(plugin.constants()), np.array(plugin.initial())
     levels, states = [], []
     for error in errors:
-        levels.append(int(ddm.update(knobs, 0, state, 0, float(error))))
+        levels.append(int(ddm.update(params, 0, state, 0, float(error))))
         states.append(state.copy())
     return levels, states
 

@@ -1,4 +1,4 @@
-"""Every detector beside River's (golden) and beside its naive twin, on streams with many changes."""
+"""Every detector beside River's and MOA's (golden) and its naive twin, on streams with many changes."""
 
 import json
 import zlib
@@ -8,10 +8,13 @@ import pytest
 
 from core import registry
 from core.drift.base import DRIFT, LEVELS
-from tests.golden import drifts
+from core.errors import ParameterError
+from core.spec import Spec
+from tests.golden import drifts, moa_drifts
 from tests.naive.detectors import DETECTORS
 
 GOLDEN = json.loads(drifts.FILE.read_text(encoding="utf-8"))
+GOLDEN_OF_MOA = json.loads(moa_drifts.FILE.read_text(encoding="utf-8"))
 
 
 def levels_of(spec, errors):
@@ -19,8 +22,8 @@ def levels_of(spec, errors):
     parameters = {name: value for name, value in spec.items() if name != "name"}
     module = registry.module("drift", spec["name"])
     plugin = module.Plugin(**parameters)
-    knobs, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
-    return [int(module.update(knobs, 0, state, 0, float(error))) for error in errors], state
+    params, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
+    return [int(module.update(params, 0, state, 0, float(error))) for error in errors], state
 
 
 @pytest.mark.parametrize("seed", drifts.SEEDS)
@@ -33,13 +36,29 @@ def test_drifts_are_those_of_river(name, seed):
     assert [i for i, level in enumerate(levels) if level == DRIFT] == golden["drifts"][name]
 
 
+@pytest.mark.parametrize("seed", drifts.SEEDS)
+@pytest.mark.parametrize("name", moa_drifts.DETECTORS)
+def test_levels_are_those_of_moa(name, seed):
+    golden = GOLDEN_OF_MOA[str(seed)]
+    errors = drifts.errors(seed)
+    assert zlib.crc32(errors.tobytes()) == golden["crc"]
+    levels, _ = levels_of(moa_drifts.DETECTORS[name][0], errors)
+    assert [i for i, level in enumerate(levels) if level == DRIFT] == golden["drifts"][name]
+    assert zlib.crc32(np.array(levels, np.int8).tobytes()) == golden["levels"][name]
+
+
 def test_every_stream_has_drifts():
-    for name in drifts.DETECTORS:
-        assert sum(len(golden["drifts"][name]) for golden in GOLDEN.values()) >= 5
+    for made, held in ((drifts, GOLDEN), (moa_drifts, GOLDEN_OF_MOA)):
+        for name in made.DETECTORS:
+            assert sum(len(golden["drifts"][name]) for golden in held.values()) >= 5
 
 
 SPECS = [{"name": name} for name in registry.names("drift")] + [
     {"name": "adwin", "two_sided": True, "clock": 3, "min_part": 2, "min_window": 0, "confidence": 0.2},
+    {"name": "adwin", "keep_newer": False, "confidence": 0.1},
+    {"name": "adwin", "compat": "moa", "clock": 3, "min_part": 2, "min_window": 0, "confidence": 0.2},
+    {"name": "page_hinkley", "compat": "moa", "threshold": 5.0, "warm_up": 7, "memory": 0.99},
+    {"name": "eddm", "compat": "moa", "warm_up": 5, "warning": 1.0, "drift": 0.5},
     {"name": "page_hinkley", "two_sided": True, "threshold": 10.0, "warm_up": 5, "memory": 0.99},
     {"name": "eddm", "warm_up": 5, "warning": 1.0, "drift": 0.5},
     {"name": "ddm", "warm_up": 5, "min_errors": 2},
@@ -54,3 +73,16 @@ def test_levels_are_those_of_the_naive_twin(spec):
     assert [LEVELS[level] for level in ours] == [twin.update(int(error)) for error in errors]
     rate = registry.plugin("drift", spec["name"])().error_rate(state)
     assert 0.0 <= rate <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"name": "adwin", "keep_newer": False}, "keep_newer=False must be true with compat='moa'"),
+        ({"name": "adwin", "two_sided": True}, "two_sided=True must be false with compat='moa'"),
+        ({"name": "page_hinkley", "two_sided": True}, "two_sided=True must be false with compat='moa'"),
+    ],
+)
+def test_what_moa_has_not_is_refused(spec, message):
+    with pytest.raises(ParameterError, match=message):
+        Spec.parse({"drift": spec | {"compat": "moa"}})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from core import arena, revising, validate
-from core.events import GrowthStopped, NodeTest, Split
 from core.export import to_text
-from core.learners.base import Decision
-from core.model import Model
+from core.growth import revision
+from core.growth.events import GrowthStopped, NodeTest, Pruned, Split
+from core.hoeffding.decision import Decision
+from core.model import validate
+from core.model.model import Model
 from core.model_table import ModelTable
 from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
@@ -44,7 +47,7 @@ def splits(events, action="split"):
 
 def view(table):
     model = table.model(0)
-    return arena.tree_view(model.plan, model.ints, model.main)
+    return at.tree_view(model.plan, model.ints, model.first)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -131,7 +134,7 @@ def test_endless_replacement_takes_no_more_room_than_the_largest_tree():
 def prune(table, number):
     model = table.model(0)
     decision = Decision(-1, at.LEAF, 0.0, (0.0, -1.0), 0.1, 1000.0, "gap", "pruned")
-    event = revising.carry_out(model, model.main, number, decision, 7, 0)
+    event = revision.carry_out(model, model.first, number, decision, 7, 0)
     table.refresh(0)
     return event
 
@@ -144,11 +147,11 @@ def test_counts_survive_pruning(which):
     inner = np.flatnonzero(tree.node_ints[:, at.NODE_CHILDREN] > 0)
     depth = tree.node_ints[inner, at.NODE_DEPTH]
     number = {"root": 0, "first": inner[1], "deepest": inner[depth.argmax()], "last": inner[-1]}[which]
-    below = revising.below(tree, int(number))
+    below = revision.below(tree, int(number))
     leaves = np.count_nonzero(tree.node_ints[below, at.NODE_KIND] == at.LEAF)
     before, seen = table.model(0).summary(), tree.seen[tree.node_ints[number, at.NODE_SLOT]].copy()
     record = tree.node_ints[number]
-    kind = {at.NUMERIC: "numeric", at.CATEGORY: "category"}[int(record[at.NODE_KIND])]
+    kind: Any = {at.NUMERIC: "numeric", at.CATEGORY: "category"}[int(record[at.NODE_KIND])]
     expected = NodeTest(int(record[at.NODE_ATTRIBUTE]), kind, float(tree.node_floats[number, at.NODE_VALUE]))
     event = prune(table, int(number))
     validate.check(table.model(0))
@@ -179,6 +182,31 @@ def test_a_node_whose_test_is_worse_than_none_becomes_a_leaf():
     assert [event.node for event in pruned] == [0]
     assert pruned[0].merits[0] == 0.0 > pruned[0].merits[1]
     assert table.model(0).summary().nodes == 1
+    validate.check(table.model(0))
+
+
+@pytest.mark.parametrize("learner", [{"name": "efdt"}, {"name": "efdt-imac"}, BOTH])
+def test_a_tree_that_has_stopped_grows_on_when_a_subtree_has_gone(learner):
+    """Its leaves were told never to attempt again: they do, and the cap is what it was."""
+    x, y = drifting(9_000, 3_000, seed=5)
+    table, events = grown(x, y, **learner, max_leaves=8, revisit_period=1e9)
+    assert isinstance(events[-1], GrowthStopped)
+    tree = view(table)
+    kinds = tree.node_ints[: tree.header[at.TREE_NODES], at.NODE_KIND]
+    leaves = tree.node_ints[np.flatnonzero(kinds == at.LEAF)]
+    assert np.isinf(tree.leaf_floats[leaves[:, at.NODE_SLOT], at.LEAF_NEXT]).any()
+    inner = np.flatnonzero(tree.node_ints[:, at.NODE_CHILDREN] > 0)
+    prune(table, int(inner[-1]))
+    tree = view(table)
+    assert not table.model(0).summary().growth_stopped
+    assert np.isfinite(tree.leaf_floats[: tree.header[at.TREE_SLOTS], at.LEAF_NEXT]).all()
+    validate.check(table.model(0))
+    copy = ModelTable()
+    copy.add(Model.restore(table.model(0).snapshot()))
+    again, same = (answer(each, x, y).events for each in (table, copy))
+    assert splits(again)
+    assert again == same
+    assert table.model(0).summary().leaves == 8
     validate.check(table.model(0))
 
 
@@ -217,15 +245,21 @@ def test_a_nominal_attribute_is_tested_once_on_a_path():
 @pytest.mark.parametrize("cap", [{"max_leaves": 6}, {"max_bytes": 5600.0}])
 @pytest.mark.parametrize("learner", [{"revisit_period": 50}, BOTH | {"max_bytes": 9600.0}])
 def test_caps_stop_growth_but_not_revisions(learner, cap):
-    """Bytes count the records of inner nodes too."""
+    """Bytes count the records of inner nodes too. What a revision takes away is room to grow again."""
     if "max_bytes" in learner and "max_bytes" in cap:
         cap = {}
     x, y = drifting(30_000, 3_000)
     table, events = grown(x, y, **(learner | cap))
     stopped = [event for event in events if isinstance(event, GrowthStopped)]
-    assert len(stopped) == 1
+    assert stopped
     assert splits(events, "replaced")[-1].row > stopped[0].row
-    assert not [event for event in splits(events) if event.row > stopped[0].row]
+    is_full = False
+    for event in events:
+        assert not (is_full and splits([event])), "a tree that has stopped does not split"
+        if isinstance(event, GrowthStopped):
+            is_full = True
+        elif isinstance(event, Pruned) or splits([event], "replaced"):
+            is_full = False
     model, tree = table.model(0), view(table)
     records = int(tree.header[at.TREE_LEAVES] + tree.header[at.TREE_SPLITS])
     assert tree.header[at.TREE_LEAVES] <= cap.get("max_leaves", 10**6)

@@ -1,10 +1,12 @@
 """Concept drift: MOA's coins, the sigmoid, streams that go on where they stopped."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from core.errors import ParameterError
-from core.streams import open_generator, parse_address
+from core.streams import open_generator, parse_address, random_tree
 from core.streams.drift import Plugin
 
 FLAVOURS = ("counter", "java")
@@ -17,9 +19,9 @@ def sources(drift, n):
 
 def one_of(which, flavour):
     """Return a stream whose only class is ``which``: a tree that is a leaf."""
-    options = {"depth": 0, "nominal": 0, "numeric": 1, "classes": 2, "rng": flavour}
+    options: dict[str, Any] = {"depth": 0, "nominal": 0, "numeric": 1, "classes": 2, "rng": flavour}
     for model_seed in range(1, 10**14, 10**12):  # the first coins of Java are alike for near seeds
-        stream = open_generator("random_tree", model_seed=model_seed, **options)
+        stream = random_tree.Plugin(model_seed=model_seed, **options)
         if stream.concept().child[0] == which:
             return stream
     raise AssertionError(which)

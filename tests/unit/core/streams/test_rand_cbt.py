@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from core.streams import open_generator, parse_address
+from core.streams import parse_address
+from core.streams.rand_cbt import Plugin
 
 BOTH = pytest.mark.parametrize("flavour", ["counter", "java"])
 
 
 def concepts(n, flavour="counter", **options):
-    return [
-        open_generator("rand_cbt", rng=flavour, model_seed=1000 * i + 7, **options).concept()
-        for i in range(n)
-    ]
+    return [Plugin(rng=flavour, model_seed=1000 * i + 7, **options).concept() for i in range(n)]
 
 
 @BOTH
@@ -27,7 +25,7 @@ def test_boxes_tile_the_unit_cube(flavour, leaves):
 
 
 def test_a_tree_of_one_leaf_counts_as_right():
-    tree = open_generator("rand_cbt", leaves=1).concept()
+    tree = Plugin(leaves=1).concept()
     assert tree.probability.tolist() == [pytest.approx(0.3)]
     assert tree.depth.tolist() == [0]
 
@@ -61,7 +59,7 @@ def test_the_exact_expectations():
 
 @BOTH
 def test_every_leaf_has_its_share_and_its_noise(flavour):
-    generator = open_generator("rand_cbt", rng=flavour, per_leaf=400, leaves=20)
+    generator = Plugin(rng=flavour, per_leaf=400, leaves=20)
     tree = generator.concept()
     x, y = generator.take(3 * 8000)
     leaf = ((x[:, None] >= tree.low) & (x[:, None] < tree.high)).all(axis=2).argmax(axis=1)
@@ -72,7 +70,7 @@ def test_every_leaf_has_its_share_and_its_noise(flavour):
 
 
 def test_it_is_shuffled_each_time_anew():
-    generator = open_generator("rand_cbt", per_leaf=50, leaves=10)
+    generator = Plugin(per_leaf=50, leaves=10)
     tree = generator.concept()
     x, _ = generator.take(1000)
     leaf = ((x[:, None] >= tree.low) & (x[:, None] < tree.high)).all(axis=2).argmax(axis=1)
@@ -84,4 +82,5 @@ def test_it_is_shuffled_each_time_anew():
 
 def test_its_address():
     generator, n = parse_address("gen:rand_cbt?leaves=7&q=0.9&model_seed=3&n=500")
+    assert isinstance(generator, Plugin)
     assert (generator.leaves, generator.q, generator.model_seed, n) == (7, 0.9, 3, 500)

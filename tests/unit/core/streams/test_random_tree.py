@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from core.streams import open_generator
 from core.streams.random_tree import LEAF, Plugin
 
 VFS = {"classes": 25, "nominal": 200, "numeric": 200}
@@ -15,7 +14,7 @@ VFS = {"classes": 25, "nominal": 200, "numeric": 200}
     ids=["defaults", "VFS"],
 )
 def test_the_trees_of_java(options, leaves, inner, root, classes):
-    generator = open_generator("random_tree", rng="java", **options)
+    generator = Plugin(rng="java", **options)
     attribute = generator.concept().attribute
     assert np.count_nonzero(attribute == LEAF) == leaves
     assert np.count_nonzero(attribute != LEAF) == inner
@@ -25,7 +24,8 @@ def test_the_trees_of_java(options, leaves, inner, root, classes):
 
 def paths(generator):
     """Yield every node with the tests above it, as (node, [(attribute, branch, threshold)])."""
-    tree, stack = generator.concept(), [(0, [])]
+    tree = generator.concept()
+    stack: list[tuple[int, list[tuple[int, int, float]]]] = [(0, [])]
     while stack:
         node, above = stack.pop()
         yield node, above

@@ -1,4 +1,4 @@
-"""Waveform: MOA's first records, the shape of the classes, the best possible error."""
+"""Waveform: the shape of the classes, the best possible error."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,6 @@ def test_the_triangles():
     assert TRIANGLES[0].tolist() == [0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1] + [0] * 9
     assert TRIANGLES[1, 20] == 0.0
     assert TRIANGLES.sum(axis=1).tolist() == [36.0] * 3
-
-
-def test_the_first_records_of_java():
-    x, y = open_generator("waveform", rng="java").take(2)
-    assert y.tolist() == [0, 1]
-    assert x[0, :4] == pytest.approx([-0.092386, -0.362416, 1.163335, 1.578042], abs=5e-7)
-    assert x[1, :4] == pytest.approx([-0.352228, -0.656318, 1.669843, 1.355256], abs=5e-7)
-    assert x.sum(axis=1) == pytest.approx([41.043184, 25.905584], abs=5e-7)
 
 
 @pytest.mark.parametrize("flavour", ["counter", "java"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core import arena
+from core.model import buffers
 from core.plan import Plan
 from core.tree import layout as at
 from core.tree.layout import TreeShape, aligned_words, code_bits, evaluation_words, window_words
@@ -51,20 +51,20 @@ def test_plan_words_do_not_overlap():
 def test_bytes_per_leaf():
     """8·K·(1 + 5·d + V) and a few fields (ALGORITHMS section 2.2)."""
     plan = Plan.of(spec_of(), schema_of(*[None] * 784, 3, 5, classes=[str(i) for i in range(10)]))
-    shape = plan.shape(1, 1)
+    shape = plan.blocks.shape(1, 1)
     assert shape.leaf_stride * 8 == 8 * 10 * (1 + 5 * 784 + 8) + 8 * at.LEAF_FIELDS
 
 
 def test_views_are_the_words():
     plan = Plan.of(spec_of(), schema_of(None, 3, None, classes="abc"))
-    ints = arena.new_model(plan)
-    tree = arena.tree_view(plan, ints, int(ints[at.MODEL_MAIN]))
+    ints = buffers.new_model(plan)
+    tree = at.tree_view(plan, ints, int(ints[at.MODEL_FIRST]))
     assert tree.numeric.shape == (1, 3, 5, 2)
     assert tree.nominal.shape == (1, 3, 3)
     assert tree.seen.shape == tree.masses.shape == (1, 3)
     tree.numeric[0, 2, 4, 1] = 7.0
     tree.nominal[0, 2, 2] = 8.0
-    leaf = ints.view(np.float64)[int(ints[at.MODEL_MAIN]) + tree.shape.leaves_at :]
+    leaf = ints.view(np.float64)[int(ints[at.MODEL_FIRST]) + tree.shape.leaves_at :]
     assert leaf[tree.shape.numeric_at + (2 * 5 + 4) * 2 + 1] == 7.0
     assert leaf[-1] == 8.0
 
@@ -91,7 +91,7 @@ def test_the_state_of_a_schedule_is_the_end_of_a_leaf_record():
 def test_codes_of_the_window():
     assert [code_bits(k) for k in (0, 1, 2, 3, 4, 5, 16, 17, 256, 257)] == [1, 1, 1, 2, 2, 4, 4, 8, 8, 16]
     assert window_words(1000, 1) == 32
-    assert evaluation_words(2, 1000) == at.EVALUATION_FIELDS + 12 + 32
+    assert evaluation_words(2, 1000) == at.EVALUATION_FIELDS + 12 + 32 + 16
 
 
 @pytest.mark.parametrize("words", [1, 8, 1000])

@@ -3,10 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from core import arena, validate
-from core.model_table import ANSWER_ONLY
+from core import model_table
+from core.model import validate
+from core.model.model import Model
+from core.model.prediction import preparation
+from core.model_table import ANSWER_ONLY, ModelTable
 from core.tree import layout as at
-from core.tree.foresight import THRESHOLDS, WIDTH, foresee
+from core.tree.prefetch import THRESHOLDS, WIDTH, route_ahead
 from core.tree.routing import count_paths
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -17,7 +20,7 @@ def grown(n=6000, weights=None, **learner):
     """Return a table whose model has a tree of many leaves, and the rows that made it."""
     x = np.random.default_rng(4).random((n, 3))
     label = ((4 * x[:, 0]).astype(int) + (4 * x[:, 1]).astype(int)) % 2
-    table = table_of(THREE, spec_of(grace_period=100, tau=0.3, **learner))
+    table = table_of(THREE, spec_of(**{"grace_period": 100, "tau": 0.3, **learner}))
     answer(table, x, label, weights)
     assert table.model(0).summary().leaves > 10
     return table, x
@@ -25,7 +28,7 @@ def grown(n=6000, weights=None, **learner):
 
 def view(table):
     model = table.model(0)
-    return arena.tree_view(model.plan, model.ints, model.main)
+    return at.tree_view(model.plan, model.ints, model.first)
 
 
 def by_hand(tree, x):
@@ -53,14 +56,14 @@ def test_records_with_a_missing_value_are_left_to_others(missing):
     table, _ = grown()
     model = table.model(0)
     x = np.random.default_rng(9).random((WIDTH, 3))
-    words = [model.ints.copy(), model.floats.copy()]
+    words = (model.ints.copy(), model.floats.copy())
     ends = np.zeros(WIDTH, dtype=np.int64)
-    foresee(THRESHOLDS, *words, model.main, x.reshape(-1), 3, ends)
-    stride = model.ints[model.main + at.TREE_NODE_STRIDE]
-    numbers = (ends - model.main - at.TREE_HEADER) // stride
+    route_ahead(THRESHOLDS, *words, model.first, x.reshape(-1), 3, ends)
+    stride = model.ints[model.first + at.TREE_NODE_STRIDE]
+    numbers = (ends - model.first - at.TREE_HEADER) // stride
     assert numbers.tolist() == [by_hand(view(table), row) for row in x]
     x[missing] = math.nan
-    foresee(THRESHOLDS, *words, model.main, x.reshape(-1), 3, ends)
+    route_ahead(THRESHOLDS, *words, model.first, x.reshape(-1), 3, ends)
     assert (ends == -1).all()
     together = answer(table, x, mode=ANSWER_ONLY)
     alone = [answer(table, row, mode=ANSWER_ONLY).probability[0].tolist() for row in x]
@@ -99,9 +102,46 @@ def test_a_frozen_model_sends_missing_values_where_the_living_one_would():
     assert living.probability.tolist() == frozen.probability.tolist()
 
 
+def test_the_paths_of_a_frozen_tree_are_counted_once_until_it_changes(monkeypatch):
+    """Not for each record that misses a value, nor for each run; the answers are those of a fresh count."""
+    counted = []
+
+    def count(plan, ints):
+        counted.append(len(ints))
+        return preparation(plan, ints)
+
+    monkeypatch.setattr(model_table, "preparation", count)
+    weights = np.random.default_rng(2).uniform(0.1, 3.0, 6000)  # sums that depend on their order
+    table, x = grown(weights=weights)
+    rows = np.random.default_rng(3).random((300, 3))
+    answer(table, rows, mode=ANSWER_ONLY)
+    assert not counted  # nothing is missing
+    rows[np.random.default_rng(5).random((300, 3)) < 0.4] = math.nan
+
+    def fresh():
+        """Return what the model answers that has just come into another table."""
+        other = ModelTable()
+        other.add(Model.restore(table.model(0).snapshot()))
+        return answer(other, rows, mode=ANSWER_ONLY).probability
+
+    for changes in range(1, 5):
+        runs = [answer(table, part, mode=ANSWER_ONLY).probability for part in (rows, rows[:7], rows[7:])]
+        assert np.array_equal(runs[0], np.vstack(runs[1:]))
+        here = len(counted)
+        assert np.array_equal(runs[0], fresh())
+        assert here == 2 * changes - 1, "once, and once in the other table"
+        if changes == 1:  # it learns, it splits
+            answer(table, x[:3000], (x[:3000, 2] > 0.5).astype(int), weights[:3000])
+        elif changes == 2:  # it answers records that count
+            answer(table, x[:50])
+        elif changes == 3:  # another model takes its place
+            table.vacate(0)
+            table.occupy(0, grown(4000, grace_period=60)[0].model(0))
+
+
 def test_counting_paths_carries_up_what_leaves_counted():
     table, _ = grown()
     routed = view(table).routed
     model = table.model(0)
-    count_paths(model.ints, model.floats, model.main)
+    count_paths(model.ints, model.floats, model.first)
     assert view(table).node_floats[:, at.NODE_ROUTED].tolist() == routed.tolist()

@@ -4,8 +4,8 @@ import pytest
 
 from streamapp.cli.dlq import described
 from streamapp.cli.main import main
+from streamapp.dead_letters.skip import Skippable
 from streamapp.journal.entry import Skip
-from streamapp.restore.skipping import Skippable
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from streamapp.restore.skipping import Skippable
         ),
         (["3:-1", "--source", "labels"], "'3:-1' must be PARTITION:OFFSET of the topic labels"),
         (["1:2:3"], "'1:2:3' must be"),
-        (["3:1", "--source", "predictions"], "'predictions' is not one of 'instances', 'labels', 'controls'"),
+        (["3:1", "--source", "predictions"], "'predictions' is not one of 'controls', 'instances', 'labels'"),
         ([], "Missing argument 'PARTITION:OFFSET'"),
     ],
 )
@@ -39,7 +39,7 @@ def test_a_reason_that_does_not_exist_is_told_with_those_that_do(
 
 
 def test_a_record_is_described_so_that_it_can_be_known_again() -> None:
-    skip, time = Skip(1, 2, 1234, ""), 1_700_000_000_123
+    skip, time = Skip(1, "labels", 1234, ""), 1_700_000_000_123
     found = Skippable("grove.labels", 3, skip, b"shop/1", 5_000, time, 1000, already=True)
     facts, lines = described(found)
     assert lines == [
@@ -60,7 +60,7 @@ def test_a_record_is_described_so_that_it_can_be_known_again() -> None:
 
 
 def test_a_record_without_key_value_and_time() -> None:
-    found = Skippable("grove.labels", 3, Skip(1, 2, 1234, ""), None, None, -1, 1234, already=False)
+    found = Skippable("grove.labels", 3, Skip(1, "labels", 1234, ""), None, None, -1, 1234, already=False)
     assert described(found)[1] == [
         "record     grove.labels 3:1234, no value, without a time",
         "key        none",

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from core import registry
-from core.features import Attribute, Schema
+from core.schema.schema import Attribute, Schema
 from core.streams import parse_address
 from streamapp.cli import writers
 from streamapp.cli.generate import generate
-from streamapp.cli.help import help_of
 from streamapp.cli.main import main
+from streamapp.cli.register import help_of
 from topics.readers import open_dataset
+from topics.readers.sniffing import FileFormat
 
 
 def generated(path: Path, *arguments: str) -> Path:
@@ -22,7 +23,7 @@ def generated(path: Path, *arguments: str) -> Path:
 
 @pytest.mark.parametrize("form", ["csv", "arff"])
 @pytest.mark.parametrize("stream", ["sea?function=2&seed=7&rng=java", "led?noise=0.1", "agrawal?function=3"])
-def test_read_back_bit_by_bit(tmp_path: Path, form: str, stream: str) -> None:
+def test_read_back_bit_by_bit(tmp_path: Path, form: FileFormat, stream: str) -> None:
     generator, _ = parse_address(f"gen:{stream}")
     x, y = generator.take(500)
     file = generated(tmp_path / "rows", stream, "--n", "500", "--format", form)
@@ -41,7 +42,7 @@ def test_read_back_bit_by_bit(tmp_path: Path, form: str, stream: str) -> None:
 
 def test_libsvm_leaves_zeros_out(tmp_path: Path) -> None:
     file = generated(tmp_path / "rows", "led", "--n", "200", "--format", "libsvm")
-    x, y = parse_address("gen:led")[0].take(200)
+    x, _y = parse_address("gen:led")[0].take(200)
     read = list(open_dataset(file, format="libsvm", features=x.shape[1]).batches())
     np.testing.assert_array_equal(np.concatenate([bx for bx, _ in read]), x)
     assert ":0 " not in file.read_text()

@@ -232,7 +232,7 @@ class TestMistakes:
         text: str,
         expected: str,
     ) -> None:
-        monkeypatch.setattr("streamapp.warming.kernels_are_cold", lambda: False)
+        monkeypatch.setattr("streamapp.worker.compile_ahead.kernels_are_cold", lambda: False)
         (tmp_path / "rows.csv").write_text(text, newline="")
         status, err = mistake(capsys, command, "--data", str(tmp_path / "rows.csv"))
         assert status == 64

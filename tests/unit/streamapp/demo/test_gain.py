@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from core import jit
-from core.model import Model
+from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from streamapp.datasets import FollowingSchema, open_data
@@ -29,7 +29,7 @@ Answers = npt.NDArray[np.bool_]
 @cache
 def rows() -> tuple[npt.NDArray[np.float64], Truth, FollowingSchema]:
     plan = DemoPlan()
-    dataset = open_data(plan.address, None, None, None, None)
+    dataset = open_data(plan.address)
     following = FollowingSchema(dataset, 64)
     x = []
     for batch in dataset.batches():
@@ -61,7 +61,7 @@ def right(spec: Mapping[str, Any]) -> tuple[Answers, int]:
             np.ones(n)[asked],
             answers.prediction[asked],
             asked[asked],
-            answers.drawn[asked],
+            answers.sampled[asked],
         )
     return found, labels
 

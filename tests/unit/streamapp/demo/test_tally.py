@@ -21,7 +21,7 @@ def test_no_answer_and_unknown_class_are_wrong() -> None:
     tally.answer(0, None)
     tally.answer(1, "perhaps")
     tally.answer(2, "yes")
-    assert tally.judged == (3, 1)
+    assert tally.evaluated == (3, 1)
     assert tally.accuracy == 1 / 3
 
 
@@ -31,7 +31,7 @@ def test_rows_without_a_class_are_answered_but_not_judged() -> None:
         assert not tally.complete
         tally.answer(row, None)
     assert tally.complete
-    assert tally.judged[0] == 3
+    assert tally.evaluated[0] == 3
 
 
 def test_nothing_yet() -> None:

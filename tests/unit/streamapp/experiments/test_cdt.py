@@ -1,12 +1,12 @@
 """The experiments of CDT: reading, averaging and tuning, and the quick versions as far as data is here."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.datasets import folder
 from streamapp.errors import UsageError
 from streamapp.experiments import cdt_data, cdt_figure5, cdt_table1
 from streamapp.experiments.base import Row, experiment
@@ -17,6 +17,7 @@ from streamapp.experiments.cdt_systems import (
     best_value,
     by_leaves,
     by_size,
+    lead,
     systems,
 )
 from streamapp.experiments.trace import f1_of_rarer, in_memory, trace
@@ -32,7 +33,9 @@ def test_the_last_performance_before_a_leaf_count_is_left() -> None:
 
 def test_leaf_counts_that_few_streams_reach_are_left_out() -> None:
     rows = [{"by_leaves": [(1, 0.5), (2, 0.7)]}] * 10 + [{"by_leaves": [(1, 0.6), (3, 0.9)]}]
-    assert averaged(rows) == [(1.0, pytest.approx(5.6 / 11)), (2.0, pytest.approx(0.7))]
+    (one, at_one), (two, at_two) = averaged(rows)
+    assert (one, two) == (1.0, 2.0)
+    assert [at_one, at_two] == pytest.approx([5.6 / 11, 0.7])
     assert at_equal_leaves({"one": [(1, 0.5), (2, 0.7)], "two": [(2, 0.6), (3, 0.9)]}) == {
         "one": 0.7,
         "two": 0.6,
@@ -65,7 +68,22 @@ def test_sizes_that_all_systems_reach_are_compared() -> None:
     lines, curves = by_size(rows, "tree")
     assert [line["leaves"] for line in lines] == [1, 2, 5]
     assert lines[-1]["H-Tree"] == pytest.approx(0.65)
-    assert curves["C-Tree"][-1] == (10.0, pytest.approx(0.75))
+    assert curves["C-Tree"][-1] == pytest.approx((10.0, 0.75))
+
+
+def test_a_lead_is_a_mean_of_points_with_its_spread_over_the_streams() -> None:
+    assert lead("H-Tree", [0.75, 0.77], [0.74, 0.74]) == {"over H-Tree": 2.0, "sd over H-Tree": 1.41}
+    assert lead("H-Tree", [0.75], [0.74]) == {"over H-Tree": 1.0, "sd over H-Tree": 0.0}
+
+
+def test_runs_of_a_strategy_that_differ_in_their_seed_are_one_line() -> None:
+    common = {"stage": "compare", "set": "a9a", "strategy": "Rnd", "budget": 0.1, "value": 0.005}
+    rows = [
+        common | {"seed": seed, "performance": performance, "labels": 0.1, "leaves": leaves, "drifts": 0}
+        for seed, performance, leaves in ((1, 0.5, 10), (2, 0.6, 20))
+    ]
+    (line,) = cdt_figure5.report(rows).tables["figure5"]
+    assert (line["runs"], line["performance"], line["sd"], line["leaves"]) == (2, 0.55, 0.07071, 15.0)
 
 
 def test_f1_is_of_the_rarer_class() -> None:
@@ -145,16 +163,16 @@ def test_strategies_keep_their_budgets_and_learn() -> None:
     assert {row["strategy"] for row in compared} == set(cdt_figure5.strategies())
     for row in compared:
         assert row["labels"] <= row["budget"] + 1 / 4000
-    full = max(row["performance"] for row in rows if row["stage"] == "tune")
-    random = {row["budget"]: row["performance"] for row in compared if row["strategy"] == "Rnd"}
-    assert random[0.6] <= full + 0.1
-    assert all(performance > 0.0 for performance in random.values())
+    # The F1 of so few records differs by a tenth between two seeds: a tenth of the labels is far below that.
+    random = [row for row in compared if row["strategy"] == "Rnd"]
+    few, many = (
+        np.mean([row["performance"] for row in random if row["budget"] == budget]) for budget in (0.1, 0.6)
+    )
+    assert 0.0 < few < many / 2
 
 
-@pytest.mark.skipif("GROVE_DATASETS" not in os.environ, reason="GROVE_DATASETS names no folder of data sets")
+@pytest.mark.skipif(not folder().is_dir(), reason="no folder of data sets")
 def test_all_sets_of_the_folder_are_those_of_table_1() -> None:
-    folder = Path(os.environ["GROVE_DATASETS"])
-    lines = cdt_table1.report([c | cdt_table1.run(c) for c in cdt_table1.cells("full", folder)]).tables[
-        "table1"
-    ]
+    rows = [cell | cdt_table1.run(cell) for cell in cdt_table1.cells("full", folder())]
+    lines = cdt_table1.report(rows).tables["table1"]
     assert all(line["same"] for line in lines)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,17 +66,29 @@ def test_results_are_written_as_csv_json_and_drawings(squares: list[int], tmp_pa
     assert found["tables"]["squares"] == found["cells"]
     assert "| 3 | quick | 9 |" in (place / "results.md").read_text(encoding="utf-8")
     drawing = ElementTree.parse(place / "chart.svg").getroot()
-    assert len(drawing.findall("{*}polyline")) == 1
-    texts = [text.text for text in drawing.findall("{*}text")]
+    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert {"a < b", "one", "x", "y", "1", "8"} <= set(texts)
+    assert "none" not in texts, "a line without a point"
 
 
-def test_points_lie_between_the_axes() -> None:
-    drawing = ElementTree.fromstring(CHART.to_svg())
-    points = drawing.find("{*}polyline").get("points").split()  # type: ignore[union-attr]
-    for x, y in (map(float, point.split(",")) for point in points):
-        assert 70 <= x <= 490
-        assert 36 <= y <= 368
+def test_the_same_lines_make_the_same_bytes_and_names_are_no_formulas() -> None:
+    chart = Chart("$x_1$", Axis("x"), Axis("y"), (Line("$b$", ((0, 1.0), (1, 1e6))),))
+    drawing = chart.to_svg()
+    assert drawing == chart.to_svg()
+    assert all(f">{text}</text>" in drawing for text in ("$x_1$", "$b$", "200,000"))
+
+
+def test_without_matplotlib_the_tables_are_written_and_what_is_missing_is_said(
+    squares: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(base, "names", lambda: ("squares",))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct("squares", "quick", tmp_path)
+    assert main(["experiment", "squares", "--quick", "--output", str(tmp_path)]) == 0
+    written = {path.name for path in (tmp_path / "squares-quick").iterdir()}
+    assert written == {"cells", "squares.csv", "results.json", "results.md"}
+    assert "grove: no chart is drawn: matplotlib is not installed; pip install" in capsys.readouterr().err
 
 
 def test_one_point_is_a_chart_too() -> None:

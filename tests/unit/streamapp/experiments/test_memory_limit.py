@@ -8,12 +8,12 @@ comparison knows the leaf.
 import numpy as np
 import pytest
 
-from core.features import Attribute, Schema
-from core.model import Model
+from core.model.model import Model
+from core.model.validate import problems
 from core.model_table import ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.streams import open_generator
-from core.validate import problems
 from streamapp.experiments.memory_limit import LimitedTable, MemoryLimit
 
 SPEC = {"learner": {"name": "h-tree", "compat": "imac", "leaf_model": "mc"}, "evaluation": {"every": 0}}

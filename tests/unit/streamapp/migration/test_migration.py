@@ -14,8 +14,11 @@ from streamapp.migration.errors import MigrationError
 from streamapp.migration.fingerprints import of_task
 from streamapp.migration.leaving import Leaving, leaving
 from streamapp.migration.migration import Migration
-from streamapp.offline.travel import Arrived
-from streamapp.task.task import Run, Task
+from streamapp.offline.time_travel import Arrived
+from streamapp.restore.rebuild import Committed
+from streamapp.task.sources import SourceName, positions_of
+from streamapp.task.task import Task, TaskRun
+from tests.positions import committed
 from tests.topology.partition import ALWAYS, NOW, Partition, config
 from topics.partitioner import partition_of
 from topics.records import RawRecords
@@ -32,21 +35,18 @@ class Old:
         self.partitions = self.source_partitions = len(tasks)
         self.moved = 0
 
-    def committed(self, partition: int) -> tuple[int | None, ...]:
+    def committed(self, partition: int) -> Committed:
         task = self.tasks[partition]
-        return tuple(task.next[source] + self.moved if source in task.next else None for source in SOURCES)
+        return committed(**{source: at + self.moved for source, at in task.next.items()})
 
     def leaving(self, partition: int) -> Leaving | None:
         task = self.tasks[partition]
         if not task.next:
             return None
-        return leaving(Arrived(task, tuple(at or 0 for at in self.committed(partition)), 0), "t.")
+        return leaving(Arrived(task, positions_of(task.next), 0), "t.")
 
-    def unprocessed(self, partition: int) -> dict[str, int]:
+    def unprocessed(self, partition: int) -> dict[SourceName, int]:
         return {"instances": partition}
-
-
-SOURCES = ("instances", "labels", "controls")
 
 
 class New:
@@ -63,7 +63,9 @@ class New:
         log = self.logs[partition]
         for start in range(0, len(log), 7):
             piece = log[start : start + 7]
-            keys, values, times = ([each[n] for each in piece] for n in range(3))
+            keys: list[bytes | None] = [key for key, _, _ in piece]
+            values: list[bytes | None] = [value for _, value, _ in piece]
+            times = [time for _, _, time in piece]
             offsets = list(range(start, start + len(piece)))
             yield RawRecords("n.controls", partition, offsets, times, keys, values, [()] * len(piece))
 
@@ -82,7 +84,7 @@ class New:
         """Return the task of a worker that has read the controls."""
         task = Task(partition, CONFIG)
         for raw in self.controls(partition):
-            assert not task.process(Run("controls", raw)).dead_letters
+            assert not task.process(TaskRun("controls", raw)).dead_letters
         return task
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamapp.journal.entry import Manifest, Positions, Reset
+from streamapp.journal.entry import Manifest, Reset
 from streamapp.journal.ledger import Ledger
-from streamapp.offline.travel import Travel
+from streamapp.offline.time_travel import TimeTravel
 from streamapp.restore.replay import Replay
 from streamapp.snapshots.index import Index
 from streamapp.task.config import TaskConfig
+from streamapp.task.sources import Positions
 from streamapp.task.task import Task
 from tests.topology.logged import Logged
 from tests.topology.partition import PARTITION, Record
-from tests.topology.shelf import Shelf
-from tests.unit.streamapp.test_tail import Journal
+from tests.topology.snapshot_store import SnapshotStore
+from tests.unit.streamapp.restore.test_tail import Journal
 
 
 class Archive(Logged):
@@ -22,12 +23,12 @@ class Archive(Logged):
 
     def __init__(self, given: TaskConfig) -> None:
         super().__init__(given)
-        self.journal, self.shelf = Journal(), Shelf()
+        self.journal, self.store = Journal(), SnapshotStore()
         self.digests: list[bytes] = []
 
     @property
     def chunks(self) -> dict[bytes, bytes]:
-        return self.shelf.chunks
+        return self.store.chunks
 
     def feed(self, *records: Record) -> Any:
         if records[0].source == "instances":
@@ -38,11 +39,11 @@ class Archive(Logged):
         if not self.ledger.is_empty:
             for entry in self.ledger.cut():
                 self.journal.add(entry)
-        return tuple(self.ledger.positions)
+        return dict(self.ledger.positions)
 
     def snapshot(self) -> Manifest:
         """Write a snapshot of where the journal ends."""
-        return self.shelf.put(self.task, self.commit(), self.journal.end)
+        return self.store.put(self.task, self.commit(), self.journal.end)
 
     def reset(self) -> None:
         """Begin with new models, as `grove models reset` has it."""
@@ -50,16 +51,16 @@ class Archive(Logged):
         offsets = self.task.next
         self.task = Task(PARTITION, self.task.config)
         self.task.next = dict(offsets)
-        self.ledger = Ledger(tuple(self.ledger.positions), 2, self.task.config.to_json())
-        self.shelf.index = Index()
+        self.ledger = Ledger(dict(self.ledger.positions), 2, self.task.config.to_json())
+        self.store.index = Index()
 
     def trim(self, before: int) -> None:
         """Delete the journal before an offset."""
         self.journal.records = [each for each in self.journal.records if each[0] >= before]
         self.journal.first = before
 
-    def travel(self, piece: int = 1000) -> Travel:
+    def travel(self, piece: int = 1000) -> TimeTravel:
         def replay() -> Replay:
             return Replay(PARTITION, self.reader(piece))
 
-        return Travel(PARTITION, self.journal.reader(), self.chunks.get, replay, self.task.config)
+        return TimeTravel(PARTITION, self.journal.reader(), self.chunks.get, replay, self.task.config)

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from core import portable
-from core.model import Model
+from core.model import file as model_file
+from core.model.model import Model
 from streamapp.errors import UsageError
 from streamapp.offline.audit import as_text, audit
 from streamapp.offline.errors import OfflineError
 from streamapp.offline.listing import exported, find, rows
 from streamapp.offline.place import Place
-from streamapp.offline.travel import Arrived
+from streamapp.offline.time_travel import Arrived
+from tests.positions import committed
 from tests.topology.logged import Log
 from tests.topology.partition import ALWAYS, PARTITION, config
 from tests.unit.streamapp.offline.archive import Archive
@@ -69,7 +70,7 @@ def test_the_model_the_answer_its_reasons_and_that_it_was_sent() -> None:
     (answer,) = prediction["answers"]
     assert (answer["id"], answer["label"], answer["version"]) == ("i140", "low", 140)
     assert answer["path"].startswith("x <= ")
-    assert portable.unwrap(result.file).head["taken"]["positions"]["instances"] == 280
+    assert model_file.unwrap(result.file).head["taken"]["positions"]["instances"] == 280
     text = as_text(document)
     assert "answer     i140: low (high 0.0000, low 1.0000)" in text
     assert "label      not asked for: its label came with it" in text
@@ -78,7 +79,7 @@ def test_the_model_the_answer_its_reasons_and_that_it_was_sent() -> None:
 
 def test_before_and_after_differ_by_the_record() -> None:
     before, after = (found("m", "3-280", after=after) for after in (False, True))
-    models = [Model.restore(portable.unwrap(each.file).snapshot) for each in (before, after)]
+    models = [Model.restore(model_file.unwrap(each.file).snapshot) for each in (before, after)]
     assert [model.summary().labels for model in models] == [140, 141]
     assert before.document["prediction"] == after.document["prediction"]
     assert after.document["state"] == "after"
@@ -119,7 +120,7 @@ def test_a_record_that_was_skipped_is_not_explained() -> None:
     stored = Stored(archive)
     arrived = stored.at(0)
     skipped = Arrived(arrived.task, arrived.positions, 0, "it is a dead letter (processing-error), …")
-    stored.at = lambda offset, behind=False: skipped  # type: ignore[method-assign]
+    stored.at = lambda offset, behind=False: skipped  # type: ignore[method-assign, misc]
     document = found("m", "3:0", stored=stored).document
     assert document["prediction"] is None
     assert "record     it is a dead letter (processing-error)" in as_text(document)
@@ -145,7 +146,7 @@ def test_the_models_of_a_task_by_key() -> None:
     assert listed[0] | {"bytes": 0} == {
         "key": "m",
         "partition": PARTITION,
-        "spec": "h_tree",
+        "spec": "h-tree",
         "version": 150,
         "records": 150,
         "labels": 150,
@@ -161,7 +162,7 @@ def test_a_key_without_a_model_is_named_with_what_there_is_to_do() -> None:
     archive = Archive(config(ALWAYS))
     archive.control("create", key="x")
     archive.commit()
-    arrived = archive.travel().to_committed((1, None, None))
+    arrived = archive.travel().to_committed(committed(controls=1))
     assert arrived is not None
     with pytest.raises(OfflineError, match="is created by its first instance, which did not come yet"):
         exported(arrived, "x", "t.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.model import Model
+from core.model.model import Model
 from streamapp.offline.differences import differences
 from tests.topology.partition import ALWAYS, Partition, config
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from streamapp.outputs.dead_letters import MAX_ROWS, dead_letter_headers, dead_letters, rows_text
-from streamapp.task.effects import DeadLetter, Origin
+from streamapp.task.effects.effects import DeadLetter, Origin
 from topics.definitions import BLOCK_BYTES, DEAD_LETTERS, ROOM_BYTES
 from topics.errors import Reason
 
@@ -15,7 +15,7 @@ ORIGIN = Origin("t.instances", 1, 5, 1000, b"k", b"v", [("mine", b"1")])
 
 
 def test_neighbouring_rows_are_written_as_ranges_by_reason() -> None:
-    rows = tuple((row, Reason.WRONG_TYPE) for row in (0, 1, 2, 5, 7, 8)) + ((3, Reason.BAD_WEIGHT),)
+    rows = (*tuple((row, Reason.WRONG_TYPE) for row in (0, 1, 2, 5, 7, 8)), (3, Reason.BAD_WEIGHT))
     assert json.loads(rows_text(rows)) == {"wrong-type": "0-2,5,7-8", "bad-weight": "3"}
 
 
@@ -36,7 +36,7 @@ def test_the_largest_record_with_the_longest_headers_still_fits_the_topic() -> N
         rows=tuple((2 * i, Reason.UNKNOWN_CONTENT_TYPE) for i in range(10**5)),
         stacktrace="x" * 10**6,
     )
-    size = sum(len(name) + len(value) for name, value in dead_letter_headers(letter))
+    size = sum(len(name) + len(value or b"") for name, value in dead_letter_headers(letter))
     assert DEAD_LETTERS.max_message_bytes is not None
     assert size + 1024 < DEAD_LETTERS.max_message_bytes - BLOCK_BYTES
 
@@ -52,7 +52,7 @@ def test_attempts_of_earlier_lives_count() -> None:
 @pytest.mark.parametrize("value", [None, b"9" * 5000])
 def test_attempts_that_are_no_number_of_ours_do_not_count(value: bytes | None) -> None:
     headers = [("grove-dlq-attempts", value)]
-    letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.NOT_JSON, "x")  # type: ignore[arg-type]
+    letter = DeadLetter(ORIGIN._replace(headers=headers), Reason.NOT_JSON, "x")
     assert dead_letter_headers(letter)[-1] == ("grove-dlq-attempts", b"1")
 
 
@@ -64,7 +64,7 @@ def test_a_record_that_is_sent_back_says_when_it_came_first() -> None:
     assert dict(second)["grove-dlq-first-seen"] == first["grove-dlq-first-seen"]
     assert dict(second)["grove-dlq-attempts"] == b"2"
     for strange in (None, b"", b"-5", b"yesterday", b"9" * 5000):
-        letter = DeadLetter(again._replace(headers=[("grove-dlq-first-seen", strange)]), Reason.NOT_JSON, "x")  # type: ignore[list-item]
+        letter = DeadLetter(again._replace(headers=[("grove-dlq-first-seen", strange)]), Reason.NOT_JSON, "x")
         assert dict(dead_letter_headers(letter))["grove-dlq-first-seen"] == str(again.timestamp).encode()
 
 
@@ -85,7 +85,7 @@ HUGE = 300_000
         (ORIGIN._replace(headers=[("mine", bytes(HUGE))]), "value, headers"),
         (ORIGIN._replace(headers=[(f"mine-{i}", b"1") for i in range(HUGE // 10)]), "value, headers"),
         (ORIGIN._replace(headers=[("ü" * HUGE, b"")]), "value, headers"),
-        (ORIGIN._replace(headers=[("none", None)] * (HUGE // 10)), "value, headers"),  # type: ignore[list-item]
+        (ORIGIN._replace(headers=[("none", None)] * (HUGE // 10)), "value, headers"),
         (ORIGIN._replace(key=bytes(HUGE)), "value, headers, key"),
     ],
 )

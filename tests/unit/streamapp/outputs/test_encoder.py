@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from streamapp.outputs.encoder import Encoder
-from streamapp.task.effects import Alert, Answers, Effects, Evaluated, Requests
+from streamapp.task.effects.effects import Alert, Effects, Evaluated, PredictionGroup, Requests
 from topics.codecs import decode_predictions
 from topics.definitions import TopicNames
-from topics.records import DriftAlert, EvaluationRecord, LabelRequests, Predictions, RawRecords
+from topics.records import DriftAlert, EvaluationRecord, Headers, LabelRequests, Predictions, RawRecords
 
 NAMES = TopicNames("t.")
 RAW = RawRecords(
@@ -20,10 +20,10 @@ RAW = RawRecords(
 )
 
 
-def answers(record: list[int], classes: tuple[str, ...]) -> Answers:
+def answers(record: list[int], classes: tuple[str, ...]) -> PredictionGroup:
     n = len(record)
     columns = (np.zeros(n, dtype=np.int32), np.ones((n, len(classes))), np.array(record, dtype=np.int64))
-    return Answers(
+    return PredictionGroup(
         np.array(record, dtype=np.int32), Predictions(classes, [f"i{i}" for i in record], *columns)
     )
 
@@ -55,16 +55,13 @@ def test_the_number_of_a_report_does_not_depend_on_what_else_is_in_the_run() -> 
     effects = Effects(evaluations=[Evaluated(record, metrics) for record in (1, 2, 2)])
     (outgoing,) = Encoder(NAMES, headers="full").encode(RAW, effects)
     assert outgoing.headers is not None
-    ids = [
-        dict(headers)["ce_id"].decode().removeprefix("evaluation-t.instances-0-")
-        for headers in outgoing.headers
-    ]
-    assert ids == ["11", "12-0", "12-1"]
+    ids = [dict(headers)["ce_id"] for headers in outgoing.headers]
+    assert ids == [b"evaluation-t.instances-0-" + number for number in (b"11", b"12-0", b"12-1")]
 
 
 @pytest.mark.parametrize("headers", ["minimal", "full"])
 def test_no_record_is_larger_than_the_bound_says(headers: Any) -> None:
-    given = [[("céleste", b"x" * i), ("grove-x", None), *[("h", b"")] * i] for i in range(4)]
+    given: list[Headers] = [[("céleste", b"x" * i), ("grove-x", None), *[("h", b"")] * i] for i in range(4)]
     raw = replace(RAW, keys=[b"k" * 900, b"b", None, b"d"], headers=given)
     metrics = EvaluationRecord(1, 1, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0)
     requests = LabelRequests(

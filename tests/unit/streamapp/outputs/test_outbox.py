@@ -15,7 +15,7 @@ from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outbox import Outbox
 from streamapp.outputs.senders import plain_sender
 from streamapp.settings import Settings
-from streamapp.task.effects import Alert, Answers, DeadLetter, Effects, Origin
+from streamapp.task.effects.effects import Alert, DeadLetter, Effects, Origin, PredictionGroup
 from topics.codecs import decode_drift_alerts, decode_predictions
 from topics.definitions import TopicNames
 from topics.errors import DeliveryError, Reason
@@ -69,7 +69,7 @@ def answers(n: int, prefix: str = "i") -> Effects:
         np.full((n, 2), 0.5),
         np.arange(n, dtype=np.int64),
     )
-    return Effects(answers=[Answers(np.arange(n, dtype=np.int32), predictions)])
+    return Effects(answers=[PredictionGroup(np.arange(n, dtype=np.int32), predictions)])
 
 
 def read(cluster: str, topic: str, start: int, n: int) -> list[Any]:

@@ -1,4 +1,7 @@
-"""A table and a journal in memory, for snapshots without Faust and a broker."""
+"""A table and a journal in memory, for snapshots without Faust and a broker.
+
+`tests/contract/test_stand_ins.py` holds them to what the real ones do.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from streamapp.snapshots.table import Chunks
+from confluent_kafka import KafkaException
+
+from streamapp.snapshots.table import Chunks, ClosedError
 from streamapp.task.unit import Unit, UnitName
 
 
@@ -17,13 +22,20 @@ class MemoryTable:
         self.chunks_of: dict[int, dict[bytes, bytes]] = {}
         self.writes = 0
         self.failures = 0  # of the next writes
+        self.overwritten: list[bytes] = []  # keys that were there already: of no story any
 
     def attach(self, table: Any) -> None:
         """There is nothing to get to know."""
 
     def chunks(self, partition: int) -> Chunks:
-        here = self.chunks_of.setdefault(partition, {})
-        return Chunks(here.get, lambda: list(here))
+        held = [self.chunks_of.setdefault(partition, {})]
+
+        def here() -> dict[bytes, bytes]:
+            if not held:
+                raise ClosedError
+            return held[0]
+
+        return Chunks(lambda key: here().get(key), lambda: list(here()), held.clear)
 
     async def write(self, partition: int, items: Any) -> None:
         if self.failures:
@@ -32,13 +44,15 @@ class MemoryTable:
             raise ConnectionError(message)
         here = self.chunks_of.setdefault(partition, {})
         for key, value in items:
-            assert key not in here, "nothing is ever overwritten"
-            here[key] = value
-            self.writes += 1
+            if value is None:
+                here.pop(key, None)
+            else:
+                self.overwritten += [key] if key in here else []
+                here[key] = value
+                self.writes += 1
 
     async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
-        for key in keys:
-            del self.chunks_of[partition][key]
+        await self.write(partition, [(key, None) for key in keys])
 
 
 class MemoryJournal:
@@ -59,6 +73,9 @@ class MemoryJournal:
         return self.ends.get(partition, 0)
 
     def trim(self, partition: int, before: int) -> None:
+        if before > self.ends.get(partition, 0):
+            message = f"offset {before} is behind the end"
+            raise KafkaException(message)
         self.trimmed.append((partition, before))
 
 

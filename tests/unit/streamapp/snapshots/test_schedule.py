@@ -1,10 +1,10 @@
 """When a snapshot is due."""
 
-from streamapp.snapshots.schedule import REST, Limits, Schedule
+from streamapp.snapshots.schedule import REST, SnapshotLimits, SnapshotSchedule
 
 
-def schedule() -> Schedule:
-    return Schedule(Limits(replay_seconds=3.0, replay_bytes=1000, interval=60.0))
+def schedule() -> SnapshotSchedule:
+    return SnapshotSchedule(SnapshotLimits(replay_seconds=3.0, replay_bytes=1000, interval=60.0))
 
 
 def test_nothing_is_due_of_a_partition_that_has_not_changed() -> None:

@@ -10,12 +10,19 @@ from typing import Any
 import pytest
 
 import streamapp.snapshots.writer as module
-from streamapp.journal.entry import Manifest
-from streamapp.metrics import Metrics
-from streamapp.snapshots.schedule import Limits
+from streamapp.journal.entry import Manifest, Reset
+from streamapp.observability.metrics import Metrics
+from streamapp.restore.progress import RestoreProgress
+from streamapp.restore.rebuild import Rebuild, RestoreRequest
+from streamapp.restore.replay import Replay
+from streamapp.snapshots.schedule import SnapshotLimits
 from streamapp.snapshots.stored import StoredSnapshot
 from streamapp.snapshots.writer import Base, SnapshotWriter
+from streamapp.task.config import TaskConfig
 from streamapp.task.unit import Unit, UnitName
+from tests.positions import at
+from tests.unit.streamapp.restore.test_tail import Journal
+from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
 
 
@@ -24,7 +31,9 @@ class Story:
 
     def __init__(self) -> None:
         self.table, self.journal, self.metrics = MemoryTable(), MemoryJournal(), Metrics()
-        self.writer = SnapshotWriter(self.table, self.journal, self.metrics, Limits(1.0, 1 << 30, 60.0))
+        self.writer = SnapshotWriter(
+            self.table, self.journal, self.metrics, SnapshotLimits(1.0, 1 << 30, 60.0)
+        )
         self.positions = 0
         self.now = 0.0
 
@@ -45,7 +54,7 @@ class Story:
         self.journal.ends[0] = self.positions
         await self.until(lambda: self.writer.due(self.now) == [0])
         self.writer.cut(0)
-        self.writer.begin(0, cut, (0, self.positions, 0), "{}")
+        self.writer.begin(0, cut, at(instances=self.positions), "{}")
 
     async def snapshot(self, units: dict[str, bytes], removed: tuple[str, ...] = ()) -> Manifest:
         await self.begin(ListCut(units, removed))
@@ -67,7 +76,9 @@ class Story:
 
 def run(story: Callable[[Story], Awaitable[None]]) -> None:
     async def told() -> None:
-        await story(Story())
+        s = Story()
+        await story(s)
+        assert s.table.overwritten == [], "nothing is ever overwritten"
 
     asyncio.run(told())
 
@@ -79,7 +90,7 @@ def test_a_snapshot_is_what_was_cut_on_top_of_the_one_before() -> None:
         second = await s.snapshot({"b": b"22", "d": b"4"}, removed=("a",))
         assert s.read(second) == {"b": b"22", "c": b"3", "d": b"4"}
         assert s.read(first) == {"a": b"1", "b": b"2", "c": b"3"}, "there is one to fall back on"
-        assert (second.sequence, second.positions, second.start) == (2, (0, 20, 0), 20)
+        assert (second.sequence, second.positions, second.start) == (2, at(instances=20), 20)
 
     run(story)
 
@@ -223,8 +234,7 @@ def test_a_snapshot_waits_while_the_partition_is_not_live_and_goes_on_when_it_co
         s.add()
         await s.begin(ListCut({"a": b"1"}))
         s.writer.pause()
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await settled()
         assert (s.table.writes, s.writer.ready()) == (0, [])
         s.writer.live(0)
         assert s.read(await s.ready()) == {"a": b"1"}
@@ -239,9 +249,49 @@ def test_a_dropped_partition_gives_up_its_snapshot() -> None:
         await s.begin(cut)
         s.writer.drop(0)
         assert cut.abandoned
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await settled()
         assert (s.writer.ready(), s.writer.manifest(0)) == ([], None)
+
+    run(story)
+
+
+def test_after_a_journal_that_was_emptied_new_snapshots_are_whole() -> None:
+    """What is left in the table is of incarnations that the journal does not know any more."""
+
+    async def story(s: Story) -> None:
+        s.add(incarnation=1)
+        await s.snapshot({"idle": b"1", "busy": b"1"})
+        for n in range(2, 6):
+            await s.snapshot({"busy": b"%d" % n})
+        s.writer.drop(0)
+        journal, reset = Journal(), at(instances=70)
+        journal.add(Reset(0, reset))  # 'grove models reset', as the operations page says
+        wanted = RestoreRequest(
+            0, at(), None, s.table.chunks(0), lambda: False, RestoreProgress(0, lambda line: None)
+        )
+        replay = Replay(0, lambda source, position: pytest.fail("nothing is to be read"))
+        restored = Rebuild(wanted, TaskConfig(), journal.reader(), replay).run(reset)
+        s.add(restored.base, restored.incarnation + 1)
+        first = await s.snapshot({"idle": b"new", "busy": b"new"})
+        assert s.read(first) == {"idle": b"new", "busy": b"new"}
+        for n in range(2):
+            later = await s.snapshot({"busy": b"later%d" % n})
+            assert s.read(later) == {"idle": b"new", "busy": b"later%d" % n}
+
+    run(story)
+
+
+def test_garbage_that_the_newest_snapshot_needs_is_kept() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        first = await s.snapshot({"a": b"1"})
+        s.writer.drop(0)
+        s.add(Base(garbage=[b"torn", *s.table.chunks_of[0]]), incarnation=1)  # as if it were another one's
+        second = await s.snapshot({"a": b"1"})
+        assert s.read(second) == {"a": b"1"}
+        assert (first.incarnation, first.sequence) == (second.incarnation, second.sequence)
+        assert len(s.table.overwritten) == 2, "unit and index"
+        s.table.overwritten.clear()
 
     run(story)
 
@@ -261,9 +311,8 @@ def test_nothing_is_cut_before_this_incarnation_has_left_something_in_the_journa
         s.writer.add(0, Base(), 1)
         s.writer.live(0)
         s.writer.note(0, 100.0, 0, 0.0)
-        for _ in range(5):
-            assert s.writer.due(1e9) == []
-            await asyncio.sleep(0)
+        await settled()
+        assert s.writer.due(1e9) == []
         s.writer.moved(0)
         await s.until(lambda: s.writer.due(1e9) == [0])
 
@@ -279,8 +328,7 @@ def test_a_writer_that_is_stopped_writes_nothing_any_more() -> None:
         await s.writer.stop()
         writes = s.table.writes
         assert cut.abandoned
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await settled()
         s.writer.note(0, 5.0, 0, s.now)
         assert (s.table.writes, s.writer.ready(), s.writer.due(s.now + 1e6)) == (writes, [], [])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.task.answering import _known_before
+from streamapp.task.instances import _known_before
 from tests.topology.partition import NEVER, Partition, Record, config, instance
 from tests.unit.topics.codecs.samples import stream
 from topics.codecs import decode_predictions, encode_instances

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.snapshot import STATE_VERSION
+from core.spec import Spec
+from core.state_version import STATE_VERSION
 from streamapp.task.task import Task
 from streamapp.task.unit import FORMAT_VERSION
 from tests.golden import units as golden
+from tests.golden.versions import versions
 from tests.topology.partition import PARTITION
 
 
@@ -24,6 +26,10 @@ def test_a_task_of_an_old_file_is_what_it_was_and_goes_on(path: Path) -> None:
     units = golden.read(path)
     assert [str(unit.name) for unit in units] == expected["names"]
     task = Task.from_units(PARTITION, golden.CONFIG, None, units)
+    _, state_version = versions(path)
+    expected["task"]["awaited"] = {
+        key: Spec.parse(spec, state_version).to_dict() for key, spec in expected["task"]["awaited"].items()
+    }
     assert json.loads(json.dumps(golden.described(task))) == expected["task"]
     then = golden.goes_on(task, expected["offsets"])
     assert json.loads(json.dumps(then)) == expected["then"]
@@ -42,3 +48,11 @@ def test_the_same_story_leads_to_the_same_units_today() -> None:
     for now, then in zip(today, golden.read(old), strict=True):
         if now.name.kind not in ("model", "task"):  # these hold floats of a platform and its name
             assert now.data == then.data, now.name
+
+
+@pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
+def test_models_of_version_4_go_on_with_the_evidence_they_began_with(path: Path) -> None:
+    task = Task.from_units(PARTITION, golden.CONFIG, None, golden.read(path))
+    evidence = "observed" if versions(path)[1] == 4 else "inherited"
+    assert {task.models.spec(slot).learner.evidence for _, slot in task.models.names()} == {evidence}
+    assert {spec.learner.evidence for spec in task.models.specs.values()} == {evidence}

@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 
 from streamapp.outputs.dead_letters import dead_letters
-from streamapp.task.commanding import MEMBERS
+from streamapp.task.controls import MEMBERS
 from streamapp.task.counters import MEANING
-from streamapp.task.effects import DeadLetter, Origin
+from streamapp.task.effects.effects import DeadLetter, Origin
 from tests.topology.partition import NEVER, Partition, Record, config
 from topics.errors import Reason
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.task.model_quota import ModelQuota
+from streamapp.task.models.quota import ModelQuota
 from streamapp.task.task import Task
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, outcome, story
 from tests.property.test_task_rollback import runs_of

@@ -2,14 +2,14 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.types import TP
 
-from streamapp.restore.errors import NotYetError
-from streamapp.runs import Columns, TimeOrder
+from streamapp.errors import NotYetError
 from streamapp.transport.consumer import Consumer
+from streamapp.transport.runs import Columns, TimeOrder
 from streamapp.transport.thread import Fetched
 
 
@@ -45,7 +45,7 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
             order.add("topic", columns(0, 1))
             consumer._orders[partition] = order
 
-        async def take(wanted: Any, patience: float, changelogs: Any) -> Fetched:
+        async def take(wanted: Any, timeout_s: float, changelogs: Any) -> Fetched:
             assert changelogs == {TP("table", 0)}
             return Fetched({TP("topic", 1): columns(2)})
 
@@ -132,16 +132,16 @@ class Assigned:
         self.logs: dict[int, tuple[int, int]] = {}
         self.positions = 5
         self.seen: list[str] = []
-        self.heir: list[bool] = []
+        self.aborts: list[bool] = []
         self.asked: list[list[int]] = []  # where the logs of these partitions begin and end
         self.here: set[int] = set()  # partitions whose state is here
-        self.consumer: Any = Consumer.__new__(Consumer)
+        self.consumer = cast("Any", Consumer.__new__(Consumer))
         self.consumer.app = SimpleNamespace(
             should_stop=False, conf=SimpleNamespace(consumer_auto_offset_reset="earliest")
         )
-        departed = SimpleNamespace(look=lambda *, heir: self.heir.append(heir))
+        abandoned = SimpleNamespace(check=lambda *, abort: self.aborts.append(abort))
         self.consumer.wiring = SimpleNamespace(
-            topics=("topic",), skew_ms=0, max_idle_ms=-1, max_records=2, departed=departed
+            topics=("topic",), skew_ms=0, max_idle_ms=-1, max_records=2, abandoned=abandoned
         )
         self.consumer.epoch, self.consumer._orders = 1, {}
         self.consumer.assignment = lambda: {TP("topic", number) for number in range(partitions)}
@@ -234,14 +234,14 @@ def test_partitions_whose_state_is_here_come_first() -> None:
     asyncio.run(story.consumer._bring_to_life(1))
     live = [said for said in story.seen if said.endswith("live")]
     assert sorted(live[:2]) == ["1 live", "3 live"]
-    assert story.heir == [True]
+    assert story.aborts == [True]
 
 
 def test_who_keeps_its_partitions_is_nobodys_heir() -> None:
     story = Assigned(2)
     story.here = {0, 1}
     asyncio.run(story.consumer._bring_to_life(1))
-    assert story.heir == [False]
+    assert story.aborts == [False]
 
 
 def test_what_fails_for_good_ends_the_others_too() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from aiokafka.cluster import ClusterMetadata
@@ -16,7 +17,9 @@ TOPICS = ("controls", "instances", "labels")
 
 def answer(cluster: ClusterMetadata, topics: Mapping[str, int], errors: Mapping[str, int] = {}) -> None:
     """Give the cluster a broker's answer: partitions of each topic, error of each other."""
-    there = [(0, t, False, [(0, p, 1, [1], [1], []) for p in range(n)]) for t, n in topics.items()]
+    there: list[tuple[Any, ...]] = [
+        (0, t, False, [(0, p, 1, [1], [1], []) for p in range(n)]) for t, n in topics.items()
+    ]
     cluster.update_metadata(
         MetadataResponse_v5(
             0, [(1, "host", 9092, None)], "id", 1, [*there, *((e, t, False, []) for t, e in errors.items())]
@@ -32,7 +35,7 @@ class Watched:
         self.answers = answers
         self.reported: list[SourceTopicError] = []
         self.watch = SourceWatch(TOPICS, self.refresh, self.reported.append)
-        self.cluster.add_listener(self.watch.look)
+        self.cluster.add_listener(self.watch.compare)
 
     async def refresh(self) -> None:
         """Answer as the list says; its last answer for ever."""
@@ -45,13 +48,13 @@ WITHOUT = {"controls": 2, "labels": 2}
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "PATIENCE", 0.05)
+    monkeypatch.setattr(sources, "TIMEOUT_S", 0.05)
     monkeypatch.setattr(sources, "LOOK_AGAIN", 0.001)
 
 
 async def until(watched: Watched) -> None:
-    while watched.watch._waiting is not None:  # noqa: SLF001 - the task to wait for
-        await asyncio.wait([watched.watch._waiting])  # noqa: SLF001
+    while watched.watch._waiting is not None:
+        await asyncio.wait([watched.watch._waiting])
 
 
 def test_topics_that_are_not_known_yet_are_not_missing() -> None:

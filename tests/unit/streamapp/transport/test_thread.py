@@ -2,7 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
@@ -61,8 +61,9 @@ def consumer_thread(monkeypatch: pytest.MonkeyPatch) -> ConsumerThread:
     )
     monkeypatch.setattr(ConsumerThread, "_ensure_consumer", lambda self: consumer)
     thread = ConsumerThread.__new__(ConsumerThread)
-    thread.consumer = SimpleNamespace(flow_active=True)
-    thread.serving = SimpleNamespace(unserved=lambda wanted: {TP(*ASTRAY): "no leader is known"})
+    thread.consumer = cast("Any", SimpleNamespace(flow_active=True))
+    unserved = {TP(*ASTRAY): "no leader is known"}
+    thread.partition_health = cast("Any", SimpleNamespace(unserved=lambda wanted: unserved))
     return thread
 
 
@@ -87,11 +88,11 @@ def test_a_changelog_that_faust_has_not_sought_yet_is_waited_for(monkeypatch: py
         buffers = thread._ensure_consumer()._fetcher._records
         unsought = FetchError(error=NoOffsetForPartitionError(ASTRAY), backoff=0)
         buffers[ASTRAY] = unsought
-        fetched = await thread._take({}, 10.0, [TP(*ASTRAY), TP(*BUSY)])
+        fetched = await thread._take({}, 10.0, (TP(*ASTRAY), TP(*BUSY)))
         assert list(fetched.changelogs) == [BUSY]
         assert buffers == {ASTRAY: unsought}, "else it would be asked for again and again"
         buffers[ASTRAY] = FetchError(error=OffsetOutOfRangeError({ASTRAY: 3}), backoff=0)
         with pytest.raises(OffsetOutOfRangeError):
-            await thread._take({}, 10.0, [TP(*ASTRAY)])
+            await thread._take({}, 10.0, (TP(*ASTRAY),))
 
     asyncio.run(story())

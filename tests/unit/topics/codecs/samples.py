@@ -89,7 +89,7 @@ def cells(decoded: Instances | Labels) -> list[dict[str | int, float | str | Non
 
 
 def _row(group: Features, place: int) -> dict[str | int, float | str | None]:
-    names = range(group.values.shape[1]) if group.names is None else group.names
+    names: Sequence[str | int] = range(group.values.shape[1]) if group.names is None else group.names
     row: dict[str | int, float | str | None] = {}
     for column, name in enumerate(names):
         number = float(group.values[place, column])

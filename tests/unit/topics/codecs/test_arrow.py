@@ -22,7 +22,7 @@ from topics.codecs.arrow.layout import KEPT_BYTES
 from topics.codecs.arrow.metadata import Outline, inspect
 from topics.codecs.flaws import Flaw
 from topics.errors import CodecError, Reason
-from topics.records import Features
+from topics.records import Features, weight_rule
 
 NAN, INF = float("nan"), float("inf")
 LONG = "a text longer than twelve bytes"
@@ -140,7 +140,7 @@ def test_bad_rows_are_one_malformed_and_the_others_go_on() -> None:
             f=[1.0, INF, 3.0, 4.0, 5.0, 6.0],
             text=["a", "b", None, "d", "e", "f"],
             label=["x", "y", "x", "z", "", "x"],
-            weight=[1.0, 1.0, NAN, -1.0, 1.0, None],
+            weight=[1.0, 1.0, NAN, 1e20, 1.0, None],
             id=["0", "1", "2", "3", "4", ""],
         )
     )
@@ -155,8 +155,8 @@ def test_bad_rows_are_one_malformed_and_the_others_go_on() -> None:
         (5, "wrong-type"),
     )
     assert bad.detail == (
-        "5 of 6 rows are bad; row 1: feature 'f' is infinite; row 2: weight=nan must be finite and above 0; "
-        "row 3: weight=-1.0 must be finite and above 0"
+        f"5 of 6 rows are bad; row 1: feature 'f' is infinite; row 2: {weight_rule(NAN)}; "
+        f"row 3: {weight_rule(1e20)}"
     )
     assert decoded.ids == ["0"]
     assert decoded.row.tolist() == [0]

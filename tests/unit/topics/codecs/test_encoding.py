@@ -72,5 +72,5 @@ def test_labels_of_another_length_are_refused() -> None:
 def test_nothing_becomes_nothing() -> None:
     empty = Features.of(["a"], np.empty((0, 1)))
     for form in ("json", "packed", "arrow"):
-        assert encode_instances(empty, format=form) == []  # type: ignore[arg-type]
-        assert encode_labels([], [], format=form) == []  # type: ignore[arg-type]
+        assert encode_instances(empty, format=form) == []
+        assert encode_labels([], [], format=form) == []

@@ -1,6 +1,7 @@
 """JSON instances: shapes, cells, labels, ids, weights, and everything that is wrong with them."""
 
 import math
+from typing import Any
 
 import numpy as np
 import orjson
@@ -218,16 +219,32 @@ def test_bad_ids(given: object, words: str) -> None:
 
 
 def test_weights() -> None:
-    decoded = decode_instances(run_of([of(weight=2), of(weight=0.25), of(), of(weight=None)]))
-    assert decoded.weight.tolist() == [2.0, 0.25, 1.0, 1.0]
+    given = [2, 0.25, None, 5e-324, 1_000_000_000]
+    decoded = decode_instances(run_of([of(), *(of(weight=weight) for weight in given)]))
+    assert decoded.weight.tolist() == [1.0, 2.0, 0.25, 1.0, 5e-324, 1e9]
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
-    [(0, "bad-weight"), (-1.5, "bad-weight"), ("1", "wrong-type"), (True, "wrong-type"), ([], "wrong-type")],
+    [
+        (0, "bad-weight"),
+        (-1.5, "bad-weight"),
+        (math.nextafter(1e9, math.inf), "bad-weight"),
+        (1e20, "bad-weight"),
+        (1e308, "bad-weight"),
+        ("1", "wrong-type"),
+        (True, "wrong-type"),
+        ([], "wrong-type"),
+    ],
 )
 def test_bad_weights(given: object, reason: str) -> None:
     assert only_flaw(instance(of(weight=given)))[0] == reason
+
+
+@pytest.mark.parametrize("digits", [20, 400])
+def test_a_weight_of_many_digits(digits: int) -> None:
+    value = b'{"features":{"a":1},"weight":1' + b"0" * digits + b"}"
+    assert only_flaw(instance(value))[0] in ("bad-weight", "not-json", "not-finite")
 
 
 def test_good_records_go_on_and_bad_labels_leave_no_class_behind() -> None:
@@ -256,9 +273,9 @@ def test_a_record_with_several_flaws_is_malformed_once() -> None:
 @pytest.mark.parametrize(
     "odd", [{}, {"id": "y"}, {"label": "b", "id": "y"}, {"id": "y", "label": "b", "x": 1}]
 )
-def test_documents_with_the_same_members_and_others_are_read_alike(odd: dict[str, object]) -> None:
+def test_documents_with_the_same_members_and_others_are_read_alike(odd: dict[str, Any]) -> None:
     same = [{"id": f"n{i}", "label": "a", "features": {"v": i}} for i in range(3)]
-    documents = [*same, {"features": {"v": 3}} | odd, *same]
+    documents: list[dict[str, Any]] = [*same, {"features": {"v": 3}} | odd, *same]
     together = decode_instances(run_of([orjson.dumps(each) for each in documents]))
     apart = [instance(orjson.dumps(each)) for each in documents]
     names = [None if each.label[0] < 0 else each.label_values[each.label[0]] for each in apart]

@@ -55,6 +55,8 @@ def test_some_labels_carry_features() -> None:
         (b'{"id":"i","label":0.5}', "wrong-type"),
         (b'{"id":"i","label":[]}', "wrong-type"),
         (b'{"id":"i","label":"a","weight":-1}', "bad-weight"),
+        (b'{"id":"i","label":"a","weight":1e20}', "bad-weight"),
+        (b'{"id":"i","label":"a","weight":1000000000.0000001}', "bad-weight"),
         (b'{"id":"i","label":"a","annotator":[]}', "wrong-type"),
         (b'{"id":"i","label":"a","features":{}}', "missing-field"),
         (b'{"id":"i","label":"a","features":7}', "wrong-type"),

@@ -1,5 +1,7 @@
 """Keys, null values, sizes, content types, envelopes: what is judged before a value is parsed."""
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -11,7 +13,7 @@ from topics.records import Features
 GOOD = b'{"features":{"a":1}}'
 
 
-def with_type(value: bytes, name: str) -> dict[str, object]:
+def with_type(value: bytes, name: str) -> dict[str, Any]:
     return {"values": [value], "headers": [[("content-type", name.encode())]]}
 
 
@@ -38,7 +40,7 @@ def test_the_last_content_type_counts_in_any_case_and_an_empty_one_is_none() -> 
     assert content_type([("Content-Type", b"a"), ("trace", b"x"), ("content-type", b"b")]) == b"b"
     assert content_type([("content-typo", b"a")]) is None
     assert content_type([("content-type", b"")]) is None
-    assert content_type([("content-type", None)]) is None  # type: ignore[list-item]  # Kafka allows it
+    assert content_type([("content-type", None)]) is None  # Kafka allows it
 
 
 @pytest.mark.parametrize(
@@ -166,4 +168,4 @@ def test_a_header_name_that_was_not_utf8_is_malformed_and_one_with_an_accent_is_
     decoded = decode_instances(raw)
     assert decoded.record.tolist() == [0, 2]
     assert [(bad.record, bad.reason) for bad in decoded.malformed] == [(1, "bad-header")]
-    assert decoded.malformed[0].detail == "the name of the header 'a\N{REPLACEMENT CHARACTER}' must be UTF-8"
+    assert "one of its headers is not UTF-8" in decoded.malformed[0].detail

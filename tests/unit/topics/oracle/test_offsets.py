@@ -31,7 +31,9 @@ def test_in_any_order():
 
 @given(st.data())
 def test_against_the_plain_rule(data):
-    tracker, begun, done, position = OffsetTracker(), [], set(), 0
+    tracker, position = OffsetTracker(), 0
+    begun: list[int] = []
+    done: set[int] = set()
     for _ in range(data.draw(st.integers(0, 40))):
         left = [offset for offset in begun if offset not in done]
         if left and data.draw(st.booleans()):

@@ -107,7 +107,7 @@ KDD = {
 def counted(dataset):
     """Return rows, rows with a missing value, and rows of each class."""
     rows = missing = 0
-    classes = Counter()
+    classes: Counter[str | None] = Counter()
     for x, y in dataset.batches():
         assert x.shape == (len(y), len(dataset.names))
         rows += len(y)

@@ -260,7 +260,7 @@ def test_several_files_are_one_set(tmp_path):
 
 def test_batches_have_the_asked_size_and_can_begin_anywhere(read):
     text = "a,k\n" + "".join(f"{n},c{n % 3}\n" for n in range(100))
-    dataset, x, y = read(text, size=7)
+    dataset, _x, y = read(text, size=7)
     assert [len(b[1]) for b in dataset.batches(7)] == [7] * 14 + [2]
     for start in (0, 1, 50, 99, 100, 500):
         later = list(dataset.batches(7, start))
@@ -271,8 +271,8 @@ def test_batches_have_the_asked_size_and_can_begin_anywhere(read):
 def test_starting_late_gives_the_same_codes_as_reading_all(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("c,k\n" + "".join(f"v{n},c{n % 5}\n" for n in range(50)))
-    whole = list(open_dataset(path).batches(1000))[0]
-    late = list(open_dataset(path).batches(1000, 30))[0]
+    whole = next(iter(open_dataset(path).batches(1000)))
+    late = next(iter(open_dataset(path).batches(1000, 30)))
     assert np.array_equal(whole[0][30:], late[0]) and np.array_equal(whole[1][30:], late[1])
 
 

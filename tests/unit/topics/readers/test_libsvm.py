@@ -25,7 +25,8 @@ def test_sparse_rows_with_comments_blanks_and_windows_line_ends(read):
     dataset, x, y = read("# head\r\n+1 1:0.5 3:-2e1 # tail 9:9\r\n\r\n-1\t2:1 \r\n  -1   \r\n+1 3:nan")
     assert dataset.names == ("f1", "f2", "f3") and set(dataset.kinds) == {"numeric"}
     assert (dataset.target, dataset.classes) == ("class", ("-1", "1"))
-    assert np.array_equal(x, [[0.5, 0, -20], [0, 1, 0], [0, 0, 0], [0, 0, np.nan]], equal_nan=True)
+    expected = np.array([[0.5, 0, -20], [0, 1, 0], [0, 0, 0], [0, 0, np.nan]])
+    assert np.array_equal(x, expected, equal_nan=True)
     assert y.tolist() == [1, 0, 0, 1]
     assert dataset.rows == 4
 

@@ -97,7 +97,7 @@ def test_unknown_format_lists_the_known(tmp_path):
     path = tmp_path / "set"
     path.write_text("1,2\n")
     with pytest.raises(DatasetError, match="format='xls' must be one of arff, libsvm, csv"):
-        open_dataset(path, "xls")
+        open_dataset(path, "xls")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -34,4 +34,4 @@ def test_refused(options, message):
 
 def test_a_plan_cannot_be_changed():
     with pytest.raises(AttributeError):
-        ReplayPlan().rate = 5
+        ReplayPlan().rate = 5  # type: ignore[misc]

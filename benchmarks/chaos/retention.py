@@ -1,0 +1,72 @@
+"""Retention that comes too early: it takes instances that workers which lag have not read yet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgpack
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from benchmarks.chaos.checker import log_ends
+from benchmarks.chaos.fleet import wait_until
+from benchmarks.chaos.source_tape import SourceTape
+from benchmarks.chaos.tape import Tape
+
+MANIFEST: Final = 1
+"""A snapshot is complete, as the journal says it (docs/journal.md)."""
+
+REQUEST_S: Final = 30.0
+SNAPSHOT_S: Final = 120.0
+LEAST_LAG: Final = 20  # records; else there is nothing to overtake
+
+
+class Retention:
+    """Deletes the beginning of logs."""
+
+    def __init__(self, servers: str, group: str, topic: str, instances: SourceTape, journal: Tape) -> None:
+        """`instances`, `journal`: read along, for what is deleted is to be looked at later."""
+        self.deleted: dict[int, int] = {}  # by partition: up to which offset
+        self._servers, self._group, self._topic = servers, group, topic
+        self._instances, self._journal = instances, journal
+
+    def overtake(self) -> int | None:
+        """Delete instances of the partition that lags most, three quarters of what is not committed.
+
+        Return the partition; None if none lags.
+        """
+        lags = self._lags()
+        partition = max(lags, key=lambda number: lags[number][1] - lags[number][0])
+        committed, end = lags[partition]
+        if end - committed < LEAST_LAG:
+            return None
+        before = committed + (end - committed) * 3 // 4
+        self._instances.wait_for({partition: before})
+        client = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        for done in client.delete_records([TopicPartition(self._topic, partition, before)]).values():
+            done.result(REQUEST_S)
+        self.deleted[partition] = before
+        return partition
+
+    def wait_for_snapshot(self, partition: int) -> None:
+        """Return when a snapshot of a partition has all that was deleted: before, nobody could restore it."""
+
+        def complete() -> bool:
+            bodies = (msgpack.unpackb(kept.value or b"") for kept in self._journal.records[partition][::-1])
+            newest = next((body for body in bodies if body[1] == MANIFEST), None)
+            return newest is not None and newest[6]["instances"] >= self.deleted[partition]
+
+        said = f"no snapshot of partition {partition} has what was deleted before {self.deleted[partition]}"
+        wait_until(complete, SNAPSHOT_S, lambda: said)
+
+    def _lags(self) -> dict[int, tuple[int, int]]:
+        """Return the committed offset of each partition, and the end of its log."""
+        partitions = len(self._instances.records)
+        ends = log_ends(self._servers, self._topic, partitions)
+        client = Consumer({"bootstrap.servers": self._servers, "group.id": self._group, "log_level": 0})
+        try:
+            places = [TopicPartition(self._topic, number) for number in range(partitions)]
+            found = client.committed(places, timeout=REQUEST_S)
+        finally:
+            client.close()
+        return {each.partition: (max(0, each.offset), ends[each.partition]) for each in found}

@@ -1,0 +1,130 @@
+"""Record batches of Kafka (format v2) as bytes, written and read as its specification has them.
+
+Shares no code with the clients that the application reads and writes with, so that nothing they are silent
+about is silent here: the names of headers are bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+import cramjam
+from aiokafka.record.util import calc_crc32c
+
+GZIP: Final = 1
+COMPRESSION: Final[dict[int, Callable[[bytes], object]]] = {
+    0: bytes,
+    GZIP: gzip.decompress,
+    3: cramjam.lz4.decompress,
+    4: cramjam.zstd.decompress,
+}
+"""How a batch is compressed, by the three bits of its attributes."""
+
+COMPRESSION_BITS, APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
+_FRAME = Struct(">qiibI")  # base offset, bytes that follow the two, leader epoch, magic, CRC of the rest
+_HEAD = Struct(">hiqqqhii")  # attributes, offsets after the first, first and last time, producer (3), records
+_BEFORE_LENGTH = 12
+
+
+class Record(NamedTuple):
+    """A record; times in ms, the offset is of reading alone."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[bytes, bytes | None]] = ()
+    time_ms: int = -1
+    offset: int = -1
+
+
+class Producer(NamedTuple):
+    """Who writes a batch, and the number of its first record; the broker knows by it what it has already."""
+
+    number: int = -1
+    epoch: int = -1
+    sequence: int = -1
+
+
+def encode_batch(records: Sequence[Record], producer: Producer, *, compressed: bool = False) -> bytes:
+    first = records[0].time_ms
+    body = b"".join(_record(record, record.time_ms - first, at) for at, record in enumerate(records))
+    n, last = len(records), max(record.time_ms for record in records)
+    rest = _HEAD.pack(GZIP if compressed else 0, n - 1, first, last, *producer, n)
+    rest += gzip.compress(body) if compressed else body
+    return _FRAME.pack(0, _FRAME.size - _BEFORE_LENGTH + len(rest), -1, 2, calc_crc32c(rest)) + rest
+
+
+def decode_batches(log: bytes) -> Iterator[tuple[int, list[Record]]]:
+    """Yield the records of each whole batch, with the offset behind the last of them.
+
+    ValueError for a batch that is transactional, or compressed with Snappy.
+    """
+    at = 0
+    while at + _FRAME.size <= len(log):
+        base, size, _, magic, _ = _FRAME.unpack_from(log, at)
+        end = at + _BEFORE_LENGTH + size
+        if end > len(log):
+            return  # the broker cut it off
+        attributes, last, first_time, last_time, _, _, _, n = _HEAD.unpack_from(log, at + _FRAME.size)
+        expand = COMPRESSION.get(attributes & COMPRESSION_BITS)
+        if magic != 2 or attributes & (TRANSACTIONAL | CONTROL) or expand is None:
+            message = f"batch at offset {base}: magic {magic}, attributes {attributes} are not read here"
+            raise ValueError(message)
+        body = log[at + _FRAME.size + _HEAD.size : end]
+        reader = _Reader(bytes(expand(body)))  # type: ignore[call-overload]
+        append_time = last_time if attributes & APPEND_TIME else None
+        yield base + last + 1, [reader.record(base, first_time, append_time) for _ in range(n)]
+        at = end
+
+
+def _record(record: Record, time: int, at: int) -> bytes:
+    body = b"\0" + _varint(time) + _varint(at) + _sized(record.key) + _sized(record.value)
+    body += _varint(len(record.headers))
+    body += b"".join(_sized(name) + _sized(value) for name, value in record.headers)
+    return _varint(len(body)) + body
+
+
+def _sized(data: bytes | None) -> bytes:
+    return _varint(-1) if data is None else _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    left, found = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
+
+
+class _Reader:
+    """Reads one record after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def record(self, base: int, first_time: int, append_time: int | None) -> Record:
+        self._varint()  # its length
+        self._at += 1  # attributes, of which there are none
+        time, offset = first_time + self._varint(), base + self._varint()
+        key, value = self._bytes(), self._bytes()
+        headers = [(self._bytes() or b"", self._bytes()) for _ in range(self._varint())]
+        return Record(key, value, headers, time if append_time is None else append_time, offset)
+
+    def _bytes(self) -> bytes | None:
+        size = self._varint()
+        if size < 0:
+            return None
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._data[self._at]
+            self._at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return (number >> 1) ^ -(number & 1)
+            shift += 7

@@ -1,0 +1,136 @@
+"""What the worst records within `record.max.bytes` cost a worker, beside plain ones, as JSON.
+
+    python -m benchmarks.hostile
+    python -m benchmarks.hostile --bytes 1048576 --only arrow
+
+Each record of `benchmarks.worst_records` goes through decode, task and encoding, on a partition of its own.
+`ms` is CPU time of the thread, the median of `--times` after one that is not counted. `held` is what of its
+allocations is still there when its effects are gone (models, instances that wait, early labels, imports),
+`peak` what was there at most, both by tracemalloc in a pass of its own. The goals: 100 ms; 10 times the
+record's bytes and a constant, for a row of a byte may ask for a model, and a block of bits for a million
+values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import time
+import tracemalloc
+from typing import Any, Final
+
+from benchmarks.worst_records import KEY, WorstRecord, worst_records
+from streamapp.outputs.encoder import Encoder
+from streamapp.task.config import TaskConfig
+from streamapp.task.error_isolation import process_isolated
+from streamapp.task.sources import SourceName
+from streamapp.task.task import Task, TaskRun
+from topics.codecs import Limits
+from topics.definitions import TopicNames
+from topics.records import Headers, RawRecords
+
+GOAL_MS: Final = 100.0
+GOAL_TIMES: Final = 10
+GOAL_CONSTANT: Final = 16 << 20
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.hostile", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--bytes", type=int, default=8 << 20, help="record.max.bytes")
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--only", default="", help="inputs, formats or names that hold this text")
+    return parser.parse_args()
+
+
+class Partition:
+    """A task with its codecs; what comes out is thrown away."""
+
+    def __init__(self, max_bytes: int, worst: WorstRecord) -> None:
+        self.task = Task(0, TaskConfig(limits=Limits(record_max_bytes=max_bytes)))
+        self.encoder = Encoder(TopicNames())
+        self._offset = 0
+        if worst.before is not None:
+            self.feed("instances", worst.before, ())
+
+    def feed(self, source: SourceName, value: bytes, headers: Headers) -> list[str]:
+        """Process a record; return the reasons of its dead letters."""
+        raw = RawRecords(source, 0, [self._offset], [1_700_000_000_000], [KEY], [value], [headers])
+        self._offset += 1
+        effects, _ = process_isolated(self.task, TaskRun(source, raw), self.encoder.encode, frozenset())
+        return [letter.reason for letter in effects.dead_letters]
+
+
+def milliseconds(max_bytes: int, worst: WorstRecord) -> tuple[float, list[str]]:
+    partition = Partition(max_bytes, worst)
+    started = time.thread_time()
+    reasons = partition.feed(worst.source, worst.value, worst.headers)
+    took = (time.thread_time() - started) * 1e3
+    partition.task.close()
+    return took, reasons
+
+
+def memory(max_bytes: int, worst: WorstRecord) -> tuple[int, int]:
+    """Return bytes that are held after a record, and the most that were."""
+    partition = Partition(max_bytes, worst)
+    gc.collect()
+    tracemalloc.start()
+    value = bytes(bytearray(worst.value))  # a copy, which an early label may keep
+    partition.feed(worst.source, value, worst.headers)
+    del value
+    _, peak = tracemalloc.get_traced_memory()
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    partition.task.close()
+    return held, peak
+
+
+def measure(given: argparse.Namespace, worst: WorstRecord) -> dict[str, Any]:
+    times = [milliseconds(given.bytes, worst) for _ in range(given.times + 1)][1:]
+    ms, size = statistics.median(each for each, _ in times), len(worst.value)
+    size += sum(len(name) + len(value or b"") for name, value in worst.headers)
+    held, peak = memory(given.bytes, worst)
+    reasons = times[0][1]
+    return {
+        "input": worst.source,
+        "format": worst.form,
+        "record": worst.name,
+        "plain": worst.plain,
+        "bytes": size,
+        "ms": round(ms, 1),
+        "outcome": reasons[0] if reasons else "taken",
+        "held": held,
+        "peak": peak,
+        "held_times": round(held / size, 2),
+        "peak_times": round(peak / size, 2),
+        "within_ms": ms <= GOAL_MS,
+        "within_bytes": held <= GOAL_TIMES * size + GOAL_CONSTANT,
+    }
+
+
+def main() -> None:
+    given = arguments()
+    found = [
+        measure(given, worst)
+        for worst in worst_records(given.bytes)
+        if any(given.only in text for text in (worst.source, worst.form, worst.name))
+    ]
+    goals = {"ms": GOAL_MS, "times": GOAL_TIMES, "constant": GOAL_CONSTANT}
+    missed = [
+        f"{each['input']} {each['format']}: {each['record']}"
+        for each in found
+        if not (each["within_ms"] and each["within_bytes"])
+    ]
+    print(
+        json.dumps(
+            {"record.max.bytes": given.bytes, "goals": goals, "records": found, "missed": missed}, indent=1
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What models take whose schemas differ: each met its nominal values in an order of its own.
+
+    python -m benchmarks.schemas --models 10000 --features 3 --values 50
+
+`rss` is what the process gained over one model, by number of models: everything, the models' words included.
+`models` are these words, `shared` what is counted of schemas and plans, each once. `ideal` is what the orders
+alone would take: two bytes a value and feature, and the texts once. `freed` is what is left of `shared` after
+all models were deleted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from core.schema import shared
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import Task, TaskRun
+from topics.records import RawRecords
+
+NOW = 1_700_000_000_000
+STEPS = 4
+PAGE = 4096
+
+
+def main() -> None:
+    """Measure, and print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--features", type=int, default=3)
+    parser.add_argument("--values", type=int, default=50)
+    given = parser.parse_args()
+    task = Task(0, TaskConfig(model_spec='{"learner": "h-tree", "query": "never"}'))
+    feed(task, 0, given)
+    before, steps = resident(), []
+    for number in range(1, given.models + 1):
+        feed(task, number, given)
+        if number % max(1, given.models // STEPS) == 0:
+            words = sum(task.models.model(slot).nbytes for slot in range(number + 1))
+            steps.append(
+                {
+                    "number": number,
+                    "rss": resident() - before,
+                    "models": words,
+                    "shared": shared.TALLY.bytes,
+                }
+            )
+    for number in range(given.models + 1):
+        control(task, number)
+    control(task, 0)  # what a run deleted goes when the next one begins
+    gc.collect()
+    ideal = given.models * given.features * given.values * 2 + given.features * given.values * 60
+    print(json.dumps({"steps": steps, "ideal": ideal, "freed": {"shared": shared.TALLY.bytes}}, indent=2))
+
+
+def feed(task: Task, number: int, given: argparse.Namespace) -> None:
+    """Let a model meet all values of all features, in its own order."""
+    draw = random.Random(number)
+    orders = [draw.sample(range(given.values), given.values) for _ in range(given.features)]
+    values = [
+        orjson.dumps(
+            {
+                "features": {f"feature-{j}": f"value-{order[row]}" for j, order in enumerate(orders)},
+                "label": "xy"[row % 2],
+            }
+        )
+        for row in range(given.values)
+    ]
+    process(task, "instances", number, values)
+
+
+def control(task: Task, number: int) -> None:
+    """Delete a model."""
+    process(task, "controls", number, [b'{"command": "delete"}'])
+
+
+def process(task: Task, source: Any, number: int, values: list[bytes]) -> None:
+    """Process records of one model as one run."""
+    n = len(values)
+    raw = RawRecords(f"t.{source}", 0, list(range(n)), [NOW] * n, [b"%d" % number] * n, [*values], [()] * n)
+    task.process(TaskRun(source, raw))
+
+
+def resident() -> int:
+    """Return the bytes that the process has in memory."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+
+
+if __name__ == "__main__":
+    main()

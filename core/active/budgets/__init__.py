@@ -1,0 +1,1 @@
+"""Budgets: how many labels a query strategy may ask for."""

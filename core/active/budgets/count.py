@@ -1,0 +1,30 @@
+"""Count budget: the share of all records so far whose label was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.active.budgets.base import LIMIT, Budget
+from core.jit import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Budget):
+    """Open iff ``spent / t < limit``, t with this record: ``{"name": "count", "limit": 0.1}`` [D19]
+    (De Rosa and Cesa-Bianchi 2017).
+
+    Labels that never arrive count as spent, unless ``respend`` returns them. ``spent < limit·t + 1`` always
+    holds: what was saved early may be spent at once later; a budget that forgets is ``window``.
+    """
+
+
+@kernel
+def is_open(params: Any, at: int, floats: Any, state: int, spent: float, returned: int, t: int) -> bool:
+    """Compare the share of requests with the limit."""
+    return spent / t < params[at + LIMIT]
+
+
+@kernel
+def spend(params: Any, at: int, floats: Any, state: int, asked: bool, reserved: bool) -> None:
+    """Keep nothing: the model counts its requests."""

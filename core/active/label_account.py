@@ -1,0 +1,71 @@
+"""Label account: every request for a label is open until it is closed, once.
+
+    asked = outstanding + answered + declined + expired
+
+*answered*: its label was learned in time. *declined*: no label will come, or the request was never sent.
+*expired*: the label did not come in time, or the instance had to be forgotten. A label that is learned after
+its request was closed counts as a label without a request. The counts are in the model's header; the caller,
+who knows the clock, closes requests (`Model.close`, or rows of `ModelTable.learn`), and the kernels count
+what is learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.jit import kernel
+from core.tree import layout as at
+from core.tree.layout import Ints
+
+ANSWERED: Final = -2
+DECLINED: Final = -3
+EXPIRED: Final = -4
+"""Codes in the place of a class that close requests."""
+CLOSINGS: Final = (ANSWERED, DECLINED, EXPIRED)
+
+NOT_SAMPLED: Final = 0
+SAMPLED_BY_STRATEGY: Final = 1
+SAMPLED_FOR_EVALUATION: Final = 2
+"""Whether a record was sampled independently of its features, and for what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The requests of a model."""
+
+    asked: int
+    answered: int
+    declined: int
+    expired: int
+    reserved: int
+    """Asked for the evaluation's sake."""
+    refused: int
+    """Records that the strategy was not asked about, because the budget was closed."""
+
+    @property
+    def outstanding(self) -> int:
+        return self.asked - self.answered - self.declined - self.expired
+
+    @staticmethod
+    def of(ints: Ints) -> Account:
+        """Return the account in a model's buffer."""
+        return Account(
+            asked=int(ints[at.MODEL_REQUESTS]),
+            answered=int(ints[at.MODEL_REPLIES]),
+            declined=int(ints[at.MODEL_DECLINED]),
+            expired=int(ints[at.MODEL_EXPIRED]),
+            reserved=int(ints[at.MODEL_RESERVED]),
+            refused=int(ints[at.MODEL_REFUSED]),
+        )
+
+
+@kernel
+def close(ints: Any, how: int, n: int) -> None:
+    """Close n requests of a model; how: ANSWERED, DECLINED or EXPIRED."""
+    if how == ANSWERED:
+        ints[at.MODEL_REPLIES] += n
+    elif how == DECLINED:
+        ints[at.MODEL_DECLINED] += n
+    else:
+        ints[at.MODEL_EXPIRED] += n

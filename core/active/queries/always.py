@@ -1,0 +1,37 @@
+"""Always: ask for every label the budget allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.active.queries.base import AT_RANDOM, UNKNOWN, YES, Query
+from core.jit import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Query):
+    """Every record is worth its label: ``{"name": "always"}``. The budget alone decides.
+
+    With a budget for all labels they represent all records. Below that the budget chooses them by their
+    positions (every tenth at a limit of 0.1), which would bias an estimate on a periodic stream: then they
+    have no importance.
+    """
+
+
+@kernel
+def decide(
+    plan: Any,
+    params: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    share: float,
+    lead: float,
+    weight: float,
+    classes: float,
+    t: int,
+) -> tuple[int, float]:
+    return (AT_RANDOM, 1.0) if limit >= 1.0 else (YES, UNKNOWN)

@@ -1,0 +1,86 @@
+"""ConfTree: ask until the leaf's majority class is certain by a confidence bound, then seldom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.active.queries.base import NO, YES, Query
+from core.jit import kernel
+from core.numeric import rng
+from core.numeric.consistency import epsilon, is_consistent
+from core.plugin import number
+from core.tree import layout
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Query):
+    """Ask at every leaf that is not δ-consistent; at the others with (B + ε) / (B + ε + gap/2).
+
+    ``{"name": "conf_tree", "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, Algorithm 2 and equation 6;
+    ALGORITHMS section 9.2). A leaf with m labels is δ-consistent iff the two largest class shares among them
+    lie more than 2ε apart, ε = sqrt(ln(K·t/δ) / 2m); for two classes that is equation 6, for K it keeps
+    Theorem 5: a consistent leaf predicts another class than the best one with a probability of at most δ
+    [D11]. ``delta`` 0 stands for δ = 1/t, the paper's choice. Shares and m are those of labels the leaf has
+    seen, without what it inherited [D23]: after a split its children are in doubt again.
+    """
+
+    delta: float = number(0.0, at_least=0.0, below=1.0)
+    """How likely a leaf that is not in doubt may predict the wrong class; 0 stands for 1/t."""
+
+    @property
+    def columns(self) -> int:
+        """Return the lead, with the labels it rests on."""
+        return layout.LEAD
+
+
+@kernel
+def probability(limit: float, width: float, gap: float) -> float:
+    """Return how likely a record of a consistent leaf is asked for; width is ε."""
+    return (limit + width) / (limit + width + 0.5 * gap)
+
+
+@kernel
+def chance_at(
+    params: Any, at: int, limit: float, lead: float, weight: float, classes: float, t: int
+) -> float:
+    """Return how likely a record is asked for that ended at a place with this lead and weight of labels."""
+    if weight <= 0.0:
+        return 1.0
+    width = epsilon(weight, t, classes, params[at])
+    return probability(limit, width, lead) if is_consistent(lead, width) else 1.0
+
+
+@kernel
+def draw(plan: Any, chance: float, t: int) -> int:
+    # A draw is below 1: one that is not needed costs less than a branch to guess.
+    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance else NO
+
+
+@kernel
+def decide(
+    plan: Any,
+    params: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    share: float,
+    lead: float,
+    weight: float,
+    classes: float,
+    t: int,
+) -> tuple[int, float]:
+    """Judge the leaf, then draw for record t."""
+    chance = chance_at(params, at, limit, lead, weight, classes, t)
+    return draw(plan, chance, t), chance
+
+
+@kernel
+def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
+    """Return ε as a share of ε and half the gap, with δ = 1/t: above one half a leaf is in doubt."""
+    if weight <= 0.0:
+        return 1.0
+    width = epsilon(weight, t, classes, 0.0)
+    return width / (width + 0.5 * lead)

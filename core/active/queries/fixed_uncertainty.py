@@ -1,0 +1,63 @@
+"""FixedUn: ask where the leaf is new, or its largest class share is below a fixed threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.active.queries.base import NO, UNKNOWN, YES, Query
+from core.jit import kernel
+from core.plugin import number
+from core.tree import layout
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Query):
+    """Ask iff a leaf has few labels of its own or its largest class share is below a threshold that stays.
+
+    ``{"name": "fixed_uncertainty", "threshold": 0.9, "cold_start": 30}`` (ALGORITHMS section 9.2, FixedUn;
+    Žliobaitė et al. 2014). With ``threshold`` 0 it follows from classes and budget, 1/K + B·(1 - 1/K), as
+    scikit-activeml has it. A leaf that has seen one label is pure, and no threshold asks there again: that is
+    what the cold start is for. A tree that grows sure asks less and less: under drift take a threshold that
+    moves.
+    """
+
+    threshold: float = number(0.9, at_least=0.0, at_most=1.0)
+    """Largest class share below which a label is asked for; 0: from classes and budget."""
+    cold_start: float = number(30.0, at_least=0.0)
+    """Labelled weight below which a leaf asks whatever its shares are; 0: none."""
+
+    @property
+    def columns(self) -> int:
+        """Return the largest share, and the weight of labels."""
+        return layout.SHARE | layout.WEIGHT
+
+
+@kernel
+def decide(
+    plan: Any,
+    params: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    share: float,
+    lead: float,
+    weight: float,
+    classes: float,
+    t: int,
+) -> tuple[int, float]:
+    """Look whether the leaf is new, else compare the share with the threshold."""
+    if 0.0 <= weight < params[at + 1]:
+        return YES, UNKNOWN
+    threshold = params[at]
+    if threshold == 0.0:
+        chance = 1.0 / classes
+        threshold = chance + limit * (1.0 - chance)
+    return YES if share < threshold else NO, UNKNOWN
+
+
+@kernel
+def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
+    return 1.0 - share

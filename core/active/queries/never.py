@@ -1,0 +1,32 @@
+"""Never: ask for no label; the model learns from the labels that arrive unasked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.active.queries.base import NO, UNKNOWN, Query
+from core.jit import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Query):
+    """No record is worth its label: ``{"name": "never"}``."""
+
+
+@kernel
+def decide(
+    plan: Any,
+    params: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    share: float,
+    lead: float,
+    weight: float,
+    classes: float,
+    t: int,
+) -> tuple[int, float]:
+    return NO, UNKNOWN

@@ -1,0 +1,59 @@
+"""RndVar: ask as VarUn does, with the threshold multiplied by a random factor at each record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.active.queries import variable_uncertainty
+from core.active.queries.base import UNKNOWN
+from core.jit import kernel
+from core.numeric import rng
+from core.numeric.special import normal_cdf, rough_cdf
+from core.tree import layout
+
+ROUGHLY_FROM: Final = -2.0
+"""Where Φ is above 0.02, an error of 2e-7 is none; further out the quotients would show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(variable_uncertainty.Plugin):
+    """As variable uncertainty, with the threshold θ·η, η drawn from N(1, 1) for each record.
+
+    ``{"name": "randomised_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, RndVar; Žliobaitė et al.
+    2014). The threshold is multiplied, as the paper has it; MOA divides the share, which asks whenever η
+    is negative [D21]. Records that look sure are asked for now and then, so that a change there is seen.
+    """
+
+
+@kernel
+def decide(
+    plan: Any,
+    params: Any,
+    at: int,
+    ints: Any,
+    floats: Any,
+    state: int,
+    limit: float,
+    share: float,
+    lead: float,
+    weight: float,
+    classes: float,
+    t: int,
+) -> tuple[int, float]:
+    # A normal variate takes two draws: half the counter of the record's first one. A rough one will do unless
+    # the share is about as large as the threshold.
+    key, counter = plan[layout.PLAN_THRESHOLD_KEY], t << (rng.DRAW_BITS - 1)
+    threshold = floats[state]
+    shaken = 1.0 + rng.rough_normal(key, counter)
+    if abs(threshold * shaken - share) <= threshold * (2.0 * rng.ROUGH_NORMAL_ERROR):
+        shaken = 1.0 + rng.normal(key, counter)
+    chance = UNKNOWN
+    if plan[layout.PLAN_SLICE] == 0:  # else the probability is not used
+        z = 1.0 - share / threshold  # the label is asked for iff η > share/θ
+        chance = rough_cdf(z) if z > ROUGHLY_FROM else normal_cdf(z)
+    return variable_uncertainty.move(params, at, floats, state, share < threshold * shaken), chance
+
+
+PROBLEMS, problem = variable_uncertainty.PROBLEMS, variable_uncertainty.problem
+"""Its state is that of variable uncertainty."""

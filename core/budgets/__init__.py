@@ -1,1 +1,0 @@
-"""Budgets: whether a label may be asked for at all."""

@@ -1,0 +1,267 @@
+"""Splitting: the split attempt at a due leaf, and installing the test that it decides on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core.errors import GroveError
+from core.growth.children import connect
+from core.growth.events import Event, GrowthStopped, Kind, Split
+from core.hoeffding import split_attempt
+from core.hoeffding.branch_masses import divide_leaf
+from core.hoeffding.decision import FORGET, Decision, HasState
+from core.jit import kernel, words_at
+from core.tree import layout as at
+from core.tree.layout import TreeView, tree_view
+from core.tree.statistics import weight_after
+
+TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
+
+
+def attempt(model: HasState, t: int, node: int, row: int, index: int) -> Event | None:
+    """Let the learner decide on a due leaf and apply the decision; return the first tree's event, if any.
+
+    t and node are the first words of the tree and of the leaf's node record.
+    """
+    ints, floats = model.ints, model.floats
+    learner = model.spec.learner
+    leaf = t + ints.item(t + at.TREE_LEAVES_AT)
+    leaf += ints.item(node + at.NODE_SLOT) * ints.item(t + at.TREE_LEAF_STRIDE)
+    if not learner.is_due(model, node, leaf):
+        return None
+    if ints[t + at.TREE_STOPPED]:
+        floats[leaf + at.LEAF_NEXT] = math.inf
+        return None
+    if split_attempt.is_mixed(model.plan.address, model.address, node, leaf):
+        ints[t + at.TREE_ATTEMPTS] += 1
+        ints[leaf + at.LEAF_ATTEMPTS] += 1
+    decision = learner.decide(model, t, node, leaf)
+    if decision is None:
+        split_attempt.reschedule(model.plan.address, model.address, t, node)
+        return None
+    number = (node - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
+    if decision.test == FORGET:
+        forget(model, t, number)
+        return None
+    event = install(model, t, number, decision, row, index)
+    if model.ints is ints and ints[t + at.TREE_STOPPED]:  # the leaf stays one
+        split_attempt.reschedule(model.plan.address, model.address, t, node)
+    return event
+
+
+def install(model: HasState, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
+    """Turn leaf number ``node`` into an inner node with the decided test; return the main tree's event."""
+    is_first = t == model.block_places[0]
+    masses, present = divided(model, t, node, decision)
+    leaves, splits = model.ints.item(t + at.TREE_LEAVES), model.ints.item(t + at.TREE_SPLITS)
+    nodes = model.ints.item(t + at.TREE_NODES) + len(masses)
+    if exceeds_cap(model, leaves - 1 + present, splits + 1, nodes):
+        model.ints[t + at.TREE_STOPPED] = 1
+        return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_first else None
+    t = make_room(model, t, len(masses), present - 1)
+    tree = tree_view(model.plan, model.ints, t)
+    if tree.shape.revision:
+        keep_slot(model, tree, node, decision)
+    else:
+        free_slot(model, tree, tree.node_ints.item(node, at.NODE_SLOT))
+        tree.node_ints[node, at.NODE_SLOT] = -1
+    learner, test = model.spec.learner, (decision.attribute, decision.test, decision.value)
+    inherits = learner.compat != "imac"  # in its authors' code no node inherits anything
+    connect(model.plan.address, model.address, t, node, *test, masses, inherits)
+    first = tree.node_ints.item(node, at.NODE_CHILD)
+    for child in range(first, first + len(masses)):
+        slot = tree.node_ints.item(child, at.NODE_SLOT)
+        if slot >= 0:
+            learner.begin(tree, child, slot)
+    watch_anew(model, t, node)
+    return event_of(decision, node, row, index) if is_first else None
+
+
+def watch_anew(model: HasState, t: int, node: int) -> None:
+    """Let the schedule watch what could take the place of the test that node number ``node`` has got."""
+    if model.spec.learner.watches_inner_nodes:
+        record = t + at.TREE_HEADER + node * model.ints.item(t + at.TREE_NODE_STRIDE)
+        split_attempt.reschedule(model.plan.address, model.address, t, record)
+
+
+def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
+    """Return the event of a decision that was carried out at node number ``node``."""
+    return Split(
+        row=row,
+        model=index,
+        node=node,
+        attribute=decision.attribute,
+        test=TESTS[decision.test],
+        value=decision.value,
+        merits=decision.merits,
+        bound=decision.bound,
+        n=decision.n,
+        reason=decision.reason,
+        action=decision.action,  # type: ignore[arg-type]
+    )
+
+
+def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
+    """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
+    masses = branch_masses(model, t, node, decision, branch_count(model, decision))
+    if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA]:
+        # MOA makes branches up to the largest value seen, later ones as they come.
+        return masses, int((masses >= 0.0).any(axis=1).sum())
+    if model.plan.ints[at.PLAN_SORTS]:
+        met_all = (masses >= 0.0).all(axis=1)
+        masses[met_all] = np.sort(masses[met_all], axis=1)
+    return masses, len(masses)
+
+
+def branch_count(model: HasState, decision: Decision) -> int:
+    """Return the number of branches: two, or the values the model knows."""
+    if decision.test != at.MULTIWAY:
+        return 2
+    position = list(model.plan.values_index).index(decision.attribute)
+    return int(model.ints[int(model.plan.ints[at.PLAN_VALUES_SEEN]) + position])
+
+
+def branch_masses(model: HasState, t: int, node: int, decision: Decision, branches: int) -> Any:
+    """Return the class masses that the observers estimate for the branches, float64[branch, class].
+
+    -1 marks a class that a branch has never had anything to do with.
+    """
+    masses = np.empty((branches, int(model.ints[at.MODEL_CLASSES])))
+    test = (decision.attribute, decision.test, decision.value)
+    divide(model.plan.address, model.address, t, node, *test, masses)
+    return masses
+
+
+@kernel("void(int64, int64, int64, int64, int64, int64, float64, float64[:, ::1])")
+def divide(
+    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float, out: Any
+) -> None:
+    """Write the class masses that a test of leaf number ``node`` makes, out: float64[branch, class]."""
+    plan, params = words_at(plan_address)
+    ints, floats = words_at(address)
+    record = t + at.TREE_HEADER + node * ints[t + at.TREE_NODE_STRIDE]
+    leaf = t + ints[t + at.TREE_LEAVES_AT] + ints[record + at.NODE_SLOT] * ints[t + at.TREE_LEAF_STRIDE]
+    divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, out)
+
+
+def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int) -> bool:
+    """Return whether a tree of so many leaves, inner nodes and nodes is beyond the learner's caps [D1].
+
+    Bytes are reckoned from what the model has learned of classes and values, without room to spare: so that
+    neither the cut of runs nor a restore changes anything. Nodes may be more than leaves and inner nodes:
+    MOA has branches that are absent yet.
+    """
+    learner, plan, ints = model.spec.learner, model.plan, model.ints
+    if leaves > learner.max_leaves:
+        return True
+    records = leaves + inner if plan.ints[at.PLAN_REVISION] else leaves
+    shape = plan.blocks.shape(1, 1)
+    most = at.TREE_HEADER + nodes * shape.node_stride + records * shape.leaf_stride
+    if most * at.WORD <= plan.block_bytes(plan.schema.n_classes):
+        return False  # not even with the room its records have
+    seen = int(plan.ints[at.PLAN_VALUES_SEEN])
+    values = int(ints[seen : seen + len(plan.values_index)].sum())
+    classes = int(ints[at.MODEL_CLASSES])
+    words = plan.blocks.shape_of(classes, values, nodes, records).words
+    return bool(words * at.WORD > plan.block_bytes(classes))
+
+
+def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
+    """Make sure that a tree can take so many more nodes and leaf records; return its first word then.
+
+    Room doubles, but not beyond the bytes that the tree may take.
+    """
+    ints, plan = model.ints, model.plan
+    taken = ints.item(t + at.TREE_LEAVES)
+    if plan.ints[at.PLAN_REVISION]:  # inner nodes keep their leaf records
+        taken, slots = taken + ints.item(t + at.TREE_SPLITS), slots + 1
+    needed = ints.item(t + at.TREE_NODES) + nodes, taken + slots
+    have = plan.blocks.room(ints, t)
+    if needed[0] <= have[0] and needed[1] <= have[1]:
+        return t
+    rooms = [max(n, 2 * h) if n > h else h for n, h in zip(needed, have, strict=True)]
+    most, values = plan.block_bytes(plan.schema.n_classes), int(plan.ints[at.PLAN_VALUES])
+    while rooms != [*needed] and (
+        plan.blocks.shape_of(plan.schema.n_classes, values, *rooms).words * at.WORD > most
+    ):
+        rooms = [n + max(room - n, 0) // 2 for n, room in zip(needed, rooms, strict=True)]
+    return model.make_room(t, (rooms[0], rooms[1]))
+
+
+def take_slot(model: HasState, tree: TreeView, node: int) -> None:
+    """Give a node a leaf record that has seen nothing: the one freed last, else a new one."""
+    slot = int(tree.header[at.TREE_FREE])
+    if slot >= 0:
+        tree.header[at.TREE_FREE] = tree.leaf_ints[slot, at.LEAF_NODE]
+    else:
+        slot = int(tree.header[at.TREE_SLOTS])
+        if slot >= tree.shape.slots:
+            msg = f"slots={tree.shape.slots} must be enough for {slot + 1} leaves"
+            raise GroveError(msg)
+        tree.header[at.TREE_SLOTS] += 1
+    tree.node_ints[node, at.NODE_KIND] = at.LEAF
+    tree.node_ints[node, at.NODE_SLOT] = slot
+    at.end_here(tree, node)
+    tree.leaf_ints[slot, at.LEAF_NODE] = node
+    model.spec.learner.begin(tree, node, slot)
+
+
+def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) -> None:
+    """Prepare the leaf record of a node that gets a test and goes on to learn, for its revisions."""
+    slot = int(tree.node_ints[node, at.NODE_SLOT])
+    record, section = tree.leaf_floats[slot], tree.revision[slot]
+    record[[at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]] = 0.0
+    section[at.REVISION_OWN] = section[at.REVISION_FIELDS + decision.attribute]
+    for state in tree.schedule:
+        state[slot] = 0.0
+    record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], model.spec.learner.revisit_weight)
+    record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
+    if model.plan.ints[at.PLAN_MOA]:
+        # There the node is another object, which begins to count and knows the classes it begins with.
+        record[at.LEAF_EVALUATED] = tree.header[at.TREE_LABELS]
+        section[at.REVISION_EVALUATIONS] = 0.0
+        met = np.flatnonzero(tree.masses[node])
+        reach = max(int(tree.node_ints[node, at.NODE_REACH]), int(met[-1]) + 1 if len(met) else 0)
+        tree.node_ints[node, at.NODE_REACH] = reach
+        if decision.action == "replaced":
+            section[at.REVISION_FORGETS] = 1.0
+
+
+def free_slot(model: HasState, tree: TreeView, slot: int) -> None:
+    """Clear a leaf record and chain it to the free ones."""
+    clear_slot(model, tree, slot)
+    tree.leaf_ints[slot, at.LEAF_NODE] = tree.header[at.TREE_FREE]
+    tree.header[at.TREE_FREE] = slot
+
+
+def clear_slot(model: HasState, tree: TreeView, slot: int) -> None:
+    """Write the state of an unused record."""
+    tree.leaf_ints[slot] = model.plan.blocks.empty_leaf
+
+
+def forget(model: HasState, t: int, node: int) -> None:
+    """Let a leaf begin to observe anew, keeping its class masses (MOA, when not to split is best)."""
+    tree = tree_view(model.plan, model.ints, t)
+    slot = int(tree.node_ints[node, at.NODE_SLOT])
+    clear_slot(model, tree, slot)
+    tree.leaf_ints[slot, at.LEAF_NODE] = node
+    if model.spec.learner.compat == "imac":
+        tree.masses[node] = 0.0
+        tree.node_ints[node, at.NODE_REACH] = 0
+    model.spec.learner.begin(tree, node, slot)
+    if model.spec.learner.freezes and tree.node_ints[node, at.NODE_PARENT] >= 0:
+        tree.leaf_floats[slot, at.LEAF_NEXT] = math.inf
+
+
+def grow_branch(model: HasState, t: int, node: int) -> None:
+    """Make an absent branch a leaf; t and node are the first words of the tree and of the branch's record."""
+    number = (node - t - at.TREE_HEADER) // int(model.ints[t + at.TREE_NODE_STRIDE])
+    t = make_room(model, t, 0, 1)
+    tree = tree_view(model.plan, model.ints, t)
+    take_slot(model, tree, number)
+    tree.header[at.TREE_LEAVES] += 1
+    if tree.shape.revision:
+        tree.revision[int(tree.node_ints[number, at.NODE_SLOT]), at.REVISION_FORGETS] = 1.0

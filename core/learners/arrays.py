@@ -1,0 +1,182 @@
+"""Learners whose state is a few arrays: declared by name and axes, laid out, grown and checked here.
+
+    class Plugin(ArrayLearner):
+        arrays = (Array("counts", ("class",), at_least=0.0),)
+
+and two kernels, ``answer`` and ``learn`` (core/learners/protocol.py), which find an array at
+``array_at(plan, t, number)``, row after row, numbered in the order of declaration. A block is
+
+    words | array | array | …
+
+Arrays grow where the schema does, new parts are as if they had been there from the beginning; a snapshot that
+holds other words than the limits allow is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+
+from core.jit import kernel
+from core.learners.protocol import BlockLayout, HasBlocks, Learner, Room
+from core.schema.dimensions import Dimensions, values_carried
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+from core.tree.outline import Outline
+
+HEADER: Final = 1
+
+Axis = Literal["class", "attribute", "numeric", "nominal", "value"] | int
+"""Classes, attributes (all, the numeric ones, the nominal ones), values of all nominal attributes one after
+another, or a size that never changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of a block: its name and axes, how it begins, and what a foreign one must keep to."""
+
+    name: str
+    axes: tuple[Axis, ...] = ()
+    fill: float | Callable[[Any], None] = 0.0
+    """What new words hold; or what writes them (into float64[shape])."""
+    is_integer: bool = False
+    """int64, else float64."""
+    at_least: float = -math.inf
+    """The smallest value; -∞: any, NaN too."""
+    below: Literal["class"] | float = math.inf
+    """What every value is below: a number, or that of classes."""
+
+    def shape(self, dims: Dimensions, classes: int) -> tuple[int, ...]:
+        sizes = {
+            "class": classes,
+            "attribute": dims.attributes,
+            "numeric": len(dims.numeric),
+            "nominal": len(dims.nominal),
+            "value": dims.values,
+        }
+        return tuple(axis if isinstance(axis, int) else sizes[axis] for axis in self.axes)
+
+    def problem(self, words: Any, classes: int) -> str | None:
+        limit = float(classes) if self.below == "class" else self.below
+        is_free = self.at_least == -math.inf and limit == math.inf
+        if is_free or bool(((words >= self.at_least) & (words < limit)).all()):
+            return None
+        return f"{self.name} must be at least {self.at_least:g} and below {limit:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLearner(Learner):
+    """A learner whose blocks are arrays; its file declares them and has the kernels."""
+
+    arrays: ClassVar[tuple[Array, ...]]
+
+    def blocks(self, dims: Dimensions) -> ArrayLayout:
+        return ArrayLayout(self, dims)
+
+    def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
+        """Return the class weights that a block votes with (float64[class]), for drawings of it."""
+        found: Floats = arrays["counts"]
+        return found
+
+
+class ArrayLayout(BlockLayout):
+    """The blocks of a learner of arrays for records of certain dimensions."""
+
+    def __init__(self, learner: ArrayLearner, dims: Dimensions) -> None:
+        """Lay the arrays out, one after another."""
+        self.learner = learner
+        self.dims = dims
+        self.shapes = [array.shape(dims, dims.classes) for array in learner.arrays]
+        sizes = [HEADER, *map(math.prod, self.shapes)]
+        self.offsets = tuple(np.cumsum(sizes).tolist()[:-1])
+        self.size = sum(sizes)
+
+    def words(self, room: Room) -> int:
+        return self.size
+
+    def least_words(self, classes: int) -> int:
+        return HEADER + sum(math.prod(array.shape(self.dims, classes)) for array in self.learner.arrays)
+
+    def plant(self, ints: Ints, t: int, room: Room) -> None:
+        ints[t + at.BLOCK_WORDS] = self.size
+        for array, words in zip(self.learner.arrays, self.views(ints, t), strict=True):
+            if callable(array.fill):
+                array.fill(words)
+            else:
+                words[...] = array.fill
+
+    def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
+        """Write a block with the state of one whose schema may be smaller."""
+        self.plant(target, t, room)
+        if old is self:
+            target[t : t + self.size] = source[s : s + self.size]
+            return
+        values = values_carried(old.dims, self.dims)
+        arrays = zip(self.learner.arrays, old.views(source, s), self.views(target, t), strict=True)
+        for array, before, now in arrays:
+            copy_axes(array.axes, before, now, values)
+
+    def size_of(self, ints: Ints, t: int) -> int | None:
+        """Return the words of a foreign block, None if they are others than the schema's."""
+        return self.size if t + self.size <= len(ints) and ints[t + at.BLOCK_WORDS] == self.size else None
+
+    def problem(self, ints: Ints, t: int) -> str | None:
+        """Return what is wrong with the words of a foreign block, None: nothing."""
+        arrays = zip(self.learner.arrays, self.views(ints, t), strict=True)
+        found = (array.problem(words, self.dims.classes) for array, words in arrays)
+        return next((problem for problem in found if problem is not None), None)
+
+    def views(self, ints: Ints, t: int) -> list[Any]:
+        """Return the arrays of a block, each float64 or int64 in its shape, not copied."""
+        found = []
+        for array, shape, offset in zip(self.learner.arrays, self.shapes, self.offsets, strict=True):
+            words = ints[t + offset : t + offset + math.prod(shape)].reshape(shape)
+            found.append(words if array.is_integer else words.view(np.float64))
+        return found
+
+    def named(self, ints: Ints, t: int) -> dict[str, Any]:
+        return {
+            array.name: words for array, words in zip(self.learner.arrays, self.views(ints, t), strict=True)
+        }
+
+    def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
+        masses = self.learner.masses(self.named(model.ints, t), self.dims.classes)
+        yield Outline(
+            number=0,
+            parent=-1,
+            depth=0,
+            branch=None,
+            test=None,
+            children=(),
+            masses=tuple(masses.tolist()),
+            majority=int(np.argmax(masses)) if masses.any() else None,
+            routed=float(model.ints[at.MODEL_RECORDS]),
+            leaves_below=0,
+        )
+
+
+def copy_axes(axes: tuple[str | int, ...], source: Any, target: Any, values: Ints) -> None:
+    """Copy an array into one that may be larger: axes grow at their ends, but values where their attribute's
+    room ends (values: by old place the new one, -1: none).
+    """
+    corner = tuple(slice(size) for size in source.shape)
+    if "value" not in axes:
+        target[corner] = source
+        return
+    axis = axes.index("value")
+    where = [*corner]
+    where[axis] = slice(None)
+    slices, old_slices = np.moveaxis(target[tuple(where)], axis, 0), np.moveaxis(source, axis, 0)
+    for old, new in enumerate(values):
+        if new >= 0:
+            slices[new] = old_slices[old]
+
+
+@kernel
+def array_at(plan: Any, t: int, number: int) -> int:
+    """Return the first word of an array of the block at word t."""
+    return t + plan[plan[at.PLAN_ARRAYS] + number]

@@ -1,0 +1,90 @@
+"""Majority class: what is right most often whatever the record says; the first thing to be better than."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.jit import kernel
+from core.learners.arrays import Array, ArrayLearner, array_at
+from core.tree import layout as at
+from core.tree.statistics import add_weight, two_largest
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(ArrayLearner):
+    """Predicts the class with the largest weight so far, of equal ones the first: ``"majority-class"``.
+
+    A baseline (MOA's ``functions.MajorityClass``; Bifet, Holmes, Kirkby, Pfahringer 2010): kappa M is 0 for
+    it. Its shares are those of the classes.
+    """
+
+    arrays: ClassVar[tuple[Array, ...]] = (Array("counts", ("class",), at_least=0.0),)
+
+
+@kernel
+def answer(
+    plan: Any,
+    params: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    place: int,
+    x: Any,
+    xs: Any,
+    weight: float,
+    prepared: int,
+    scratch: Any,
+    shares: Any,
+) -> tuple[int, int, int]:
+    """Write the class shares and return the largest class; it is always at the same place."""
+    return largest_class(ints, floats, array_at(plan, t, 0), shares), 0, -1
+
+
+@kernel
+def largest_class(ints: Any, floats: Any, counts: int, shares: Any) -> int:
+    """Return the first class with the largest weight, -1 while none is known; write the shares."""
+    best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
+    total = 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        total += floats[counts + c]
+        if floats[counts + c] > floats[counts + best]:
+            best = c
+    if total > 0.0:
+        for c in range(ints[at.MODEL_CLASSES]):
+            shares[c] = floats[counts + c] / total
+    return best
+
+
+@kernel
+def learn(
+    plan: Any,
+    params: Any,
+    ints: Any,
+    floats: Any,
+    t: int,
+    place: int,
+    x: Any,
+    xs: Any,
+    label: int,
+    weight: float,
+    hint: int,
+    scratch: Any,
+    vote_buffer: Any,
+) -> tuple[int, int]:
+    add_weight(floats, array_at(plan, t, 0) + label, weight, ints[at.MODEL_LABELS])
+    return at.LEARNED, 0
+
+
+@kernel
+def uncertainty(
+    plan: Any, params: Any, ints: Any, floats: Any, t: int, place: int, shares: Any, columns: int
+) -> tuple[float, float, float]:
+    counts = array_at(plan, t, 0)
+    total = 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        total += floats[counts + c]
+    if total <= 0.0:
+        return 0.5, 0.0, 0.0
+    largest, second = two_largest(ints, floats, counts)
+    return largest / total, (largest - second) / total, total

@@ -1,0 +1,330 @@
+"""What a learner is to the rest of core: a spec's part, the layout of its state, and a few kernels.
+
+    Learner (parameters of a spec) ── blocks(dimensions) ──> BlockLayout (Python) and a module of kernels
+
+A *block* is the state of one instance of the learner, words of the model's buffer of which the first says how
+many they are. A model has a list of blocks: the first one answers, the others learn beside it while the drift
+detector warns (``reaction: rebuild``, for any learner). How many a model has is the business of the drift
+reactions alone; an ensemble keeps its members inside of one block, or asks for a block each. A *place* is
+where a record ends in a block (of a tree: the first word of a node record); learners that have none say 0.
+
+Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's own), found by the kind in
+``plan[PLAN_LEARNER]``; the learner's numeric parameters are at ``params[plan[PLAN_LEARNER + 1]:]``:
+
+``answer(plan, params, ints, floats, t, place, x, xs, weight, prepared, scratch, shares)
+  -> (class, place, hint)``
+    predicts with the block at word t; writes normalised shares (float64[class], zeros on entry). Returns -1
+    as the class while none is known. ``place`` is known if it is 0 or more. ``prepared`` is COUNTS, and the
+    record may be counted; else the model is frozen, nothing is written, and ``prepared`` is the address of
+    what ``BlockLayout.prepare`` returned, 0 before: who cannot do without it returns the place FORGOTTEN and
+    is asked again
+``learn(plan, params, ints, floats, t, place, x, xs, label, weight, hint, scratch, vote_buffer)
+  -> (outcome, place)``
+    learns a record. ``place`` below 0: FORGOTTEN or NOT_ANSWERED; ``hint`` is that of ``answer`` for the same
+    record if nothing was learned since, else -1. The outcome is LEARNED, or DECISION_DUE (learned, and
+    ``BlockLayout.grow`` is called before the next record), or GROW_FIRST (nothing was learned, ``grow`` is
+    called and the record comes again)
+``uncertainty(plan, params, ints, floats, t, place, shares, columns) -> (share, lead, weight)``
+    what query strategies go by: the largest class share at the place (½: nothing is known), the lead of the
+    largest over the second share among the labels that it rests on, and the weight of these (0: none; below
+    0: nothing is learned there). ``shares`` are those of the answer, for learners whose places say less than
+    their votes: naive Bayes, committees. ``columns`` says by bits which are wanted: SHARE, LEAD (and weight),
+    WEIGHT. Whether a bound calls the place consistent follows from lead and weight
+    (core/numeric/consistency.py)
+``block_problem(plan, params, ints, floats, t, blank_address) -> int`` (or ``BlockLayout.problem`` in Python)
+    a problem of a foreign block (core/problems.py), with sentences in the module's ``PROBLEMS``. Its size was
+    checked before (``BlockLayout.size_of``); whatever another kernel takes for an index, a count or a bound
+    must be among them
+``route_ahead(plan, ints, floats, t, xs, d, ends) -> bool`` (only of learners that set PLAN_ROUTE_AHEAD)
+    finds the places of the next records at once
+
+``x`` is the record (float64[column], missing NaN), ``xs`` its numeric attributes, ``scratch`` four words an
+attribute and two a class, whatever they hold, ``vote_buffer`` as many.
+
+A strategy that needs more than the three columns, such as one that shares out labels over all leaves (BOCT-AL
+and its table of leaves), is the reason for one more kernel of this contract: it goes beside ``uncertainty``
+with the place in a table of the block, is dispatched alike, and strategies name the learners that have it in
+their ``check``. Nothing needs it yet.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from core import registry
+from core.errors import GroveError
+from core.growth.events import Event
+from core.plugin import Parameters, made_of
+from core.schema.dimensions import Dimensions
+from core.schema.schema import Schema
+from core.tree.conditions import Branch
+from core.tree.layout import Floats, Ints
+from core.tree.outline import Outline
+
+Room: TypeAlias = tuple[int, ...]
+"""What a block has room for, in the learner's own units: of a tree (nodes, leaf records)."""
+
+FIXED: Final[Room] = ()
+"""The room of a block whose size follows from the schema."""
+
+
+class HasBlocks(Protocol):
+    """A model, as a learner sees it that grows or is looked at."""
+
+    plan: Any
+    address: int
+    ints: Ints
+    floats: Floats
+
+    @property
+    def spec(self) -> Any:
+        """What the model was built from."""
+
+    @property
+    def schema(self) -> Schema:
+        """What its records look like."""
+
+    @property
+    def block_places(self) -> list[int]:
+        """First words of the blocks, that which answers first."""
+
+    def make_room(self, t: int, room: Room) -> int:
+        """Give the block at word t this room; return where it begins then."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSummary:
+    """The size of a block and what it has been through."""
+
+    leaves: int = 1
+    nodes: int = 1
+    depth: int = 0
+    splits: int = 0
+    attempts: int = 0
+    growth_stopped: bool = False
+    """It reached the caps of the spec."""
+
+
+class BlockLayout(ABC):
+    """The blocks of a learner for records of certain dimensions: sizes, and all that Python does with them.
+
+    Plans of equal spec and dimensions share one. ``ints`` are the words of a whole model, ``t`` the first
+    word of a block in them.
+    """
+
+    new_room: ClassVar[Room] = FIXED
+    """What a block has room for that has seen nothing."""
+    offsets: tuple[int, ...] = ()
+    """Words that kernels find in the plan, from plan[PLAN_ARRAYS] on: where something lies in a block."""
+    blank_address: int = 0
+    """Address of words that ``block_problem`` compares with, 0: of none."""
+    place_name: ClassVar[str] = "place"
+    """What a place is called in messages about foreign models,"""
+    block_names: ClassVar[tuple[str, str]] = ("first block", "block {}")
+    """and what the block that answers and the others are."""
+
+    def name_of(self, block: int) -> str:
+        """Return what a block is called in messages, by its number."""
+        first, other = self.block_names
+        return other.format(block + 1) if block else first
+
+    @abstractmethod
+    def words(self, room: Room) -> int:
+        """Return the words of a block with this room."""
+
+    @abstractmethod
+    def least_words(self, classes: int) -> int:
+        """Return the words of a block that has seen nothing, for so many classes."""
+
+    @abstractmethod
+    def plant(self, ints: Ints, t: int, room: Room) -> None:
+        """Write a block that has seen nothing."""
+
+    @abstractmethod
+    def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
+        """Write a block with the state of one of another layout (perhaps this), with as much room or more.
+
+        The schema may have grown by classes, values and attributes at their ends.
+        """
+
+    @abstractmethod
+    def size_of(self, ints: Ints, t: int) -> int | None:
+        """Return the words of a foreign block by what it says of itself, None: it contradicts itself."""
+
+    def problem(self, ints: Ints, t: int) -> str | None:
+        """Return what is wrong with a foreign block that no kernel has looked at, None: nothing."""
+        return None
+
+    def room(self, ints: Ints, t: int) -> Room:
+        """Return what a block has room for."""
+        return self.new_room
+
+    def live_room(self, ints: Ints, t: int) -> Room:
+        """Return what it needs room for: that of a snapshot."""
+        return self.new_room
+
+    def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
+        """Do what ``learn`` asked for with DECISION_DUE or GROW_FIRST; return the events of it.
+
+        row, index: of the record in its run, and of the model in its table, for events.
+        """
+        msg = f"outcome={reason} of learning must be LEARNED: blocks of this learner never grow"
+        raise GroveError(msg)
+
+    def prepare(self, ints: Ints, t: int) -> Floats:
+        """Return what ``answer`` needs to know of a frozen block that it does not count (float64[n])."""
+        return np.zeros(1)
+
+    def takes_attributes(self, ints: Ints, t: int) -> bool:
+        """Return whether a block may still take in attributes that are new to the schema."""
+        return True
+
+    def summary(self, ints: Ints, t: int) -> BlockSummary:
+        """Return size and counters."""
+        return BlockSummary()
+
+    def nodes(self, ints: Ints, t: int) -> int:
+        """Return the number of nodes, cheaply; places of absent branches may be among them."""
+        return 1
+
+    def has_stopped(self, ints: Ints, t: int) -> bool:
+        """Return whether it reached the caps of the spec."""
+        return False
+
+    def explain(
+        self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
+    ) -> tuple[Branch, ...]:
+        """Return the branches that lead a record to its prediction; place: where it ended, if known."""
+        return ()
+
+    @abstractmethod
+    def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
+        """Yield the nodes, parents first; below ``depth`` nothing is listed. What is no tree has one."""
+
+    def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
+        """Yield what is wrong with a block that is sound, in sentences."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class Learner(Parameters, ABC):
+    """A learner's parameters; its file has a subclass ``Plugin``."""
+
+    family: ClassVar[str] = "learners"
+    kernels: ClassVar[str | None] = None
+    """The module of its kernels, None: its own. Learners may share one."""
+
+    @abstractmethod
+    def blocks(self, dims: Dimensions) -> BlockLayout:
+        """Return the layout of its blocks for records of these dimensions."""
+
+    @property
+    def max_bytes(self) -> float:
+        """Return the bytes that a model may take; a parameter of learners that have one."""
+        return float(1 << 30)
+
+    @property
+    def compat(self) -> str | None:
+        """Return the published code whose quirks it has; a parameter of learners that have some."""
+        return None
+
+    @property
+    def max_classes(self) -> int | None:
+        """Return how many classes it is defined for, None: any number."""
+        return None
+
+    def check_schema(self, schema: Schema) -> None:
+        """Raise SchemaError if it cannot learn such records."""
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        """Return between which values those of a numeric attribute lie whose schema says nothing."""
+        return 0.0, 1.0
+
+    def plugins(self) -> list[tuple[int, Parameters]]:
+        """Return plug-ins it is made of, each with the word of the plan that is to hold its kind.
+
+        The word behind that says where the plug-in's parameters lie.
+        """
+        return []
+
+    def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: Any) -> None:
+        """Write the words of the plan that are the learner's own; all others are written."""
+
+    def shared_words(self, dims: Dimensions) -> int:
+        """Return how many words all blocks of a model share, at PLAN_SHARED; new ones are zeros.
+
+        More attributes add words at the end.
+        """
+        return 0
+
+    @classmethod
+    def build(cls, given: dict[str, Any], named: str) -> Any:
+        """Return the learner with these parameters; ``named``: as the spec calls it."""
+        return made_of(cls, given, named)
+
+
+def build(body: dict[str, Any]) -> Any:
+    """Return the learner that a spec describes."""
+    given = dict(body)
+    name = given.pop("name")
+    return registry.plugin("learners", name).build(given, name)
+
+
+@functools.cache
+def modules() -> tuple[str, ...]:
+    """Return the modules of kernels of all learners; a position in it is the kind kernels branch on."""
+    return tuple(sorted({_module_name(name) for name in registry.names("learners")}))
+
+
+def _module_name(name: str) -> str:
+    module = registry.module("learners", name)
+    kernels: str | None = module.Plugin.kernels
+    return kernels or module.__name__
+
+
+def kernels_of(learner: Learner) -> ModuleType:
+    """Return the module with the kernels of a learner."""
+    return importlib.import_module(_module_name(learner.name))
+
+
+def kind_of(learner: Learner) -> int:
+    """Return the integer that stands for a learner's kernels in compiled code."""
+    return modules().index(_module_name(learner.name))
+
+
+def _dispatch(function: str, parameters: str, otherwise: int | None = None) -> Any:
+    members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
+    for _, module in members:
+        if otherwise is None and not hasattr(module, function):
+            msg = f"{module.__name__} must have the kernel {function}({parameters}): every learner has one"
+            raise GroveError(msg)
+    return registry.dispatch_to(members, function, parameters, otherwise)
+
+
+def dispatcher() -> tuple[Any, Any, Any]:
+    """Return ``answer(kind, …)``, ``learn(kind, …)`` and ``route_ahead(kind, …)`` over all learners."""
+    common = "plan, params, ints, floats, t, place, x, xs"
+    return (
+        _dispatch("answer", f"{common}, weight, prepared, scratch, shares"),
+        _dispatch("learn", f"{common}, label, weight, hint, scratch, vote_buffer"),
+        _dispatch("route_ahead", "plan, ints, floats, t, xs, d, ends", otherwise=False),
+    )
+
+
+def uncertainty_dispatcher() -> Any:
+    """Return ``uncertainty(kind, …)`` over all learners."""
+    return _dispatch("uncertainty", "plan, params, ints, floats, t, place, shares, columns")
+
+
+def problem_dispatcher() -> Any:
+    """Return ``block_problem(kind, …)`` over all learners."""
+    return _dispatch("block_problem", "plan, params, ints, floats, t, blank_address", otherwise=0)

@@ -1,0 +1,131 @@
+"""Model buffers: making, growing and copying the array that is a model's whole state.
+
+There is one way to change sizes, whatever the reason (more room in a block, a class, a value, an attribute
+more, another block coming or going): lay out a new buffer and copy section by section. What is new in it is
+as if it had been there from the beginning, so that it does not matter when it came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core import evaluation
+from core.learners.protocol import Room
+from core.plan import Plan
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+
+
+def new_model(plan: Plan) -> Ints:
+    """Return the buffer of a model with one block that has seen nothing."""
+    room = plan.blocks.new_room
+    start = int(plan.ints[at.PLAN_BLOCKS])
+    words = start + plan.blocks.words(room)
+    ints = at.aligned_words(words)
+    ints[at.MODEL_WORDS] = words
+    ints[at.MODEL_FIRST] = start
+    ints[at.MODEL_CLASSES] = plan.schema.declared_classes
+    write_states(plan, ints.view(np.float64))
+    write_declared_values(plan, ints)
+    plan.blocks.plant(ints, start, room)
+    return ints
+
+
+def write_states(plan: Plan, floats: Floats) -> None:
+    """Write the initial states of detector, query strategy and budget."""
+    for word, plugin in (
+        (at.PLAN_DETECTOR, plan.spec.drift),
+        (at.PLAN_QUERY, plan.spec.query),
+        (at.PLAN_BUDGET, plan.spec.budget),
+    ):
+        state = plugin.initial()
+        start = int(plan.ints[word])
+        floats[start : start + len(state)] = state
+
+
+def write_declared_values(plan: Plan, ints: Ints) -> None:
+    """Count the declared values of the nominal attributes as seen."""
+    start = int(plan.ints[at.PLAN_VALUES_SEEN])
+    for j, attribute in enumerate(plan.values_index):
+        ints[start + j] = plan.schema.declared_values[attribute]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a new buffer: where it lies in the old one (NEW: it has seen nothing), and its room."""
+
+    source: int
+    room: Room
+
+
+NEW: Final = -1
+
+
+def new_block(plan: Plan) -> Block:
+    """Return a block that has seen nothing."""
+    return Block(NEW, plan.blocks.new_room)
+
+
+def block_places(ints: Ints) -> list[int]:
+    """Return the first words of a buffer's blocks, that which answers first."""
+    found, place = [], int(ints[at.MODEL_FIRST])
+    while place < ints[at.MODEL_WORDS]:
+        found.append(place)
+        place += int(ints[place + at.BLOCK_WORDS])
+    return found
+
+
+def blocks(plan: Plan, ints: Ints) -> list[Block]:
+    """Return the blocks of a buffer as they are, that which answers first."""
+    return [Block(t, plan.blocks.room(ints, t)) for t in block_places(ints)]
+
+
+def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints:
+    """Return a new buffer with the state of an old one and these blocks; the plan's schema may have grown."""
+    start = int(plan.ints[at.PLAN_BLOCKS])
+    sizes = [plan.blocks.words(block.room) for block in chosen]
+    words = start + sum(sizes)
+    new = at.aligned_words(words)
+    new[: at.MODEL_HEADER] = old[: at.MODEL_HEADER]
+    new[at.MODEL_WORDS] = words
+    new[at.MODEL_FIRST] = start
+    new[at.MODEL_SECOND] = start + sizes[0] if len(chosen) > 1 else 0
+    _copy_sections(old_plan, old, plan, new)
+    position = start
+    for block, size in zip(chosen, sizes, strict=True):
+        if block.source == NEW:
+            plan.blocks.plant(new, position, block.room)
+        else:
+            plan.blocks.copy(old_plan.blocks, old, block.source, new, position, block.room)
+        position += size
+    return new
+
+
+def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
+    """Copy the states of detector, query strategy and budget, the evaluation, values seen, what blocks share.
+
+    A strategy or budget that is another one now begins anew (``Parameters.continues``).
+    """
+    if old_plan is plan:
+        new[at.MODEL_HEADER : plan.ints[at.PLAN_BLOCKS]] = old[at.MODEL_HEADER : plan.ints[at.PLAN_BLOCKS]]
+        return
+    write_states(plan, new.view(np.float64))
+    for word, before, now in (
+        (at.PLAN_DETECTOR, old_plan.spec.drift, plan.spec.drift),
+        (at.PLAN_QUERY, old_plan.spec.query, plan.spec.query),
+        (at.PLAN_BUDGET, old_plan.spec.budget, plan.spec.budget),
+    ):
+        if now.continues(before):
+            source, target, size = int(old_plan.ints[word]), int(plan.ints[word]), len(now.initial())
+            new[target : target + size] = old[source : source + size]
+    evaluation.repack(old_plan, old, plan, new)
+    write_declared_values(plan, new)
+    source, target = int(old_plan.ints[at.PLAN_VALUES_SEEN]), int(plan.ints[at.PLAN_VALUES_SEEN])
+    n = len(old_plan.values_index)
+    new[target : target + n] = old[source : source + n]
+    source, target = int(old_plan.ints[at.PLAN_SHARED]), int(plan.ints[at.PLAN_SHARED])
+    n = int(old_plan.ints[at.PLAN_BLOCKS]) - source
+    new[target : target + n] = old[source : source + n]

@@ -1,0 +1,92 @@
+"""Drift reaction: what a change of the detector's level does to a model's blocks (ALGORITHMS section 10).
+
+``reaction: rebuild``: a warning starts a background block (a tree, for learners of trees), which learns
+beside the one that answers while the warning lasts. A drift puts it in that one's place. Back in control it
+is of no use: it is dropped, so that a drift without a warning begins with a new block [D24]. MOA keeps it
+until the next warning, and such a drift puts a stale tree in place.
+
+``reaction: reset``: a drift puts a new block in the place of that which answers. ``reaction: alert``: nothing
+is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from core.drift.base import DRIFT, LEVELS, WARNING
+from core.growth.events import Action, Drift
+from core.model import buffers
+from core.model.buffers import Block, new_block
+from core.model.model import Model
+from core.tree import layout as at
+
+
+def react(model: Model, row: int, index: int) -> Drift:
+    """Act on the level that the model's detector has come to, and say what was done."""
+    level = int(model.ints[at.MODEL_LEVEL])
+    action = REACTIONS[model.spec.drift.reaction](model, level)
+    state = int(model.plan.ints[at.PLAN_DETECTOR])
+    return Drift(
+        row=row,
+        model=index,
+        level=LEVELS[level],
+        detector=model.spec.drift.name,
+        error_rate=model.spec.drift.error_rate(model.floats[state:]),
+        action=action,
+    )
+
+
+def rebuild(model: Model, level: int) -> Action:
+    """Keep a background tree during a warning, and let it take over at a drift."""
+    ints = model.ints
+    main, *background = buffers.blocks(model.plan, ints)
+    if level == DRIFT:
+        ints[at.MODEL_REBUILDS] += 1
+        lay_out(model, background or [new_block(model.plan)])
+        return "background tree took over" if background else "new tree"
+    if level == WARNING:
+        started = not background or bool(ints[at.MODEL_BACKGROUND_STALE])
+        if started:
+            lay_out(model, [main, new_block(model.plan)])
+        model.ints[at.MODEL_BACKGROUND_STALE] = 0
+        return "background tree started" if started else "none"
+    if model.plan.ints[at.PLAN_MOA]:
+        ints[at.MODEL_BACKGROUND_STALE] = 1
+        return "none"
+    return drop_background(model)
+
+
+def reset(model: Model, level: int) -> Action:
+    """Begin a new tree at a drift."""
+    if level == DRIFT:
+        model.ints[at.MODEL_REBUILDS] += 1
+        lay_out(model, [new_block(model.plan)])
+        return "new tree"
+    return drop_background(model)
+
+
+def alert(model: Model, level: int) -> Action:
+    """Leave the tree as it is."""
+    return drop_background(model)
+
+
+def drop_background(model: Model) -> Action:
+    """Remove a background tree; one from the time before another reaction was configured, too."""
+    main, *background = buffers.blocks(model.plan, model.ints)
+    if not background:
+        return "none"
+    lay_out(model, [main])
+    return "background tree dropped"
+
+
+REACTIONS: Final[dict[str, Callable[[Model, int], Action]]] = {
+    "rebuild": rebuild,
+    "reset": reset,
+    "alert": alert,
+}
+
+
+def lay_out(model: Model, trees: list[Block]) -> None:
+    """Give the model a buffer with these trees."""
+    model.use(buffers.relayout(model.plan, model.ints, model.plan, trees))

@@ -1,0 +1,82 @@
+"""Frame: a head of JSON and a body as one piece of bytes, which shows whether it is whole and unaltered.
+
+    8  magic                    what kind of piece it is
+    4  format version           uint32 little-endian (as all that follows)
+    4  bytes of the head
+    8  bytes of the body
+       head                     JSON in ASCII, keys sorted
+       body
+    8  BLAKE2b-64 of everything before
+
+The checksum is no CRC: a model's snapshot ends with its own CRC-32, and the CRC-32 of something that ends
+with its own does not depend on what that is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.errors import GroveError
+
+_FIXED = struct.Struct("<8sIIQ")
+DIGEST: Final = 8
+
+Body = bytes | memoryview
+
+
+class FrameError(GroveError):
+    """A piece that is not what was sealed."""
+
+
+class FrameVersionError(FrameError):
+    """A piece that another release has sealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One kind of piece."""
+
+    magic: bytes
+    version: int
+
+    def seal(self, head: bytes, body: Sequence[Body]) -> bytes:
+        """Return the bytes of a piece; head: JSON, body: parts that are laid one behind the other."""
+        fixed = _FIXED.pack(self.magic, self.version, len(head), sum(map(len, body)))
+        data = b"".join((fixed, head, *body))
+        return data + _hash(data)
+
+    def unseal(self, data: Body, name: str) -> tuple[bytes, memoryview]:
+        """Return head and body; FrameError, which begins with `name`, if they are not what was sealed."""
+        if len(data) < _FIXED.size + DIGEST or data[: len(self.magic)] != self.magic:
+            start = f"{self.magic!r} and a header of {_FIXED.size} bytes"
+            msg = f"{name} must begin with {start}: it is no {name}"
+            raise FrameError(msg)
+        _, version, head_size, body_size = _FIXED.unpack_from(data)
+        if version != self.version:
+            reads = f"this build reads format {self.version}"
+            msg = f"{name} has format {version}; {reads}; run the release that wrote it, or a later one"
+            raise FrameVersionError(msg)
+        body = _FIXED.size + head_size
+        end = body + body_size
+        if len(data) != end + DIGEST:
+            msg = f"{name}={len(data)} bytes must be {end + DIGEST}: it is cut off or goes on"
+            raise FrameError(msg)
+        view = memoryview(data)
+        if view[end:] != _hash(view[:end]):
+            msg = f"{name} must match its checksum: it was altered on its way"
+            raise FrameError(msg)
+        return bytes(view[_FIXED.size : body]), view[body:end]
+
+
+def canonical(body: Any) -> bytes:
+    """Return canonical JSON in ASCII, so that every string survives it."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _hash(data: Body) -> bytes:
+    return hashlib.blake2b(data, digest_size=DIGEST).digest()

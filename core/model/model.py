@@ -1,0 +1,245 @@
+"""Model: a spec, a schema, and one buffer of words that is its whole state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core import evaluation, jit
+from core.active.label_account import Account, close
+from core.errors import SchemaError, SpecError
+from core.evaluation import Evaluation
+from core.learners.protocol import Room
+from core.model import buffers, prediction, snapshot, validate
+from core.model import file as model_file
+from core.model.buffers import Block
+from core.model.prediction import Prediction, Record
+from core.plan import Plan
+from core.schema.schema import Schema
+from core.spec import Spec
+from core.tree import layout as at
+from core.tree.conditions import Branch
+from core.tree.layout import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The size of a model and what it has been through; the counts of the block that answers."""
+
+    leaves: int
+    nodes: int
+    depth: int
+    splits: int
+    attempts: int
+    labels: int
+    """Labels learned by the model."""
+    records: int
+    """Records answered."""
+    version: int
+    """Labels learned when the next record is answered."""
+    requests: int
+    """Labels asked for; so many of them were"""
+    answered: int
+    """learned,"""
+    declined: int
+    """refused,"""
+    expired: int
+    """not learned in time,"""
+    outstanding: int
+    """and are still awaited."""
+    refused: int
+    """Records that the query strategy was not asked about, because the budget was closed."""
+    rebuilds: int
+    """Blocks replaced after a drift."""
+    growth_stopped: bool
+    """The tree reached its leaf cap."""
+
+
+class Scale(NamedTuple):
+    """What a scrape over very many models asks of each: words of the header, no walk through a tree."""
+
+    nodes: int
+    """Of the block that answers, places of absent branches included."""
+    nbytes: int
+    records: int
+    """Records answered."""
+    requests: int
+    """Labels asked for."""
+
+
+class Model:
+    """State of one model; kernels reach it through a ModelTable."""
+
+    __slots__ = ("address", "floats", "ints", "plan")
+
+    def __init__(self, plan: Plan, ints: Ints) -> None:
+        """Take a plan and a buffer that was laid out for it."""
+        self.plan = plan
+        self.use(ints)
+
+    @staticmethod
+    def create(spec: Spec, schema: Schema) -> Model:
+        plan = Plan.of(spec, schema)
+        plan.check_room()
+        return Model(plan, buffers.new_model(plan))
+
+    def use(self, ints: Ints) -> None:
+        """Take a buffer as the model's state."""
+        self.ints: Ints = ints
+        self.floats: Floats = ints.view(np.float64)
+        self.address: int = ints.ctypes.data
+        jit.register(ints)
+
+    @property
+    def spec(self) -> Spec:
+        return self.plan.spec
+
+    @property
+    def schema(self) -> Schema:
+        """What its records look like."""
+        return self.plan.schema
+
+    @property
+    def nbytes(self) -> int:
+        return self.ints.nbytes
+
+    def summary(self) -> Summary:
+        """Return the model's size and counters."""
+        ints = self.ints
+        size = self.plan.blocks.summary(ints, self.first)
+        account = Account.of(ints)
+        return Summary(
+            leaves=size.leaves,
+            nodes=size.nodes,
+            depth=size.depth,
+            splits=size.splits,
+            attempts=size.attempts,
+            labels=int(ints[at.MODEL_LABELS]),
+            records=int(ints[at.MODEL_RECORDS]),
+            version=int(ints[at.MODEL_LABELS]),
+            requests=account.asked,
+            answered=account.answered,
+            declined=account.declined,
+            expired=account.expired,
+            outstanding=account.outstanding,
+            refused=account.refused,
+            rebuilds=int(ints[at.MODEL_REBUILDS]),
+            growth_stopped=size.growth_stopped,
+        )
+
+    def scale(self) -> Scale:
+        """Return how large the model is and what it has asked for; costs a hundredth of ``summary``."""
+        ints = self.ints
+        return Scale(
+            nodes=self.plan.blocks.nodes(ints, self.first),
+            nbytes=ints.nbytes,
+            records=int(ints[at.MODEL_RECORDS]),
+            requests=int(ints[at.MODEL_REQUESTS]),
+        )
+
+    def evaluation(self) -> Evaluation:
+        return evaluation.read(self.plan, self.ints)
+
+    def explain(self, x: Floats) -> tuple[Branch, ...]:
+        """Return the branches that lead a record (x: float64[d], codes, missing NaN) to its prediction."""
+        found: tuple[Branch, ...] = self.plan.blocks.explain(self.schema, self.ints, self.first, x)
+        return found
+
+    def predict(self, record: Record) -> Prediction:
+        """Return what the model answers a record with; nothing is counted, nothing learned.
+
+        The record: features by name, or in the order of the schema; None where one is missing. Features and
+        values that the model does not know are ignored. Raises SchemaError for what it cannot take.
+        """
+        return prediction.predict(self.plan, self.ints, record)
+
+    def snapshot(self) -> bytes:
+        """Return the model as bytes; two models that went through the same give the same."""
+        return snapshot.write(self.plan, self.ints)
+
+    @staticmethod
+    def restore(data: bytes) -> Model:
+        """Return the model of a snapshot: it goes on as if it had never stopped."""
+        return Model(*snapshot.read(data))
+
+    def save(self, path: str | Path) -> None:
+        """Write the snapshot to a file; the file is whole or not there."""
+        model_file.write_whole(Path(path), self.snapshot())
+
+    @staticmethod
+    def load(path: str | Path) -> Model:
+        """Return the model of a file that ``save`` or ``grove models export`` wrote.
+
+        Raises SnapshotError if it is none, or if its words do not fit each other: a file may come from
+        anywhere.
+        """
+        data = Path(path).read_bytes()
+        model = Model.restore(model_file.unwrap(data).snapshot if model_file.is_portable(data) else data)
+        validate.check(model)
+        return model
+
+    def adopt(self, schema: Schema) -> None:
+        """Take in a schema that has grown from the model's own; the state means the same as before."""
+        if schema is self.schema:
+            return
+        if not schema.extends(self.schema):
+            msg = (
+                "schema must extend the model's: the same attributes, values and classes first, then new ones"
+            )
+            raise SchemaError(msg)
+        if schema.n_attributes > self.schema.n_attributes and not self.takes_attributes:
+            msg = "schema must have the model's attributes: after the first split no feature can be added"
+            raise SchemaError(msg)
+        plan = Plan.of(self.spec, schema)
+        ints = buffers.relayout(self.plan, self.ints, plan, buffers.blocks(self.plan, self.ints))
+        self.plan = plan
+        self.use(ints)
+
+    def configure(self, spec: Spec) -> None:
+        """Take another spec for the same learner: query, budget, detector parameters, evaluation.every, seed,
+        explain.
+        """
+        now = self.spec
+        for what, same in (
+            ("learner", spec.learner == now.learner),
+            ("drift detector", spec.drift.name == now.drift.name),
+            ("evaluation.window", spec.evaluation.window == now.evaluation.window),
+            ("max_classes", spec.max_classes == now.max_classes),
+        ):
+            if not same:
+                msg = f"{what} must stay as it is while a model lives; begin it anew with the new spec"
+                raise SpecError(msg)
+        plan = Plan.of(spec, self.schema)
+        ints = buffers.relayout(self.plan, self.ints, plan, buffers.blocks(self.plan, self.ints))
+        self.plan = plan
+        self.use(ints)
+
+    def close(self, how: int, n: int = 1) -> None:
+        """Close n requests for labels: ANSWERED, DECLINED or EXPIRED (label_account.py)."""
+        close(self.ints, how, n)
+
+    @property
+    def takes_attributes(self) -> bool:
+        """Whether the schema may still grow by attributes; of a tree until its first split."""
+        return bool(self.plan.blocks.takes_attributes(self.ints, self.first))
+
+    @property
+    def first(self) -> int:
+        """First word of the block that answers."""
+        return int(self.ints[at.MODEL_FIRST])
+
+    @property
+    def block_places(self) -> list[int]:
+        """First words of the blocks, that which answers first."""
+        return buffers.block_places(self.ints)
+
+    def make_room(self, t: int, room: Room) -> int:
+        """Give the block at word t this room; return where it begins then."""
+        blocks = buffers.blocks(self.plan, self.ints)
+        position = self.block_places.index(t)
+        blocks[position] = Block(t, room)
+        self.use(buffers.relayout(self.plan, self.ints, self.plan, blocks))
+        return self.block_places[position]

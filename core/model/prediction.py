@@ -1,0 +1,134 @@
+"""Prediction outside a stream: the answer to one record; nothing is counted, nothing learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core import jit
+from core.errors import SchemaError
+from core.plan import Plan
+from core.schema.schema import Schema
+from core.tree import layout as at
+from core.tree.conditions import Branch
+from core.tree.layout import Floats, Ints
+
+Cell = float | int | str | bool | None
+Record = Mapping[str, Cell] | Sequence[Cell]
+"""Features by name, or in the order of the schema; None: missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The answer to one record."""
+
+    label: str | None
+    """None: the model knows no class yet."""
+    probabilities: dict[str, float]
+    """By class, in the order of their names."""
+    version: int
+    """Labels the model has learned."""
+    explanation: tuple[Branch, ...]
+    """The branches that lead to the answer; empty: the tree is one leaf, or the learner is no tree."""
+
+
+def predict(plan: Plan, ints: Ints, record: Record) -> Prediction:
+    """Return the answer of a model's buffer; SchemaError if the record does not fit its schema."""
+    schema = plan.schema
+    x = place(schema, record)
+    code, shares = _answer(plan, ints, x)
+    known = int(ints[at.MODEL_CLASSES])
+    names = schema.classes[:known]
+    return Prediction(
+        label=schema.classes[code] if code >= 0 else None,
+        probabilities={name: float(shares[schema.class_code(name)]) for name in sorted(names)},
+        version=int(ints[at.MODEL_LABELS]),
+        explanation=plan.blocks.explain(schema, ints, int(ints[at.MODEL_FIRST]), x),
+    )
+
+
+def place(schema: Schema, record: Record) -> Floats:
+    """Return float64[d]: a record in the columns of a schema, as the kernels take it.
+
+    Features that the schema does not know are ignored, values it does not know count as missing, as in a
+    worker whose schema must not grow.
+    """
+    x = np.full(schema.n_attributes, np.nan)
+    if isinstance(record, Mapping):
+        cells: list[Cell] = [record.get(name) for name in schema.names]
+    else:
+        cells = list(record)
+        if len(cells) != schema.n_attributes:
+            msg = (
+                f"record has {len(cells)} values; it must have {schema.n_attributes}, one per attribute "
+                "of the model"
+            )
+            raise SchemaError(msg)
+    for column, cell in enumerate(cells):
+        if cell is not None:
+            x[column] = _value(schema, column, cell)
+    return x
+
+
+def _value(schema: Schema, column: int, cell: Cell) -> float:
+    attribute = schema.attributes[column]
+    if attribute.kind == "numeric":
+        if isinstance(cell, str) or cell is None:
+            msg = f"{attribute.name}={cell!r} must be a number; the model learned it as one"
+            raise SchemaError(msg)
+        return float(cell)
+    if cell is None or cell != cell:  # NaN
+        return np.nan
+    code = schema.value_code(column, cell if isinstance(cell, str) else _digits(float(cell)))
+    return code if code >= 0 else np.nan
+
+
+def _digits(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
+    """Return the class code and float64[K] shares."""
+    from core import (
+        run,
+    )  # compiles kernels, or loads them: imported here so that only predictions wait for it
+
+    k = plan.schema.n_classes
+    prediction = np.full(1, -1, dtype=np.int32)
+    probability = np.zeros((1, max(k, 1)))
+    cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
+    prepared_at = np.zeros(1, dtype=np.int64)
+    arguments = (
+        np.array([ints.ctypes.data], dtype=np.int64),
+        np.array([plan.address], dtype=np.int64),
+        prepared_at,
+        np.zeros(1, dtype=np.int64),
+        x.reshape(1, -1),
+        np.full(1, -1, dtype=np.int32),
+        np.ones(1),
+        prediction,
+        probability,
+        np.zeros(1, dtype=np.bool_),
+        np.zeros(1, dtype=np.int8),
+        np.zeros(1),
+        np.zeros(1, dtype=np.int64),
+        run.ANSWER_ONLY,
+        run.workspace_of(len(x), k),
+        cursor,
+    )
+    prepared = None  # kept alive here: the kernel gets its address
+    while reason := run.run(*arguments):
+        if reason == run.PREPARATION_DUE:
+            prepared = preparation(plan, ints)
+            prepared_at[0] = prepared.ctypes.data
+        # A model that explains itself stops once a row; its path is found without the kernel.
+    return int(prediction[0]), probability[0]
+
+
+def preparation(plan: Plan, ints: Ints) -> Floats:
+    """Return what the block that answers needs to know of itself while it is frozen, for kernels too."""
+    prepared: Floats = plan.blocks.prepare(ints, int(ints[at.MODEL_FIRST]))
+    jit.register(prepared)
+    return prepared

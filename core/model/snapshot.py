@@ -1,0 +1,207 @@
+"""Snapshot: a model as bytes (header, spec, schema, the live part of its buffer, checksum).
+
+    8  magic                    "grovemdl"
+    4  format version           of this frame, uint32 little-endian (as all that follows)
+    4  state version            of the meaning of the words and of the spec (core/state_version.py)
+    4+4+4  bytes of platform tag, spec, schema
+    8  words
+       platform tag, spec JSON, schema JSON, zeros up to a multiple of 8
+       words                    int64 or float64, little-endian
+    4  CRC-32 of everything before
+
+The words are those of the buffer, with no room to spare: two models that have gone through the same have the
+same bytes, whenever and however often they were saved. Floats never go through text, nothing is pickled. The
+platform tag says where the numbers were made: there a restored model goes on to the bit, elsewhere to
+rounding.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import platform
+import struct
+import sys
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core import jit
+from core.errors import GroveError, SnapshotError
+from core.model import buffers, soundness
+from core.model.buffers import Block
+from core.model.upgrade import upgraded
+from core.plan import Plan
+from core.schema.schema import Schema
+from core.spec import Spec
+from core.state_version import READABLE, STATE_VERSION
+from core.tree import layout as at
+from core.tree.layout import Ints
+
+MAGIC: Final = b"grovemdl"
+FORMAT_VERSION: Final = 1
+
+KEPT: Final = 64
+"""Specs with their schemas that are kept, as text and as objects, for the next model that has them too,"""
+
+KEPT_BYTES: Final = 16 << 10
+"""if they are no longer than this."""
+
+_FIXED = struct.Struct("<8sIIIIIQ")
+_CHECKSUM = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a snapshot says of itself."""
+
+    platform: str
+    spec: Spec
+    schema: Schema
+    words: int
+    state: int
+    """State version."""
+
+
+@functools.cache
+def platform_tag() -> str:
+    """Return what the last bits of floats depend on: architecture, C library, what it chooses by, numba.
+
+    Mathematical functions of a C library, and of numpy, are others where the processor multiplies and adds
+    at once or has wider vectors: they choose while a program runs.
+    """
+    library, version = platform.libc_ver()
+    name = f"{library or sys.platform}-{version or platform.release()}"
+    numba = f"numba-{importlib.metadata.version('numba')}"
+    return f"{platform.machine()} {name} {numba} cpu-{jit.cpu_features()}"
+
+
+def write(plan: Plan, ints: Ints) -> bytes:
+    """Return the snapshot of a model's buffer."""
+    words = trim(plan, ints)
+    body = _preamble(plan, len(words)) + words.astype("<i8", copy=False).tobytes()
+    return body + _CHECKSUM.pack(zlib.crc32(body))
+
+
+def trim(plan: Plan, ints: Ints) -> Ints:
+    """Return the buffer without room to spare and with its blocks in order (itself, if it is so already)."""
+    blocks = buffers.blocks(plan, ints)
+    wanted = [Block(block.source, plan.blocks.live_room(ints, block.source)) for block in blocks]
+    if blocks == wanted:
+        return ints
+    return buffers.relayout(plan, ints, plan, wanted)
+
+
+def _preamble(plan: Plan, words: int) -> bytes:
+    sizes, texts = _texts(plan)
+    return _FIXED.pack(MAGIC, FORMAT_VERSION, STATE_VERSION, *sizes, words) + texts
+
+
+def _texts(plan: Plan) -> tuple[tuple[int, ...], bytes]:
+    """Return the sizes of the texts before the words, and the texts, filled up to a whole word."""
+    return _texts_kept(plan) if plan.schema.content_bytes <= KEPT_BYTES else _texts_made(plan)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _texts_kept(plan: Plan) -> tuple[tuple[int, ...], bytes]:
+    return _texts_made(plan)
+
+
+def _texts_made(plan: Plan) -> tuple[tuple[int, ...], bytes]:
+    parts = [platform_tag().encode(), plan.spec.to_json().encode(), plan.schema.to_json().encode()]
+    texts = b"".join(parts)
+    return tuple(map(len, parts)), texts + bytes(-(_FIXED.size + len(texts)) % at.WORD)
+
+
+def read(data: bytes) -> tuple[Plan, Ints]:
+    """Return plan and buffer of a snapshot; SnapshotError if it is none, or if kernels must not see it.
+
+    Its checksum says that it is whole, not who made it: so every word that a kernel trusts is checked.
+    """
+    header, start = _read_header(data)
+    end = start + header.words * at.WORD
+    if len(data) != end + _CHECKSUM.size:
+        msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off or goes on"
+        raise SnapshotError(msg)
+    if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(memoryview(data)[:end]):
+        msg = "snapshot must match its checksum: it was altered on its way"
+        raise SnapshotError(msg)
+    plan = Plan.of(header.spec, header.schema)
+    ints = at.aligned_words(header.words)
+    ints[:] = np.frombuffer(data, dtype="<i8", count=header.words, offset=start)
+    ints = upgraded(plan, ints, header.state)
+    check_words(plan, ints)
+    return plan, ints
+
+
+def check_words(plan: Plan, ints: Ints) -> None:
+    """Refuse words that no model of a plan has: of other sizes, or such as no kernel may see."""
+    _check_sizes(plan, ints)
+    soundness.check(plan, ints)
+
+
+def describe(data: bytes) -> Header:
+    """Return what a snapshot says of itself, without looking at its state."""
+    return _read_header(data)[0]
+
+
+def _read_header(data: bytes) -> tuple[Header, int]:
+    if len(data) < _FIXED.size or data[:8] != MAGIC:
+        msg = f"snapshot must begin with {MAGIC!r} and a header of {_FIXED.size} bytes: these are other bytes"
+        raise SnapshotError(msg)
+    _, form, state, tag_size, spec_size, schema_size, words = _FIXED.unpack_from(data)
+    if form != FORMAT_VERSION or state not in READABLE:
+        msg = (
+            f"snapshot has format {form} and state version {state}; this build reads format "
+            f"{FORMAT_VERSION} and state versions {', '.join(map(str, READABLE))}"
+        )
+        raise SnapshotError(msg)
+    position = _FIXED.size
+    texts = []
+    for size in (tag_size, spec_size, schema_size):
+        texts.append(bytes(data[position : position + size]))
+        position += size
+    if position > len(data):
+        msg = f"snapshot={len(data)} bytes must be more than {position}: it is cut off"
+        raise SnapshotError(msg)
+    try:
+        tag, (spec, schema) = texts[0].decode(), _parsed(texts[1], texts[2], state)
+    except (GroveError, UnicodeDecodeError) as error:
+        msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
+        raise SnapshotError(msg) from error
+    return Header(tag, spec, schema, words, state), position + -position % at.WORD
+
+
+def _parsed(spec: bytes, schema: bytes, state: int) -> tuple[Spec, Schema]:
+    """Return what the texts said under a state version; ten thousand models of a partition say the same."""
+    is_small = len(spec) + len(schema) <= KEPT_BYTES
+    return _parsed_kept(spec, schema, state) if is_small else _parsed_anew(spec, schema, state)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _parsed_kept(spec: bytes, schema: bytes, state: int) -> tuple[Spec, Schema]:
+    return _parsed_anew(spec, schema, state)
+
+
+def _parsed_anew(spec: bytes, schema: bytes, state: int) -> tuple[Spec, Schema]:
+    return Spec.parse(spec, state), Schema.from_json(schema)
+
+
+def _check_sizes(plan: Plan, ints: Ints) -> None:
+    """Refuse words that do not fit their plan: kernels trust the sizes they find."""
+    words, position = len(ints), int(plan.ints[at.PLAN_BLOCKS])
+    problem = SnapshotError("snapshot's words must fit its spec and schema: it was put together wrongly")
+    if words <= position or ints[at.MODEL_WORDS] != words or ints[at.MODEL_FIRST] != position:
+        raise problem
+    starts = []
+    while position < words:
+        size = plan.blocks.size_of(ints, position)
+        if size is None or ints[position + at.BLOCK_WORDS] != size:
+            raise problem
+        starts.append(position)
+        position += size
+    second = starts[1] if len(starts) > 1 else 0
+    if position != words or ints[at.MODEL_SECOND] != second:
+        raise problem

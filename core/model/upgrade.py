@@ -1,0 +1,97 @@
+"""Upgrade of a model's words: what snapshots of older state versions lack is put where this release has it.
+
+Version 6 counts in the evaluation what two baselines got right (core/evaluation.py). Of a model that began
+before, the labels in its window are all that is known of the order of labels: the baselines are counted over
+these, and over what comes; what was evaluated before the window is left out of the comparison.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from core.plan import Plan
+from core.tree import layout as at
+from core.tree.layout import Ints
+
+BASELINES_SINCE: Final = 6
+FIELDS_OF_5: Final = 10
+"""Counters of the evaluation section up to version 5."""
+
+
+def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
+    """Return the words of a snapshot as this state version has them; what is wrong with them stays wrong."""
+    return words if state >= BASELINES_SINCE else _with_baselines(plan, words)
+
+
+def _with_baselines(plan: Plan, old: Ints) -> Ints:
+    """Return words whose evaluation section has baselines, and all behind it in its new place."""
+    k, size = plan.schema.n_classes, int(plan.ints[at.PLAN_WINDOW])
+    section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_WINDOW_BITS])
+    more = at.EVALUATION_FIELDS - FIELDS_OF_5
+    end = section + at.evaluation_words(k, size)
+    added = more + end - bits
+    if len(old) < end - added:
+        return old  # too short for any model of the plan
+    new = at.aligned_words(len(old) + added)
+    new[: section + FIELDS_OF_5] = old[: section + FIELDS_OF_5]
+    new[section + at.EVALUATION_FIELDS : bits] = old[section + FIELDS_OF_5 : bits - more]
+    new[end:] = old[bits - more :]
+    for word in (at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND):
+        new[word] += added if new[word] else 0
+    judged = int(new[section + at.EVALUATION_COUNT])
+    labels = _labels(plan, new, min(judged, size))
+    if judged >= 0 and (labels < max(k, 1)).all():
+        _compare(plan, new, labels.tolist(), judged)
+    return new
+
+
+def _labels(plan: Plan, ints: Ints, inside: int) -> Ints:
+    """Return the labels in the window, the oldest first, int64[inside]."""
+    section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_CODE_BITS])
+    codes = section + at.EVALUATION_FIELDS + at.EVALUATION_ROWS * plan.schema.n_classes
+    position = _positions(plan, ints, inside)
+    pairs = ints[codes + position // (32 // bits)] >> (2 * bits * (position % (32 // bits)))
+    found: Ints = pairs & ((1 << bits) - 1)
+    return found
+
+
+def _positions(plan: Plan, ints: Ints, inside: int) -> Ints:
+    """Return where in the window its records lie, the oldest first."""
+    size = int(plan.ints[at.PLAN_WINDOW])
+    first = int(ints[int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_NEXT]) if inside == size else 0
+    found: Ints = (first + np.arange(max(inside, 0), dtype=np.int64)) % size
+    return found
+
+
+def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
+    """Count the baselines over the labels of the window, with the counts of labels of then."""
+    k = plan.schema.n_classes
+    section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_WINDOW_BITS])
+    rows = ints[section + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * k].reshape(at.EVALUATION_ROWS, k)
+    recent = [0] * k
+    known = (rows[at.EVALUATION_ACTUAL] - rows[at.EVALUATION_WINDOW + at.EVALUATION_ACTUAL]).tolist()
+    last = repeats = majority = recent_majority = 0
+    for label, position in zip(labels, _positions(plan, ints, len(labels)).tolist(), strict=True):
+        known[label] += 1
+        recent[label] += 1
+        repeats += label == last
+        majority += known.index(max(known)) == label
+        if recent.index(max(recent)) == label:
+            recent_majority += 1
+            ints[bits + position // 64] ^= np.int64(1) << np.int64(position % 64)
+        last = label
+    hits = rows[[at.EVALUATION_HIT, at.EVALUATION_WINDOW + at.EVALUATION_HIT]].sum(axis=1).tolist()
+    for word, value in (
+        (at.EVALUATION_LAST, last),
+        (at.EVALUATION_LAST_HIT, repeats),
+        (at.EVALUATION_MAJORITY, known.index(max(known)) if k else 0),
+        (at.EVALUATION_MAJORITY_HIT, majority),
+        (at.EVALUATION_WINDOW_LAST_HIT, repeats),
+        (at.EVALUATION_WINDOW_MAJORITY, recent.index(max(recent)) if k else 0),
+        (at.EVALUATION_WINDOW_MAJORITY_HIT, recent_majority),
+        (at.EVALUATION_UNCOMPARED, judged - len(labels)),
+        (at.EVALUATION_UNCOMPARED_HIT, hits[0] - hits[1]),
+    ):
+        ints[section + word] = value

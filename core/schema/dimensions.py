@@ -1,0 +1,84 @@
+"""Dimensions: what matters of a schema to compiled code, which names nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from core.schema.schema import Schema
+
+MIN_ROOM = 4
+"""Room for values that an open attribute begins with; it doubles."""
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The counts and places of a schema; schemas that differ in names alone have equal ones."""
+
+    classes: int
+    numeric: tuple[int, ...]
+    """Columns of the numeric attributes,"""
+    ranges: tuple[tuple[float, float] | None, ...]
+    """and between which values theirs lie."""
+    nominal: tuple[int, ...]
+    """Columns of the nominal attributes,"""
+    rooms: tuple[int, ...]
+    """and for how many values each has room."""
+    open: bool
+    """Whether one of them takes in new values."""
+
+    @property
+    def attributes(self) -> int:
+        """The number of attributes."""
+        return len(self.numeric) + len(self.nominal)
+
+    @cached_property
+    def values(self) -> int:
+        """The room for values of all nominal attributes: the length of the value axis."""
+        return sum(self.rooms)
+
+    @property
+    def halves(self) -> bool:
+        """Whether all attributes are nominal, with room for two values each."""
+        return not self.numeric and bool(self.nominal) and all(room == 2 for room in self.rooms)
+
+    @cached_property
+    def value_places(self) -> dict[int, tuple[int, int]]:
+        """Of each nominal attribute's column: its first value on the value axis, and its room there."""
+        firsts = accumulate(self.rooms, initial=0)
+        places = zip(self.nominal, firsts, self.rooms, strict=False)
+        return {column: (first, room) for column, first, room in places}
+
+
+def dimensions(schema: Schema) -> Dimensions:
+    """Return the dimensions of a schema."""
+    columns = list(enumerate(schema.attributes))
+    nominal = [(i, a) for i, a in columns if a.kind == "nominal"]
+    numeric = [(i, a) for i, a in columns if a.kind == "numeric"]
+    return Dimensions(
+        schema.n_classes,
+        tuple(i for i, _ in numeric),
+        tuple(a.range for _, a in numeric),
+        tuple(i for i, _ in nominal),
+        tuple(_room(len(a.values), a.open) for _, a in nominal),
+        any(a.open for _, a in nominal),
+    )
+
+
+def values_carried(old: Dimensions, new: Dimensions) -> npt.NDArray[np.int64]:
+    """Return, for each position on the value axis of a schema, its position on that of a grown one."""
+    index = np.full(old.values, -1, dtype=np.int64)
+    for attribute, (first, size) in old.value_places.items():
+        index[first : first + size] = new.value_places[attribute][0] + np.arange(size)
+    return index
+
+
+def _room(values: int, is_open: bool) -> int:
+    """Return the room for an attribute's values: exact, or for an open attribute the next power of two."""
+    if not is_open:
+        return values
+    return max(MIN_ROOM, 1 << (values - 1).bit_length()) if values else MIN_ROOM

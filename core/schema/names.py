@@ -1,0 +1,146 @@
+"""Names and their codes: the values of a nominal attribute, the classes of a schema.
+
+Models that met the same names in the same order share one object; models that met them in different orders
+share the texts. A name's code is found in a hash table of small whole numbers, three to eight bytes a name: a
+dict takes forty, and ten thousand models each have orders of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from array import array
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from core.schema import shared
+
+SHARED_TEXTS: Final = 1 << 14
+"""Texts that are remembered in order to be shared; when there are more, remembering begins anew."""
+
+SHARED_LENGTH: Final = 64
+"""Characters of a text that is worth remembering: what is longer is seldom met by many models."""
+
+PER_NAME: Final = 16
+"""What `Names.content_bytes` counts for a name beside its text: its place among the names, in the table."""
+
+_texts: dict[str, str] = {}
+
+
+def _shared(text: str) -> str:
+    """Return a text that equals another one as the same object, if it was met lately."""
+    if len(text) > SHARED_LENGTH:
+        return text
+    found = _texts.get(text)
+    if found is None:
+        if len(_texts) >= SHARED_TEXTS:
+            _texts.clear()
+        found = _texts[text] = text
+    return found
+
+
+def text_bytes(text: str) -> int:
+    """Return what a text takes in memory at most: a byte a character, or four if not all of it is ASCII.
+
+    The same on every machine, so that what is decided by it is the same too.
+    """
+    return len(text) if text.isascii() else 4 * len(text)
+
+
+class Names:
+    """Distinct texts and their codes; immutable. Equal ones are one object: make them with ``Names.of``."""
+
+    __slots__ = ("__weakref__", "_size", "content_bytes", "table", "texts")
+
+    texts: tuple[str, ...]
+    """The names in code order."""
+    content_bytes: int
+    """What the names take, the same on every machine; for a model's ``max_bytes``."""
+    table: array[int]
+    """Open addressing: at the hash of a name, or behind it, its code plus one; 0 where there is none."""
+    _size: int
+    """What they take, texts that others may share left out."""
+
+    _known: ClassVar[weakref.WeakValueDictionary[tuple[str, ...], Names]] = weakref.WeakValueDictionary()
+    _making: ClassVar[threading.RLock] = threading.RLock()
+    _tally: ClassVar[shared.Tally] = shared.TALLY
+
+    def __init__(self, texts: tuple[str, ...], before: Names | None) -> None:
+        """Index names; `before`: the first of them, indexed already."""
+        self._size = 0
+        self.texts = texts
+        self.table, first = _room_for(len(texts), before)
+        _index(texts, self.table, first)
+        known, size = (0, 0) if before is None else (len(before), before.content_bytes)
+        self.content_bytes = size + sum(text_bytes(text) + PER_NAME for text in texts[known:])
+        long = sum(sys.getsizeof(text) for text in texts if len(text) > SHARED_LENGTH)
+        self._size = sys.getsizeof(texts) + sys.getsizeof(self.table) + long + shared.INTERNED
+        self._tally.hold(self._size)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Names:
+        """Return the names in this order; ValueError if two are equal."""
+        return cls._interned(tuple(texts), None)
+
+    def with_more(self, texts: Iterable[str]) -> Names:
+        """Return these names and others behind them, in one step; ValueError if two are equal."""
+        return self._interned((*self.texts, *texts), self)
+
+    @classmethod
+    def _interned(cls, texts: tuple[str, ...], before: Names | None) -> Names:
+        found = cls._known.get(texts)
+        if found is None:
+            with cls._making:  # a partition may be restored in a thread of its own
+                found = cls._known.get(texts)
+                if found is None:
+                    found = cls(tuple(map(_shared, texts)), before)
+                    cls._known[found.texts] = found
+        return found
+
+    def __del__(self) -> None:
+        """Count the names as given up: nobody has them any more."""
+        self._tally.give_up(self._size)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def code(self, text: str) -> int:
+        """Return the code of a name, -1 if it is unknown."""
+        table, texts = self.table, self.texts
+        mask = len(table) - 1
+        at = hash(text) & mask
+        while code := table[at]:
+            if texts[code - 1] == text:
+                return code - 1
+            at = (at + 1) & mask
+        return -1
+
+    def __repr__(self) -> str:
+        return f"Names{self.texts!r}"
+
+
+def _room_for(n: int, before: Names | None) -> tuple[array[int], int]:
+    """Return a table for n names, at most half full, and how many of them are in it already."""
+    kind = "B" if n < 1 << 8 else "H" if n < 1 << 16 else "I"
+    if before is not None and len(before.table) >= 2 * n:
+        return array(kind, before.table), len(before)
+    empty = array(kind, (0,))
+    return empty * (1 << (2 * n - 1).bit_length() if n else 1), 0
+
+
+def _index(texts: tuple[str, ...], table: array[int], first: int) -> None:
+    """Put the names from `first` on into the table."""
+    mask = len(table) - 1
+    for code in range(first, len(texts)):
+        text = texts[code]
+        at = hash(text) & mask
+        while taken := table[at]:
+            if texts[taken - 1] == text:
+                message = f"{text[:80]!r} must not occur twice"
+                raise ValueError(message)
+            at = (at + 1) & mask
+        table[at] = code + 1
+
+
+NO_NAMES: Final = Names.of(())

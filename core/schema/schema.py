@@ -1,0 +1,484 @@
+"""Schema of a model's records: attributes with their values, and classes; immutable and shared.
+
+Equal schemas are one object (``is`` compares them, ``uid`` stands for them in arrays). A schema knows nothing
+of the schemas that grew from it: it lives as long as a model, a plan or a run has it. What grows is made in
+one step, however much it is, and shares with what it grew from all but what is new:
+
+    Schema ──> Columns ──> Attribute ──> Names (core/schema/names.py): the values, and the code of each
+       └─────> Names: the classes
+
+so models that met their classes in other orders have one ``Columns``, those that met an attribute's values in
+the same order one ``Names``.
+
+What a schema *declares* and what it has *taken in* since are kept apart: the range of information gain,
+Laplace shares and branches of a test depend on the number of classes and values a model knows, and a batch
+must not make a class known before its first record was learned. So kernels count from what is declared, and
+raise that count when a model learns something new.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal
+
+from core.errors import SchemaError, TooManyClassesError
+from core.json_text import read_json
+from core.schema import shared
+from core.schema.names import NO_NAMES, PER_NAME, Names, text_bytes
+
+MAX_VALUES = 1024
+"""Values that an open nominal attribute takes in; later ones stay unknown (code -1)."""
+
+MAX_VALUE_BYTES: Final = 4 << 20
+"""Bytes of values of all its attributes that a schema takes in; a value beyond them stays unknown."""
+
+Kind = Literal["numeric", "nominal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values.
+
+    ``range`` says between which values those of a numeric one lie, as far as one knows: an observer may cut
+    it evenly (core/observers/histogram.py). Nobody is held to it.
+    """
+
+    name: str
+    kind: Kind = "numeric"
+    values: tuple[str, ...] = ()
+    open: bool = False
+    range: tuple[float, float] | None = None
+    codes: Names = field(init=False, repr=False, compare=False, default=NO_NAMES)
+    """The values, and the code of each."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("numeric", "nominal"):
+            msg = f"kind={self.kind!r} of attribute {self.name!r} must be 'numeric' or 'nominal'"
+            raise SchemaError(msg)
+        if self.kind == "numeric" and (self.values or self.open):
+            msg = f"values={self.values!r} of the numeric attribute {self.name!r} must be empty"
+            raise SchemaError(msg)
+        if self.range is not None:
+            low, high = self.range
+            if self.kind != "numeric" or not -math.inf < low < high < math.inf:
+                msg = (
+                    f"range={self.range!r} of attribute {self.name!r} must be two finite numbers, the first "
+                    "below the second, of a numeric attribute"
+                )
+                raise SchemaError(msg)
+        if self.values:
+            try:
+                self._take(Names.of(self.values))
+            except ValueError as error:
+                msg = f"values of attribute {self.name!r} must differ from each other: {error}"
+                raise SchemaError(msg) from None
+
+    def __hash__(self) -> int:
+        """Hash without looking at the values, of which equal ones are one object."""
+        return hash((self.name, self.kind, self.codes, self.open, self.range))
+
+    def with_values(self, values: Iterable[str]) -> Attribute:
+        """Return the attribute that knows these values too, all of them new to it."""
+        grown = Attribute(self.name, self.kind, (), self.open, self.range)
+        grown._take(self.codes.with_more(values))
+        return grown
+
+    def _take(self, codes: Names) -> None:
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "values", codes.texts)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Columns:
+    """The attributes of a schema in column order: what schemas share that differ in classes alone.
+
+    Equal ones are one object, made by ``Columns.of``; ``uid`` stands for it in arrays.
+    """
+
+    attributes: tuple[Attribute, ...]
+    declared_values: tuple[int, ...]
+    """How many of each attribute's values the schema began with."""
+    open: bool
+    """Whether new attributes are taken in until the first split."""
+    uid: int
+    value_bytes: int
+    """What the values take,"""
+    content_bytes: int
+    """and the names and values, the same on every machine; for a model's ``max_bytes``."""
+    size: int
+    """What they take beside the values, as it is counted for the process."""
+
+    _making: ClassVar[threading.RLock] = threading.RLock()
+    _tally: ClassVar[shared.Tally] = shared.TALLY
+    _known: ClassVar[weakref.WeakValueDictionary[tuple[Any, ...], Columns]] = weakref.WeakValueDictionary()
+    _uids: ClassVar[itertools.count[int]] = itertools.count()
+
+    @classmethod
+    def of(
+        cls, attributes: tuple[Attribute, ...], declared_values: tuple[int, ...], is_open: bool
+    ) -> Columns:
+        """Return the columns with these attributes; SchemaError if they contradict each other."""
+        key = (attributes, declared_values, is_open)
+        found = cls._known.get(key)
+        if found is None:
+            _check_attributes(attributes, declared_values)
+            values = sum(a.codes.content_bytes for a in attributes)
+            content = values + sum(text_bytes(a.name) + PER_NAME for a in attributes)
+            nominal = sum(a.kind == "nominal" for a in attributes)
+            size = shared.INTERNED + 16 * len(attributes) + ATTRIBUTE_BYTES * nominal
+            with cls._making:  # a partition may be restored in a thread of its own
+                found = cls._known.get(key)
+                if found is None:
+                    found = cls._known[key] = cls(*key, next(cls._uids), values, content, size)
+        return found
+
+    def __post_init__(self) -> None:
+        """Count what it takes; an attribute is counted by everyone who has it."""
+        self._tally.hold(self.size)
+
+    def __del__(self) -> None:
+        """Count the columns as given up: no schema has them any more."""
+        self._tally.give_up(self.size)
+
+    def value_code(self, attribute: int, value: str) -> int:
+        """Return the code of a value of a nominal attribute, -1 if unknown."""
+        return self.attributes[attribute].codes.code(value)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names in column order."""
+        return tuple(a.name for a in self.attributes)
+
+    def with_values(self, values: Mapping[int, Iterable[str]]) -> Columns:
+        """Return the columns that know these values too, by attribute."""
+        attributes = list(self.attributes)
+        for attribute, more in values.items():
+            attributes[attribute] = attributes[attribute].with_values(more)
+        return self.of(tuple(attributes), self.declared_values, self.open)
+
+    def with_attributes(self, more: Sequence[Attribute]) -> Columns:
+        """Return the columns with these attributes at the end."""
+        declared = (*self.declared_values, *(len(a.values) for a in more))
+        return self.of((*self.attributes, *more), declared, self.open)
+
+
+ATTRIBUTE_BYTES: Final = 200
+"""Bytes of an attribute that is not that of all other models: of a nominal one, whose values grow."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
+class Schema:
+    """Attributes and classes; make one with ``Schema.of`` or ``Schema.infer`` and compare with ``is``."""
+
+    columns: Columns
+    class_names: Names
+    max_classes: int
+    """How many classes the schema may come to hold."""
+    classes_open: bool
+    """Whether new classes are taken in."""
+    declared_classes: int
+    """How many of the classes the schema began with."""
+    uid: int
+
+    _bytes: ClassVar[int] = shared.INTERNED
+    _making: ClassVar[threading.RLock] = threading.RLock()
+    _tally: ClassVar[shared.Tally] = shared.TALLY
+    _known: ClassVar[weakref.WeakValueDictionary[tuple[Any, ...], Schema]] = weakref.WeakValueDictionary()
+    _uids: ClassVar[itertools.count[int]] = itertools.count()
+
+    # Making
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Sequence[Attribute],
+        classes: Sequence[str] = (),
+        *,
+        max_classes: int = 64,
+        open_attributes: bool = False,
+        classes_open: bool | None = None,
+    ) -> Schema:
+        """Return the schema that declares these attributes and classes.
+
+        ``classes_open`` (default: only if no class is declared) lets new classes in, up to ``max_classes``;
+        ``open_attributes`` lets new features in until the first split.
+        """
+        columns = Columns.of(tuple(attributes), tuple(len(a.values) for a in attributes), open_attributes)
+        names = _classes(classes)
+        is_open = not names.texts if classes_open is None else classes_open
+        return cls._of(columns, names, max_classes, is_open, len(names))
+
+    @classmethod
+    def infer(cls, names: Sequence[str], kinds: Sequence[Kind], *, max_classes: int = 64) -> Schema:
+        """Return the schema of a first record: its nominal attributes, classes and features are open."""
+        attributes = [
+            Attribute(name, kind, open=kind == "nominal") for name, kind in zip(names, kinds, strict=True)
+        ]
+        return cls.of(attributes, max_classes=max_classes, open_attributes=True)
+
+    @classmethod
+    def _of(
+        cls, columns: Columns, names: Names, max_classes: int, classes_open: bool, declared: int
+    ) -> Schema:
+        key = (columns, names, max_classes, classes_open, declared)
+        found = cls._known.get(key)
+        if found is None:
+            _check_classes(names.texts, max_classes, classes_open, declared)
+            with cls._making:  # a partition may be restored in a thread of its own
+                found = cls._known.get(key)
+                if found is None:
+                    found = cls._known[key] = cls(*key, next(cls._uids))
+        return found
+
+    def __post_init__(self) -> None:
+        """Count what the schema takes beside its columns and classes."""
+        self._tally.hold(self._bytes)
+
+    def __del__(self) -> None:
+        """Count the schema as given up: no model has it any more."""
+        self._tally.give_up(self._bytes)
+
+    # Reading
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attributes in column order."""
+        return self.columns.attributes
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class labels in code order."""
+        return self.class_names.texts
+
+    @property
+    def open_attributes(self) -> bool:
+        """Whether new features are taken in until the first split."""
+        return self.columns.open
+
+    @property
+    def declared_values(self) -> tuple[int, ...]:
+        """How many of each attribute's values the schema began with."""
+        return self.columns.declared_values
+
+    @property
+    def content_bytes(self) -> int:
+        """What the schema's names take, as if no other model had them; the same on every machine."""
+        return self.columns.content_bytes + self.class_names.content_bytes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names in column order."""
+        return self.columns.names
+
+    @property
+    def n_attributes(self) -> int:
+        """The number of attributes."""
+        return len(self.attributes)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    def class_code(self, label: str) -> int:
+        """Return the code of a class label, -1 if unknown."""
+        return self.class_names.code(label)
+
+    def value_code(self, attribute: int, value: str) -> int:
+        """Return the code of a value of a nominal attribute, -1 if unknown."""
+        return self.columns.value_code(attribute, value)
+
+    # Growing
+
+    def with_class(self, label: str) -> Schema:
+        if self.class_code(label) >= 0:
+            return self
+        if not self.classes_open:
+            msg = f"class={label!r} must be one of {', '.join(self.classes)}: the schema's classes are closed"
+            raise SchemaError(msg)
+        if self.n_classes >= self.max_classes:
+            msg = (
+                f"class={label!r} must be one of the {self.n_classes} classes known: max_classes="
+                f"{self.max_classes} lets in no more; create the model anew with a larger max_classes in its "
+                "spec (criterion km, and gini in theory, are for 2 classes: take another), or leave it out"
+            )
+            raise TooManyClassesError(msg)
+        return self._with(names=self.class_names.with_more((label,)))
+
+    def with_value(self, attribute: int, value: str) -> Schema:
+        """Return the schema that also knows a value of an open attribute (itself if there is no room)."""
+        return self.with_values(((attribute, value),))
+
+    def with_values(self, values: Iterable[tuple[int, str]]) -> Schema:
+        """Return the schema that also knows values of open attributes, in one step.
+
+        values: attribute and value, as they came; known ones are passed over. What goes beyond MAX_VALUES of
+        an attribute or MAX_VALUE_BYTES of all stays unknown.
+        """
+        size = self.columns.value_bytes
+        new: dict[int, dict[str, None]] = {}
+        for attribute, value in values:
+            old = self.attributes[attribute]
+            taken = new.get(attribute, {})
+            if value in taken or old.codes.code(value) >= 0:
+                continue
+            if not old.open:
+                msg = f"{old.name}={value!r} must be a declared value: the attribute is not open"
+                raise SchemaError(msg)
+            bytes_of = text_bytes(value) + PER_NAME
+            if len(old.values) + len(taken) < MAX_VALUES and size + bytes_of <= MAX_VALUE_BYTES:
+                new.setdefault(attribute, taken)[value] = None
+                size += bytes_of
+        return self._with(columns=self.columns.with_values(new)) if new else self
+
+    def with_attribute(self, attribute: Attribute) -> Schema:
+        """Return the schema with one attribute more, at the end."""
+        return self.with_attributes((attribute,))
+
+    def with_attributes(self, attributes: Sequence[Attribute]) -> Schema:
+        """Return the schema with more attributes, at the end."""
+        if not self.open_attributes:
+            name = attributes[0].name
+            msg = f"attribute {name!r} must be declared: the schema takes in no new features"
+            raise SchemaError(msg)
+        return self._with(columns=self.columns.with_attributes(attributes))
+
+    def _with(self, columns: Columns | None = None, names: Names | None = None) -> Schema:
+        return self._of(
+            self.columns if columns is None else columns,
+            self.class_names if names is None else names,
+            self.max_classes,
+            self.classes_open,
+            self.declared_classes,
+        )
+
+    def extends(self, other: Schema) -> bool:
+        """Return whether this schema is another one grown: every code of that one means the same here."""
+        mine, theirs = self, other
+        return (
+            mine.classes[: len(theirs.classes)] == theirs.classes
+            and mine.declared_classes == theirs.declared_classes
+            and mine.declared_values[: len(theirs.declared_values)] == theirs.declared_values
+            and len(mine.attributes) >= len(theirs.attributes)
+            and all(
+                (new.name, new.kind, new.range) == (old.name, old.kind, old.range)
+                and new.values[: len(old.values)] == old.values
+                for new, old in zip(mine.attributes, theirs.attributes, strict=False)
+            )
+        )
+
+    # Writing
+
+    def to_json(self) -> str:
+        body: dict[str, Any] = {
+            "attributes": [_attribute_to_dict(a) for a in self.attributes],
+            "classes": list(self.classes),
+            "max_classes": self.max_classes,
+            "open_attributes": self.open_attributes,
+            "classes_open": self.classes_open,
+            "declared_classes": self.declared_classes,
+            "declared_values": list(self.declared_values),
+        }
+        return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Schema:
+        """Return the schema that ``to_json`` wrote; only ``attributes`` is necessary."""
+        try:
+            body = read_json(text)
+            attributes = tuple(_attribute_from_dict(a) for a in body["attributes"])
+            classes = tuple(str(c) for c in body.get("classes", ()))
+            declared = tuple(map(int, body.get("declared_values", [len(a.values) for a in attributes])))
+            is_open = bool(body.get("open_attributes", False))
+            rest = (
+                int(body.get("max_classes", 64)),
+                bool(body.get("classes_open", not classes)),
+                int(body.get("declared_classes", len(classes))),
+            )
+            names = [classes, *((a.name, a.kind, *a.values) for a in attributes)]
+            "".join(map("".join, names)).encode()  # half a surrogate pair: JSON may hold it, UTF-8 not
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            msg = f"schema must be an object with 'attributes' (name, kind, values) and 'classes': {error!r}"
+            raise SchemaError(msg) from error
+        return cls._of(Columns.of(attributes, declared, is_open), _classes(classes), *rest)
+
+    def __repr__(self) -> str:
+        """Return the schema's size, not its content."""
+        return f"Schema(uid={self.uid}, attributes={self.n_attributes}, classes={self.n_classes})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as JSON, so that the copy is this object again."""
+        return Schema.from_json, (self.to_json(),)
+
+
+def _classes(names: Sequence[str]) -> Names:
+    try:
+        return Names.of(names)
+    except ValueError as error:
+        msg = f"classes must differ from each other: {error}"
+        raise SchemaError(msg) from None
+
+
+def _check_attributes(attributes: Sequence[Attribute], declared_values: Sequence[int]) -> None:
+    """Refuse what no model could learn from."""
+    names = [a.name for a in attributes]
+    if not names:
+        msg = "attributes=() must hold at least one attribute"
+        raise SchemaError(msg)
+    if len(set(names)) != len(names):
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
+        msg = f"attributes={', '.join(twice)} must have names that differ from each other"
+        raise SchemaError(msg)
+    sizes = [len(a.values) for a in attributes]
+    if len(declared_values) != len(sizes) or any(
+        not 0 <= d <= n for d, n in zip(declared_values, sizes, strict=False)
+    ):
+        msg = f"declared_values={declared_values} must be one count per attribute, at most {sizes}"
+        raise SchemaError(msg)
+
+
+def _check_classes(classes: Sequence[str], max_classes: int, is_open: bool, declared: int) -> None:
+    if not 1 <= max_classes <= 32767:
+        msg = f"max_classes={max_classes} must be from 1 to 32767"
+        raise SchemaError(msg)
+    if len(classes) > max_classes:
+        msg = f"classes must be at most max_classes={max_classes}, not {len(classes)}"
+        raise TooManyClassesError(msg)
+    if not classes and not is_open:
+        msg = "classes=() must hold at least one class, or be open"
+        raise SchemaError(msg)
+    if not 0 <= declared <= len(classes):
+        msg = f"declared_classes={declared} must be from 0 to {len(classes)}"
+        raise SchemaError(msg)
+
+
+def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
+    body: dict[str, Any] = {"name": attribute.name, "kind": attribute.kind}
+    if attribute.kind == "nominal":
+        body |= {"values": list(attribute.values), "open": attribute.open}
+    if attribute.range is not None:
+        body["range"] = list(attribute.range)
+    return body
+
+
+def _attribute_from_dict(body: dict[str, Any]) -> Attribute:
+    return Attribute(
+        str(body["name"]),
+        body.get("kind", "numeric"),
+        tuple(str(v) for v in body.get("values", ())),
+        bool(body.get("open", False)),
+        _range(body.get("range")),
+    )
+
+
+def _range(given: Any) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    low, high = map(float, given)
+    return low, high

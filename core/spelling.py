@@ -1,0 +1,25 @@
+"""Spelling of plug-in names: how specs write them, and what is suggested for an unknown one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def of_file(name: str) -> str:
+    """Return the name of a plug-in's file: a spec may write ``-`` for ``_``."""
+    return str(name).replace("-", "_")
+
+
+def of_spec(family: str, file_name: str) -> str:
+    """Return a plug-in's name as canonical specs and people write it: learners with ``-``."""
+    return file_name.replace("_", "-") if family == "learners" else file_name
+
+
+def known(given: str, names: Iterable[str], aliases: Iterable[str] = ()) -> str:
+    """Return ``known: a, b, c``, and the name or alias that is most like the given one, if any is like it."""
+    listed = list(names)
+    said = f"known: {', '.join(listed) or 'none'}"
+    folded = {of_file(name).lower(): name for name in (*aliases, *listed)}
+    near = difflib.get_close_matches(of_file(given).lower(), folded, 1, 0.6)
+    return f"{said}; did you mean {folded[near[0]]!r}?" if near else said

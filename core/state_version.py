@@ -1,0 +1,115 @@
+"""State versions: which releases' models can be resumed, and what the specs of older ones meant.
+
+A version is raised whenever words of a model or parameters of a spec change their meaning. A model of an
+older version keeps its meaning: its spec is upgraded when it is read, by adding the parameters that it does
+not name with the values they had then. Whoever adds a parameter or changes a default adds a line to
+``MEANT``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+STATE_VERSION: Final = 6
+"""The version that this release writes."""
+
+
+def evidence_of_4(learner: Mapping[str, Any]) -> str:
+    """Return which weight bounds used: with inherited weight in the trees of published code only."""
+    return "observed" if learner.get("compat") is None else "inherited"
+
+
+Plugins = Mapping[str, Mapping[str, Any]]
+"""By name of the plug-in (with ``_``): parameters, and what a spec meant that did not name them (a value, or
+what makes one of the other parameters)."""
+
+LEARNERS_OF_4: Final = (
+    "c_tree",
+    "cgd",
+    "corrh_tree",
+    "efdt",
+    "efdt_imac",
+    "h_tree",
+    "imac",
+    "mcdiarmid_tree",
+    "osm",
+)
+
+MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
+    4: {
+        "learner": {name: {"evidence": evidence_of_4} for name in LEARNERS_OF_4},
+        "query": {"fixed_uncertainty": {"cold_start": 0.0}},
+        "budget": {},
+        "drift": {"adwin": {"keep_newer": False}},
+    },
+    5: {},
+}
+"""By version and part of a spec."""
+
+UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
+    4: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
+    5: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
+}
+"""By version: the plug-in that a spec meant which left a part out, or its name."""
+
+_PERIOD: Final = (1e-6, 1e12)
+_COUNT: Final = (1, 10**12)
+
+BOUNDED: Final[Mapping[int, Mapping[str, Mapping[str, tuple[float, float]]]]] = {
+    4: {
+        "learner": {
+            "grace_period": _PERIOD,
+            "check_period": _PERIOD,
+            "revisit_period": _PERIOD,
+            "max_leaves": _COUNT,
+        },
+        "budget": {"window": _COUNT},
+        "drift": dict.fromkeys(("warm_up", "clock", "min_part", "min_window", "min_errors"), _COUNT),
+        "evaluation": {"every": _COUNT},
+    },
+}
+"""By version, part and parameter: bounds that came later. A value above 0 that is out of bounds is
+clipped."""
+
+READABLE: Final = (*MEANT, STATE_VERSION)
+"""The versions that this release reads, ascending."""
+
+
+def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """Return the spec of today that means what a spec (a JSON object) meant under a version of READABLE.
+
+    A part that is not valid is left as it is, for `Spec.parse` to refuse. Upgrading twice changes nothing
+    more.
+    """
+    if version not in READABLE:
+        msg = f"version={version} must be one of {', '.join(map(str, READABLE))}; run the release of it"
+        raise ValueError(msg)
+    body = dict(spec)
+    for older in READABLE[READABLE.index(version) : -1]:
+        for part, plugins in MEANT[older].items():
+            body = _complete(body, part, UNNAMED[older][part], plugins)
+        for part, limits in BOUNDED.get(older, {}).items():
+            given = body.get(part)
+            if isinstance(given, dict):
+                body[part] = {name: _within(limits.get(name), value) for name, value in given.items()}
+    return body
+
+
+def _within(limits: tuple[float, float] | None, value: Any) -> Any:
+    """Return the value of a parameter, clipped to its limits if it was legal without them."""
+    if limits is None or not isinstance(value, int | float) or not value > 0:
+        return value
+    return min(max(value, limits[0]), limits[1])
+
+
+def _complete(body: dict[str, Any], part: str, unnamed: str, plugins: Plugins) -> dict[str, Any]:
+    """Return a spec with the parameters that its plug-in of a part had without being named."""
+    given = body.get(part, unnamed)
+    named = {"name": given} if isinstance(given, str) else given
+    name = named.get("name", unnamed) if isinstance(named, dict) else None
+    meant = plugins.get(name.replace("-", "_")) if isinstance(name, str) else None
+    if not meant:
+        return body
+    values = {key: value(named) if callable(value) else value for key, value in meant.items()}
+    return body | {part: {**values, **named, "name": name}}

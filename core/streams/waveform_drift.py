@@ -1,0 +1,52 @@
+"""Waveforms whose attributes have changed places: the concept that a stream of waveforms drifts to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import ParameterError
+from core.numeric import rng
+from core.plugin import count
+from core.streams import _java, waveform
+from core.streams.base import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(waveform.Plugin):
+    """``waveform`` after ``drift_attributes`` exchanges of places, which begin at two places drawn at random.
+
+    It does not change by itself: ``drift`` leads from ``waveform``, or from another seed, to it.
+    """
+
+    drift_attributes: int = count(10, at_most=waveform.POINTS + waveform.IRRELEVANT)
+
+    def __post_init__(self) -> None:
+        """Check that there are as many attributes."""
+        waveform.Plugin.__post_init__(self)
+        n = self.schema.n_attributes
+        if self.drift_attributes > n:
+            msg = f"drift_attributes={self.drift_attributes} must be at most {n}, the number of attributes"
+            raise ParameterError(msg)
+
+    def writer(self) -> Writer:
+        n, times = self.schema.n_attributes, self.drift_attributes
+        if self.rng == "java":
+            random = _java.seeded(self.seed)
+            place = _exchanged(n, _java.integer(random, n), _java.integer(random, n), times)
+            return lambda _first, x, y: waveform.fill_by_java(random, waveform.TRIANGLES, place, x, y)
+        model = rng.stream_key(self.seed, rng.GENERATOR_MODEL)
+        place = _exchanged(n, rng.integer(model, 0, n), rng.integer(model, 1, n), times)
+        key = rng.stream_key(self.seed, rng.GENERATOR_RECORD)
+        return lambda first, x, y: waveform.fill_by_counter(key, waveform.TRIANGLES, place, first, x, y)
+
+
+def _exchanged(n: int, first: int, second: int, times: int) -> npt.NDArray[np.int64]:
+    """Return int64[n], where each point stands: exchange i is of the places first + i and second + i."""
+    place = np.arange(n)
+    for i in range(times):
+        one, other = (first + i) % n, (second + i) % n
+        place[[one, other]] = place[[other, one]]
+    return place

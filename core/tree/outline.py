@@ -1,0 +1,105 @@
+"""A node of a tree in words of its schema: what drawings, documents and comparisons are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.schema.schema import Schema
+from core.tree import layout as at
+from core.tree.conditions import Branch, branches
+from core.tree.layout import Ints, TreeView
+
+TESTS = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A node and what is known of it; what is no tree is one node."""
+
+    number: int
+    """As in the events of splits; the root is 0."""
+    parent: int
+    """-1: the root."""
+    depth: int
+    branch: Branch | None
+    """Condition that leads here from the parent; None: the root."""
+    test: str | None
+    """``numeric``, ``category`` or ``multiway``; None: a leaf."""
+    children: tuple[int, ...]
+    masses: tuple[float, ...]
+    """Class weight that the node knows of, in the order of the schema's classes."""
+    majority: int | None
+    """Class that majority votes at this node go to: of equal ones that which the learner prefers, of a node
+    that has seen nothing that of its parent; None: nothing is known."""
+    routed: float
+    """Weight of the records that came through, labelled or not."""
+    leaves_below: int
+    """Leaves of a subtree that was left out; 0: nothing was."""
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tree ends here (and not only the outline)."""
+        return self.test is None
+
+
+def of_tree(plan: Any, schema: Schema, ints: Ints, tree: TreeView, depth: int | None) -> Iterator[Outline]:
+    """Yield the nodes of a tree, parents first, children from left to right; below ``depth`` none.
+
+    Deep trees are no danger: a chain of tests is walked with a stack of our own. ints: the model's words.
+    """
+    stack: list[tuple[int, Branch | None]] = [(0, None)]
+    routed = tree.routed
+    while stack:
+        node, branch = stack.pop()
+        record = tree.node_ints[node]
+        kind, level = int(record[at.NODE_KIND]), int(record[at.NODE_DEPTH])
+        is_inner = kind in TESTS
+        ends = depth is not None and level >= depth
+        children: tuple[int, ...] = ()
+        if is_inner and not ends:
+            first = int(record[at.NODE_CHILD])
+            children = tuple(range(first, first + int(record[at.NODE_CHILDREN])))
+            conditions = branches(schema, tree, node)
+            stack.extend(reversed(list(zip(children, conditions, strict=True))))
+        yield Outline(
+            number=node,
+            parent=int(record[at.NODE_PARENT]),
+            depth=level,
+            branch=branch,
+            test=TESTS.get(kind),
+            children=children,
+            masses=tuple(tree.masses[node].tolist()),
+            majority=majority(plan, ints, tree, node),
+            routed=float(routed[node]),
+            leaves_below=_leaves(tree, node) if is_inner and ends else 0,
+        )
+
+
+def _leaves(tree: TreeView, node: int) -> int:
+    stack, found = [node], 0
+    while stack:
+        record = tree.node_ints[stack.pop()]
+        if int(record[at.NODE_KIND]) in TESTS:
+            first = int(record[at.NODE_CHILD])
+            stack.extend(range(first, first + int(record[at.NODE_CHILDREN])))
+        elif record[at.NODE_KIND] == at.LEAF:
+            found += 1
+    return found
+
+
+def majority(plan: Any, ints: Ints, tree: TreeView, node: int) -> int | None:
+    """Return the class that majority votes at a node go to, None: nothing is known."""
+    masses = tree.masses[node]
+    parent = tree.node_ints.item(node, at.NODE_PARENT)
+    absent = tree.node_ints.item(node, at.NODE_KIND) == at.ABSENT
+    if parent >= 0 and (absent or not (masses.any() or plan.ints[at.PLAN_MOA])):
+        masses = tree.masses[parent]
+    if not masses.any():
+        return None
+    best = int(np.argmax(masses))
+    prefers_last = bool(plan.ints[at.PLAN_LAST_OF_TWO]) and ints.item(at.MODEL_CLASSES) == 2
+    return 1 if prefers_last and masses[1] == masses[0] else best

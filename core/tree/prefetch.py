@@ -1,0 +1,90 @@
+"""Routing ahead: eight records go down a tree together, one level at a time.
+
+The way of one record down a tree is a chain of loads, each depending on the one before, and each test is
+mispredicted half of the time. Eight records go down together, one level at a time and without a branch, so
+that the processor loads for one record while it waits for another. Nothing is written: the leaves found stay
+right until the tree changes its shape. If one of the records has a value that a test cannot place, all eight
+are left to ``arrive``. Only trees whose tests are all of one kind are routed so: numeric tests, or multiway
+tests of two values, which are tests for being above 0. Computing all three kinds of tests and selecting one
+costs as much as the mispredictions did.
+
+No test for being at a leaf is needed: a leaf's record reads "at most infinity: child 0", and its first child
+is itself (layout.end_here).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from core.jit import kernel, stay_apart
+from core.tree import layout as at
+
+WIDTH: Final = 8
+"""Records that are routed together."""
+
+
+# Kinds of tests (PLAN_ROUTE_AHEAD)
+NONE: Final = 0
+THRESHOLDS: Final = 1
+HALVES: Final = 2
+
+
+@kernel
+def route_ahead(kind: int, ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> None:
+    """Write the node records where WIDTH records end, or -1 for all of them; kind: THRESHOLDS or HALVES.
+
+    xs: float64[WIDTH·d], one record after another; ends: int64[WIDTH].
+    """
+    for i in range(WIDTH):
+        ends[i] = t + at.TREE_HEADER
+    missed = (
+        descend(ints, floats, t, xs, d, ends) if kind == THRESHOLDS else halve(ints, floats, t, xs, d, ends)
+    )
+    if missed != 0:
+        for i in range(WIDTH):
+            ends[i] = -1
+
+
+@kernel
+def descend(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
+    """Go down to the leaves; return not 0 if a value that a test asks for is missing."""
+    stay_apart()
+    stride = ints[t + at.TREE_NODE_STRIDE]
+    first = t + at.TREE_HEADER
+    missed = 0
+    moved = 1
+    while moved != 0:
+        moved = 0
+        for i in range(WIDTH):
+            node = ends[i]
+            value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
+            child = 1 if value > floats[node + at.NODE_VALUE] else 0
+            below = first + (ints[node + at.NODE_CHILD] + child) * stride
+            ends[i] = below
+            moved |= below ^ node
+            missed |= 1 if value != value else 0
+    return missed
+
+
+@kernel
+def halve(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
+    """Go down to the leaves; return not 0 if a value that a test asks for is neither 0 nor 1.
+
+    The test of a multiway node of two values reads "at most 0", that of a leaf "at most infinity".
+    """
+    stay_apart()
+    stride = ints[t + at.TREE_NODE_STRIDE]
+    first = t + at.TREE_HEADER
+    missed = 0
+    moved = 1
+    while moved != 0:
+        moved = 0
+        for i in range(WIDTH):
+            node = ends[i]
+            value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
+            child = 1 if value > floats[node + at.NODE_VALUE] else 0
+            below = first + (ints[node + at.NODE_CHILD] + child) * stride
+            ends[i] = below
+            moved |= below ^ node
+            missed |= 1 if value * (value - 1.0) != 0.0 else 0
+    return missed

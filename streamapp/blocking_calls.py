@@ -1,0 +1,65 @@
+"""Blocking calls: client calls that wait for a broker, run in a thread and awaited by the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from topics.errors import HungError
+
+T = TypeVar("T")
+
+CHECK_S: Final = 5.0
+MAX_CHECKS: Final = 24
+"""Clients are told to return from a call after 5 s. Checks are counted, not seconds: a process that was
+frozen for an hour misses one check only."""
+
+
+async def run_blocking(work: Callable[[], T]) -> T:
+    """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(settling: Callable[[], None]) -> None:
+        if not done.done():  # else the waiting task was cancelled
+            settling()
+
+    def run() -> None:
+        try:
+            result = work()
+            settling = functools.partial(done.set_result, result)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
+            settling = functools.partial(done.set_exception, error)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, settling)
+
+    threading.Thread(target=run, name="broker", daemon=True).start()
+    return await done
+
+
+async def run_watched(work: Callable[[], T], call: Callable[[], int | None]) -> T:
+    """Run `work` like `run_blocking`; HungError when one call of a client does not return.
+
+    `call`: the number of the call that `work` waits for. The thread is left to itself: a call that hangs
+    cannot be interrupted, and its client must not be used any more.
+    """
+    working = asyncio.ensure_future(run_blocking(work))
+    seen: int | None = None
+    checks = 0
+    try:
+        while not (await asyncio.wait([working], timeout=CHECK_S))[0]:
+            now = call()
+            checks = checks + 1 if now is not None and now == seen else 0
+            seen = now
+            if checks == MAX_CHECKS:
+                message = (
+                    f"the Kafka client has not returned from a call for {checks * CHECK_S:.0f} s, though it "
+                    "was given seconds; only a new process helps"
+                )
+                raise HungError(message)
+        return working.result()
+    finally:
+        working.cancel()

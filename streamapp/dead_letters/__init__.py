@@ -1,0 +1,1 @@
+"""Dead letters for operators: found, read, and skipped."""

@@ -1,0 +1,93 @@
+"""Leaf curve: the measure of a tree at every number of leaves, CDT's axis (ALGORITHMS section 11 [D61]).
+
+The paper logs pairs (measure, leaves) along a run and averages over streams. Here: of every stream the last
+measure before the tree leaves a number of leaves; for every number the mean over the streams that had it.
+
+Along a run a tree that grows slowly comes to its tenth leaf late, when its running mean has long forgotten
+the first records; one that grows fast comes there early. `at_sizes` compares trees of one size after the same
+records instead: those that different values of the parameter have grown by the end of the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Curve = dict[int, float]
+"""Measure by number of leaves, ascending."""
+
+GRID_SIZE = 200
+"""Values of its parameter that CDT tunes every tree over."""
+LEAST_C, MOST_C = 1e-4, 1.999
+LEAST_DELTA, MOST_DELTA = 1e-10, 0.999
+
+
+def leaf_curve(leaves: Sequence[int], measure: Sequence[float]) -> Curve:
+    """Return the last measure at every number of leaves; both sequences in the order of the stream.
+
+    A tree that comes back to a number of leaves (after a drift) counts with its last time.
+    """
+    if len(leaves) != len(measure):
+        msg = f"leaves={len(leaves)} points must be as many as measure={len(measure)}"
+        raise ValueError(msg)
+    found = dict(zip(leaves, measure, strict=True))
+    return dict(sorted((int(n), float(value)) for n, value in found.items()))
+
+
+def mean_curve(curves: Sequence[Curve], share: float = 0.1) -> Curve:
+    """Return the mean at every number of leaves over the curves that have it.
+
+    Numbers that fewer than ``share`` of the curves have are left out.
+    """
+    if not curves:
+        msg = "curves=[] must hold at least one curve"
+        raise ValueError(msg)
+    if not 0.0 <= share <= 1.0:
+        msg = f"share={share} must be from 0 to 1"
+        raise ValueError(msg)
+    every = sorted({n for curve in curves for n in curve})
+    means = {}
+    for n in every:
+        values = [curve[n] for curve in curves if n in curve]
+        if len(values) >= share * len(curves):
+            means[n] = float(np.mean(values))
+    return means
+
+
+def at_sizes(ends: Iterable[tuple[int, float]], sizes: Sequence[int]) -> Curve:
+    """Return the measure that a tree of each size would have at the end of a stream.
+
+    ends: (leaves, measure) at the end, one pair for each value of the parameter. Between two sizes that
+    occur the measure is a straight line over the logarithm of leaves; beyond them there is nothing. Values
+    that end with the same number of leaves count with their mean.
+    """
+    by_size: dict[int, list[float]] = {}
+    for leaves, measure in ends:
+        by_size.setdefault(leaves, []).append(measure)
+    known = sorted(by_size)
+    if not known:
+        return {}
+    means = [float(np.mean(by_size[size])) for size in known]
+    inside = [size for size in sizes if known[0] <= size <= known[-1]]
+    return {size: float(np.interp(np.log(size), np.log(known), means)) for size in inside}
+
+
+def grid(parameter: str, size: int = GRID_SIZE) -> Floats:
+    """Return the values a parameter is tuned over, float64[size], ascending: bounds are equal ratios apart.
+
+    ``c`` (C-Tree) from 1e-4 to just below 2; ε is proportional to it. ``delta`` (the baselines) from 1e-10 to
+    0.999, evenly over the logarithm of ln(1/δ), of which ε is the square root: evenly over the logarithm of
+    δ all values but the last or the last two would be too small for any split of these streams.
+    """
+    if parameter not in ("c", "delta"):
+        msg = f"parameter={parameter!r} must be one of c, delta"
+        raise ValueError(msg)
+    if size < 2:
+        msg = f"size={size} must be at least 2"
+        raise ValueError(msg)
+    if parameter == "c":
+        return np.geomspace(LEAST_C, MOST_C, size)
+    return np.exp(-np.geomspace(-np.log(LEAST_DELTA), -np.log(MOST_DELTA), size))

@@ -1,0 +1,1 @@
+"""Models as files: read, written, and sent into an installation."""

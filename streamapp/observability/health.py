@@ -1,0 +1,136 @@
+"""Health: whether this worker is alive and ready, judged in a thread that the event loop cannot block.
+
+*Alive*: the event loop turns, and committed offsets move while there is lag. A worker is never called dead
+for lag alone, nor for what waits because the broker does not answer or does not serve a partition: a restart
+would help neither.
+
+*Ready*: assigned, every partition live, none stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+BEAT_SECONDS = 0.25
+
+
+class Stage(StrEnum):
+    """How far an assigned partition is."""
+
+    RESTORING = "restoring"
+    WAITS = "waits"  # it cannot be restored yet
+    LIVE = "live"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """The status of an assigned partition."""
+
+    stage: Stage
+    said: str = ""  # why, or how far
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether it is on its way to live, as far as is known."""
+        return self.stage in (Stage.RESTORING, Stage.WAITS)
+
+    def __str__(self) -> str:
+        """Return it as `/readyz?verbose` has it."""
+        return f"{self.stage}: {self.said}" if self.said else str(self.stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    said: str
+
+
+@dataclass(slots=True)
+class Health:
+    """The worker's pulse. Plain attributes, written in the event loop and read in the web server's thread.
+
+    Only how far a restore is, is written in a thread of its own.
+    """
+
+    max_beat_age: float = 30.0  # seconds the event loop may be held
+    max_stall: float = 120.0  # seconds without a commit while there is lag; more than a request may take
+    clock: Callable[[], float] = time.monotonic
+    beat: float = field(default_factory=time.monotonic)
+    lag: int = 0  # offsets not committed of the partitions that are live and served
+    lag_since: float | None = None  # when it was last 0, or offsets were committed; None: there is none
+    broker_reachable: Callable[[], bool] = lambda: True
+    unserved: Mapping[str, str] = field(
+        default_factory=dict
+    )  # topic-partition: why the broker does not serve it
+    assigned: bool = False
+    reading: str = ""  # what is done between the assignment and the first restore
+    stopping: bool = False
+    partitions: dict[int, PartitionStatus] = field(default_factory=dict)  # those assigned
+
+    async def keep_beating(self) -> None:
+        """Show that the event loop turns, until cancelled."""
+        while True:
+            self.beat = self.clock()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    def lags(self, lag: int) -> None:
+        """Note how many offsets are not committed; called at every turn of the driver."""
+        self.lag = lag
+        if lag == 0:
+            self.lag_since = None
+        elif self.lag_since is None or not self.broker_reachable():
+            self.lag_since = self.clock()  # an outage is not held against the worker once it is over
+
+    def committed(self) -> None:
+        if self.lag_since is not None:
+            self.lag_since = self.clock()
+
+    def restores(self, partition: int, how_far: str) -> None:
+        """Note how far a restore is; called in its thread, perhaps after the partition was revoked."""
+        status = self.partitions.get(partition)
+        if status is not None and status.is_coming:
+            self.partitions[partition] = PartitionStatus(Stage.RESTORING, how_far)
+
+    def living(self) -> list[Check]:
+        """Return the checks of /livez."""
+        now = self.clock()
+        age = now - self.beat
+        return [Check("event-loop", age <= self.max_beat_age, f"turned {age:.1f} s ago"), self._progress(now)]
+
+    def _progress(self, now: float) -> Check:
+        since = self.lag_since
+        said, ok = "no lag", True
+        if since is not None and not self.broker_reachable():
+            said = "the broker does not answer"
+        elif since is not None:
+            ok = now - since <= self.max_stall
+            said = f"lag {self.lag}, last commit {now - since:.1f} s ago"
+        if self.unserved:
+            said += f"; {self.not_served()}"
+        return Check("progress", ok, said)
+
+    def not_served(self) -> str:
+        """Say in words what the broker does not serve (there is something)."""
+        name, why = next(iter(self.unserved.items()))
+        more = len(self.unserved) - 1
+        return f"the broker does not serve {name}{f' and {more} more' if more else ''} ({why})"
+
+    def ready(self) -> list[Check]:
+        """Return the checks of /readyz."""
+        checks = [
+            Check("running", not self.stopping, "stopping" if self.stopping else ""),
+            Check(
+                "assigned", self.assigned, "" if self.assigned else self.reading or "waiting for the group"
+            ),
+        ]
+        for number, status in sorted(self.partitions.items()):
+            checks.append(Check(f"partition-{number}", status.stage is Stage.LIVE, str(status)))
+        return checks

@@ -1,0 +1,1 @@
+"""Processing: runs through the tasks of a worker, commits and transactions."""

@@ -1,0 +1,139 @@
+"""Commit schedule: when processed work is committed, and how computing goes on meanwhile.
+
+    runs      ──1──2──3──────4────5──────6──7──
+    at least once             outputs 1 2 3 │ flush 1-3 │ 4 5   6  7
+                              journal, offsets          └─ 3 ─┘
+    exactly once              outputs 1 2 3 │ transaction: 1-3, journal, offsets │ 4 5 6 7
+
+At least once flushes the outputs until the broker has acknowledged them, and commits journal and offsets in
+a transaction after that: a few outputs may be sent meanwhile (else a slow stream would wait for every
+commit). Exactly once has outputs, journal and offsets in one transaction; what comes meanwhile belongs to the
+next one. What is held is bounded.
+
+Nothing here blocks the event loop. While the producer's queue is full (a slow or unreachable broker) the
+outputs of one run are kept, and `room` returns when a thread has handed them to the producer. It is awaited
+after each run, so that no more than one run's outputs are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from streamapp.blocking_calls import run_blocking
+from streamapp.transport.runs import Run
+
+# Commits that take longer than half the interval come less often, but not because one waited out an outage.
+MAX_STRETCHED_INTERVAL = 2.0  # seconds
+MAX_PASSED_RECORDS = 500
+MAX_HELD_RECORDS = 20_000
+MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
+
+
+class Outputs(Protocol):
+    """Where effects go."""
+
+    def send(self, run: Run, effects: Any) -> None:
+        """Hand the outputs of a run to the producer; never wait for it."""
+
+    def bytes_of(self, effects: Any) -> int:
+        """Return what the outputs of a run take in memory."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the producer has no room for more."""
+
+    def drain(self) -> None:
+        """Return when the producer has room again; raise when outputs cannot be delivered."""
+
+    def flush(self) -> None:
+        """Return when all that was sent is acknowledged; raise when some of it cannot be delivered."""
+
+
+class Commits:
+    """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
+
+    def __init__(
+        self,
+        outputs: Outputs,
+        *,
+        interval: float,
+        exactly_once: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`interval`: seconds between commits; `exactly_once`: outputs are part of the transaction."""
+        self._outputs = outputs
+        self._exactly_once = exactly_once
+        self._interval = interval
+        self._clock = clock
+        self._held: list[tuple[Run, Any]] = []
+        self._held_records = 0
+        self._held_bytes = 0
+        self._passed_records = 0  # sent since the flush under way began
+        self._flushed = asyncio.Event()
+        self._flushed.set()
+        self.seconds = 0.0  # the last commit took
+        self.due: float | None = None  # None: nothing is uncommitted
+
+    @property
+    def interval(self) -> float:
+        """Seconds between commits, stretched when they are slow."""
+        return max(self._interval, min(2 * self.seconds, MAX_STRETCHED_INTERVAL))
+
+    def note(self) -> None:
+        """Note that something was processed."""
+        if self.due is None:
+            self.due = self._clock() + self.interval
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether it is time to commit."""
+        return self.due is not None and now >= self.due
+
+    def send(self, run: Run, effects: Any) -> None:
+        """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
+        n = len(run.raw)
+        if not self._flushed.is_set():
+            if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
+                self._held.append((run, effects))
+                self._held_records += n
+                self._held_bytes += sum(map(len, filter(None, run.raw.values))) + self._outputs.bytes_of(
+                    effects
+                )
+                return
+            self._passed_records += n
+        self._outputs.send(run, effects)
+
+    async def room(self) -> None:
+        """Return when more may be sent or held; raise when outputs cannot be delivered."""
+        if self._held_records > MAX_HELD_RECORDS or self._held_bytes > MAX_HELD_BYTES:
+            await self._flushed.wait()
+        if self._outputs.is_full:
+            await run_blocking(self._outputs.drain)
+
+    def forget(self) -> None:
+        """Throw away what is held: it will be computed again."""
+        self._held, self._held_records, self._held_bytes = [], 0, 0
+        self.due = None
+
+    async def commit(self, transact: Callable[[], Awaitable[None]]) -> None:
+        """Flush what was sent up to now and `transact`, or both at once."""
+        started = self._clock()
+        self.due = None
+        self._passed_records = 0
+        self._flushed.clear()
+        try:
+            await (transact() if self._exactly_once else run_blocking(self._outputs.flush))
+        except BaseException:
+            self.forget()
+            raise
+        finally:
+            held, self._held = self._held, []
+            self._held_records = self._held_bytes = 0
+            self._flushed.set()
+        for run, effects in held:
+            self._outputs.send(run, effects)
+        if not self._exactly_once:
+            await transact()
+        self.seconds = self._clock() - started

@@ -1,0 +1,168 @@
+"""Effects of a run: columns and small records in input order, for outputs and log.
+
+Rows refer to the records of the run by their index in `RawRecords`: the outbox takes key, timestamp and
+headers of an answer from the record it answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from topics.errors import Reason
+from topics.records import (
+    DriftAlert,
+    EvaluationRecord,
+    Headers,
+    Ints32,
+    Ints64,
+    LabelRequests,
+    Malformed,
+    Predictions,
+    RawRecords,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictionGroup:
+    """Predictions of models that share their classes: a record for each row, or one block for all rows."""
+
+    record: Ints32  # int32[m] index in RawRecords; the same in every row of a block
+    predictions: Predictions  # m rows
+    block: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requests:
+    """Label requests, in input order."""
+
+    record: Ints32  # int32[m] index in RawRecords
+    requests: LabelRequests  # m rows
+
+
+class Alert(NamedTuple):
+    """A drift alert, and the record whose label raised it."""
+
+    record: int
+    alert: DriftAlert
+
+
+class Evaluated(NamedTuple):
+    """The evaluation of a model, and the record after which it was due."""
+
+    record: int
+    evaluation: EvaluationRecord
+
+
+class Origin(NamedTuple):
+    """A consumed record as it was."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    @staticmethod
+    def of(raw: RawRecords, record: int) -> Origin:
+        """Return a record of a run."""
+        return Origin(
+            raw.topic,
+            raw.partition,
+            raw.offsets[record],
+            raw.timestamps[record],
+            raw.keys[record],
+            raw.values[record],
+            raw.headers[record],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that was not processed, or (with `rows`) the rows of a block that were not."""
+
+    origin: Origin
+    reason: Reason
+    detail: str  # one sentence for a person
+    rows: tuple[tuple[int, Reason], ...] = ()  # bad rows of a block, ascending
+    exception: str = "MalformedRecord"  # what the header __streams.errors.exception says
+    stacktrace: str | None = None
+    attempts: int = 1
+    record: int = 0  # index in RawRecords of what led to it: a held label is refused when its instance comes
+
+    @staticmethod
+    def of(raw: RawRecords, malformed: Malformed) -> DeadLetter:
+        """Return the dead letter of a record that could not be decoded."""
+        return DeadLetter(
+            Origin.of(raw, malformed.record),
+            malformed.reason,
+            malformed.detail,
+            malformed.rows,
+            record=malformed.record,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the log should say."""
+
+    level: Literal["debug", "info", "warning", "error"]
+    text: str
+    model: str | None  # model key
+    offset: int
+
+
+@dataclass(slots=True, eq=False)
+class Effects:
+    """Everything one run leads to."""
+
+    answers: list[PredictionGroup] = field(default_factory=list)
+    requests: list[Requests] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    evaluations: list[Evaluated] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # what the run added, by name (counters.py)
+    closed: Counter[tuple[str, str]] = field(default_factory=Counter)  # ended requests: (strategy, how)
+    label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
+    splits: Counter[str] = field(default_factory=Counter)  # splits installed, by why the leaf was due
+
+    def dead_lettered(self, *reasons: Reason) -> list[int]:
+        """Return the offsets of the records that became dead letters for such a reason, or have such rows."""
+        return [
+            letter.origin.offset
+            for letter in self.dead_letters
+            if letter.reason in reasons or any(why in reasons for _, why in letter.rows)
+        ]
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Add to a counter."""
+        if n:
+            self.counts[name] += n
+
+
+def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
+    """Return the effects of consecutive runs as those of one run; each with the index of its first record."""
+    joined = Effects()
+    for start, part in parts:
+        joined.answers += [replace(each, record=_shifted(each.record, start)) for each in part.answers]
+        joined.requests += [replace(each, record=_shifted(each.record, start)) for each in part.requests]
+        joined.alerts += [each._replace(record=each.record + start) for each in part.alerts]
+        joined.evaluations += [each._replace(record=each.record + start) for each in part.evaluations]
+        joined.dead_letters += [replace(each, record=each.record + start) for each in part.dead_letters]
+        joined.notices += part.notices
+        joined.counts.update(part.counts)
+        joined.closed.update(part.closed)
+        joined.splits.update(part.splits)
+        joined.label_delays += part.label_delays
+    return joined
+
+
+def _shifted(record: Ints32, start: int) -> Ints32:
+    return record + np.int32(start)

@@ -1,0 +1,100 @@
+"""Model events of a run: drift alerts, evaluations, and lines in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Final
+
+from core.evaluation import Evaluation, EvaluationDue
+from core.growth.events import Drift, Event, GrowthStopped, Pruned, Split
+from streamapp.task import counters
+from streamapp.task.effects.effects import Alert, Effects, Evaluated, Notice
+from streamapp.task.models.store import ModelStore
+from topics.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
+
+_MEASURES: Final = tuple(field.name for field in fields(Evaluation))
+
+
+class ModelEvents:
+    """The events of one run, put into the order of its rows."""
+
+    def __init__(self, store: ModelStore, raw: RawRecords, record: Ints32, ids: Sequence[str]) -> None:
+        """record: int32[n] record of each row; ids: n instance ids."""
+        self._store = store
+        self._raw = raw
+        self._record = record
+        self._ids = ids
+        self._events: list[tuple[int, Event, int]] = []  # row, event, version
+
+    def add(self, events: Sequence[Event], rows: Ints64, version: Callable[[int], int]) -> None:
+        """Take the events of a kernel call on `rows` (int64[m]).
+
+        version: how many labels its model had learned when row 0..m-1 of the call began.
+        """
+        for event in events:
+            if isinstance(event, Split):
+                self._store.open[event.model] = False
+            at = version(event.row) if isinstance(event, Drift) else 0
+            self._events.append((int(rows[event.row]), event, at))
+
+    def write(self, effects: Effects) -> None:
+        """Add to the effects what happened, in the order of the rows."""
+        for row, event, version in sorted(self._events, key=lambda each: each[0]):
+            record = int(self._record[row])
+            if isinstance(event, EvaluationDue):
+                effects.evaluations.append(Evaluated(record, _evaluation(event.evaluation)))
+            elif isinstance(event, Drift):
+                effects.alerts.append(Alert(record, self._alert(event, version, row)))
+            elif isinstance(event, Split):
+                effects.count(counters.SPLITS)
+                effects.splits[event.reason] += 1
+            elif isinstance(event, GrowthStopped):
+                effects.count(counters.GROWTH_STOPPED)
+            if not isinstance(event, EvaluationDue):
+                effects.notices.append(self._notice(event, record))
+
+    def _alert(self, event: Drift, version: int, row: int) -> DriftAlert:
+        return DriftAlert(
+            level=event.level,
+            detector=event.detector,
+            error_rate=event.error_rate,
+            action=event.action,
+            version=version,
+            instance_id=self._ids[row],
+        )
+
+    def _notice(self, event: Event, record: int) -> Notice:
+        key = self._store.keys[event.model]
+        offset = self._raw.offsets[record]
+        if isinstance(event, Split):
+            schema = self._store.schema(event.model)
+            name = schema.attributes[event.attribute].name
+            best, second = event.merits
+            done = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
+            if event.former is not None:
+                done += f" (before: {schema.attributes[event.former.attribute].name!r})"
+            text = (
+                f"node {event.node} {done} on {name!r} ({event.reason}) after {event.n:g} labels: "
+                f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
+            )
+            return Notice("info", text, key, offset)
+        if isinstance(event, Pruned):
+            name = self._store.schema(event.model).attributes[event.former.attribute].name
+            text = f"node {event.node}, of {name!r}, became a leaf ({event.reason}) after {event.n:g} labels"
+            return Notice("info", text, key, offset)
+        if isinstance(event, Drift):
+            text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"
+            # A detector may come to its warning level and back every few hundred labels: every change is an
+            # alert, but only a drift is news for the log.
+            return Notice("info" if event.level == "drift" else "debug", text, key, offset)
+        if isinstance(event, GrowthStopped):
+            text = (
+                f"the tree has {event.leaves} leaves and grows no more (max_leaves or max_bytes of its spec)"
+            )
+            return Notice("warning", text, key, offset)
+        return Notice("info", repr(event), key, offset)
+
+
+def _evaluation(found: Evaluation) -> EvaluationRecord:
+    return EvaluationRecord(**{name: getattr(found, name) for name in _MEASURES}, version=found.labels)

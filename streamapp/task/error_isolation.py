@@ -1,0 +1,178 @@
+"""Error isolation: an unexpected exception names its record, and perhaps costs that record only.
+
+run ──> process ──> effects ──> encode ──> records
+          │ exception in either: back to before the run, then record by record
+          ├─ dead-letter:     the culprit becomes a dead letter, the others are processed
+          └─ stop-partition:  ProcessingError with topic, partition, offset and model key
+
+A record that an operator has skipped (`grove dlq skip`) becomes a dead letter without being looked at: the
+run is cut around it. Neither kind of dead letter leaves a trace in the state, so a replay leaves out both.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeVar
+
+from streamapp.errors import StreamappError
+from streamapp.task.effects.effects import DeadLetter, Effects, Notice, Origin, join
+from streamapp.task.effects.record_error import RecordError
+from streamapp.task.models.swap_file import SwapFileError
+from streamapp.task.parts import parts
+from streamapp.task.task import Task, TaskRun
+from topics.errors import Reason
+from topics.records import RawRecords
+
+T = TypeVar("T")
+Encode = Callable[[RawRecords, Effects], Sequence[T]]
+"""What makes records of the effects of a run; it may add to the effects."""
+
+NONE: Final[frozenset[int]] = frozenset()
+
+
+class ProcessingError(StreamappError):
+    """Our own code (or a plug-in) failed on a record; its partition must not go on."""
+
+    def __init__(self, run: TaskRun, record: int, cause: BaseException, hint: str = "") -> None:
+        """`record`: index of the culprit in the run."""
+        raw, key = run.raw, run.raw.keys[record]
+        self.topic, self.partition, self.offset = raw.topic, raw.partition, raw.offsets[record]
+        self.model_key = None if key is None else key.decode("utf-8", "replace")
+        place = f"{self.partition}:{self.offset}"
+        if run.source != "instances":
+            place += f" --source {run.source}"
+        super().__init__(
+            f"topic={self.topic} partition={self.partition} offset={self.offset} model={self.model_key!r}: "
+            f"{type(cause).__name__}: {cause}{hint}; "
+            f"'grove dlq skip {place}' makes this record a dead letter, "
+            "processing.exception.handler=dead-letter every such record"
+        )
+
+
+def process_isolated(
+    task: Task, run: TaskRun, encode: Encode[T], skipped: frozenset[int] = NONE
+) -> tuple[Effects, list[T]]:
+    """Process a run and encode what it leads to; return both. `skipped`: offsets that become dead letters.
+
+    An unexpected exception is handled as `processing.exception.handler` says. After a ProcessingError the
+    task must be dropped: its models may have learned a part of the run. With `dead-letter` every model is
+    copied before it changes, and a record that failed leaves nothing behind. A SwapFileError is no record's
+    fault and goes through: the task is lost.
+    """
+    if skipped:
+        return _around(task, run, encode, skipped)
+    try:
+        effects = task.process(run)
+        return effects, list(encode(run.raw, effects))
+    except SwapFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+        task.rollback()
+        if task.config.processing_exception_handler == "dead-letter":
+            return _one_by_one(task, run, encode)
+        raise _named(task, run, error, encode) from _cause(error)
+
+
+def _around(task: Task, run: TaskRun, encode: Encode[T], skipped: frozenset[int]) -> tuple[Effects, list[T]]:
+    """Process what lies before, between and behind skipped records, which become dead letters."""
+    at = [record for record, offset in enumerate(run.raw.offsets) if offset in skipped]
+    starts = sorted({0, *at, *(record + 1 for record in at)} - {len(run.raw)})
+    done: list[tuple[int, Effects]] = []
+    records: list[T] = []
+    for start, raw in parts(run.raw, starts):
+        part = TaskRun(run.source, raw)
+        if raw.offsets[0] in skipped:
+            effects = _skipped(task, part)
+            records += encode(raw, effects)
+        else:
+            effects, encoded = process_isolated(task, part, encode)
+            records += encoded
+        done.append((start, effects))
+    if run.position is not None:
+        task.next[run.source] = run.position
+    return join(done), records
+
+
+def _skipped(task: Task, single: TaskRun) -> Effects:
+    """Return the dead letter of a record that was skipped unread, and go on behind it."""
+    detail = "an operator skipped it (grove dlq skip)"
+    letter = DeadLetter(Origin.of(single.raw, 0), Reason.SKIPPED, detail, exception="SkippedRecord")
+    return _instead(task, single, letter, "warning")
+
+
+def _one_by_one(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[T]]:
+    """Process the records of a run each by itself; those that fail become dead letters."""
+    done: list[tuple[int, Effects]] = []
+    records: list[T] = []
+    for record, single in enumerate(_singles(run)):
+        try:
+            effects = task.process(single)
+            encoded = encode(single.raw, effects)
+        except SwapFileError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+            task.rollback()
+            effects = _dead_lettered(task, single, error)
+            encoded = encode(single.raw, effects)
+        done.append((record, effects))
+        records += encoded
+    if run.position is not None:
+        task.next[run.source] = run.position
+    return join(done), records
+
+
+def _dead_lettered(task: Task, single: TaskRun, error: Exception) -> Effects:
+    """Return the dead letter of a record that cannot be processed, and go on behind it."""
+    cause = _cause(error)
+    trace = "".join(traceback.format_exception(error)) if task.config.dead_letter_stacktrace else None
+    letter = DeadLetter(
+        Origin.of(single.raw, 0),
+        Reason.PROCESSING_ERROR,
+        f"{type(cause).__name__}: {cause}",
+        exception=f"{type(cause).__module__}.{type(cause).__qualname__}",
+        stacktrace=trace,
+        attempts=2,
+    )
+    return _instead(task, single, letter, "error")
+
+
+def _instead(task: Task, single: TaskRun, letter: DeadLetter, level: Literal["warning", "error"]) -> Effects:
+    """Return the effects of a dead letter in the place of its record, and go on behind that."""
+    task.skip(single)
+    origin = letter.origin
+    key = None if origin.key is None else origin.key.decode("utf-8", "replace")
+    text = f"{origin.topic} partition {origin.partition}: {letter.detail}; the record is a dead letter"
+    effects = Effects(dead_letters=[letter], notices=[Notice(level, text, key, origin.offset)])
+    effects.count(f"{single.source}.dead-letter")
+    task.counters.update(effects.counts)
+    return effects
+
+
+def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> ProcessingError:
+    """Return the error with the record that caused it: the one it names, or the first that fails by itself.
+
+    The models may not be as they were before the run. That does not hide a record that cannot be processed;
+    should no single one fail, the whole run is named by its first record.
+    """
+    if isinstance(error, RecordError):
+        return ProcessingError(run, error.record, _cause(error))
+    for record, single in enumerate(_singles(run)):
+        try:
+            encode(single.raw, task.process(single))
+        except SwapFileError:
+            raise
+        except Exception as again:  # noqa: BLE001 - told of
+            return ProcessingError(run, record, _cause(again))
+    hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"
+    return ProcessingError(run, 0, error, hint)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what failed, without what only says where."""
+    return error.__cause__ if isinstance(error, RecordError) and error.__cause__ else error
+
+
+def _singles(run: TaskRun) -> list[TaskRun]:
+    """Return a run for each record; decoding again gives each the rows it had."""
+    return [TaskRun(run.source, part) for _, part in parts(run.raw, range(len(run.raw)))]

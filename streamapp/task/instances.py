@@ -1,0 +1,335 @@
+"""Instances: answered, asked for and learned in one call; some wait for their label.
+
+    resolve models ─> place features ─> labels to codes ─> kernel ─> answers, requests, pendings, events
+                      └── again, for the rows from that on which brings its model a new feature ────┘
+
+A whole run goes through one kernel call. Only a record with a feature that is new to its model, and that the
+model would add to its schema, splits the rows of that model into those before it and those from it on:
+whether the model still adds features depends on the rows before. The new features of all rows of a block are
+added together, at the first row that has one: a block splits the rows once at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import RowError
+from core.model_table import ANSWER_ONLY, LABELLED
+from core.schema.schema import Attribute
+from streamapp.task import counters
+from streamapp.task.creation import RefusedModelError, make_model
+from streamapp.task.effects.effects import DeadLetter, Effects
+from streamapp.task.effects.model_events import ModelEvents
+from streamapp.task.effects.record_error import RecordError
+from streamapp.task.effects.refusals import Refusals
+from streamapp.task.effects.replies import Replies
+from streamapp.task.effects.requests import label_requests
+from streamapp.task.effects.unused_features import note_ignored, note_values
+from streamapp.task.models.class_codes import ClassCodes, RefusedClassError
+from streamapp.task.models.placement import Part, Placed
+from streamapp.task.models.store import NO_MODEL
+from streamapp.task.partition_state import PartitionState
+from streamapp.task.pending.early_labels import HeldLabel
+from streamapp.task.pending.event_time import RunTime
+from streamapp.task.pending.pending import Name
+from streamapp.task.pending_policy import keep_pending
+from topics.errors import Reason
+from topics.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule
+
+Mask = npt.NDArray[np.bool_]
+
+_CLASS_BITS = 16  # a schema has at most 32,767 classes
+
+
+class InstancesRun:
+    """One run of instances on its way through the task; n rows."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
+    ) -> None:
+        n = len(batch)
+        self.state, self.store = state, state.store
+        self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
+        self.slots: Ints64 = np.zeros(0, dtype=np.int64)  # slot of each key
+        self.model: Ints64 = np.full(n, NO_MODEL, dtype=np.int64)  # slot of each row
+        self.classes = ClassCodes(state.store, list(batch.label_values))
+        self.label: Ints32 = batch.label  # into `classes.names`; -1: none
+        self.weight: Floats = batch.weight
+        self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
+        self.frozen: Mask = np.zeros(n, dtype=np.bool_)
+        self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
+        self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
+        self.refusals = Refusals(raw, batch)
+        self.replies = Replies(n)
+        self.model_events = ModelEvents(state.store, raw, batch.record, batch.ids)
+        self.held_dead_letters: list[DeadLetter] = []  # held labels that cannot be learned
+
+    def process(self) -> None:
+        """Answer every row that can be answered."""
+        if len(self.batch):
+            self._resolve()
+            rest = self.model >= 0
+            while rest.any():
+                rest = self._answer_ready_rows(rest)
+            self._keep_and_request()
+            self.effects.answers += self.replies.groups(self.batch, self.model, self.store)
+            self.model_events.write(self.effects)
+        self._write_counts()
+        self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
+
+    @cached_property
+    def names(self) -> list[Name]:
+        """Model key and id of each row."""
+        keys = self.batch.keys
+        return list(zip(map(keys.__getitem__, self.batch.key.tolist()), self.batch.ids, strict=True))
+
+    @cached_property
+    def clocks(self) -> Ints64:
+        """int64[n]: the clock at each row."""
+        clocks: Ints64 = self.time.clocks()[self.batch.record]
+        return clocks
+
+    def features_of(self, rows: Ints64) -> Floats:
+        """Return float64[m, D]: the features that answered rows (int64[m]) had in their models' columns."""
+        if len(self._x) == 1:
+            called, placed = self._x[0]
+            return placed[rows if len(called) == len(self.batch) else np.searchsorted(called, rows)]
+        x = np.full((len(rows), max((x.shape[1] for _, x in self._x), default=0)), np.nan)
+        for called, placed in self._x:
+            mine = np.isin(rows, called)
+            x[mine, : placed.shape[1]] = placed[np.searchsorted(called, rows[mine])]
+        return x
+
+    # -- models ---------------------------------------------------------------------------------------------
+
+    def _resolve(self) -> None:
+        """Find the model of each row; make those that do not exist, in the order of their first rows."""
+        slots = self.store.slots(self.batch.keys)
+        if slots.min() < 0:
+            # A key that only malformed records have is in the list too: it makes no model.
+            used, first = np.unique(self.batch.key, return_index=True)
+            for at in np.argsort(first).tolist():
+                if slots[used[at]] < 0:
+                    slots[used[at]] = self._create(int(used[at]), int(first[at]))
+        self.slots, self.model = slots, slots[self.batch.key]
+
+    def _create(self, key: int, row: int) -> int:
+        try:
+            offset = self.raw.offsets[self.batch.record[row]]
+            name, groups = self.batch.keys[key], self.batch.features
+            return make_model(self.state, name, groups, row, offset, self.effects)
+        except RefusedModelError as error:
+            for refused in np.flatnonzero(self.batch.key == key).tolist():
+                self.refusals.add(refused, error.reason, error.detail)
+            return NO_MODEL
+
+    # -- rows whose models know all the features they may take in -------------------------------------------
+
+    def _answer_ready_rows(self, rest: Mask) -> Mask:
+        """Answer the rows of `rest` whose models have all their features; return the rows that are left."""
+        placement = self.state.placement
+        model = self.model if rest.all() else np.where(rest, self.model, NO_MODEL)
+        parts, wrong = placement.parts(self.batch.features, model)
+        new = placement.new_attributes(parts, self.batch.record)
+        if not new:
+            self._answer_rows(np.flatnonzero(rest), parts, wrong)
+            return np.zeros_like(rest)
+        first = {slot: row for slot, (row, _) in new.items()}
+        until = np.full(int(model.max()) + 1, len(model))
+        until[list(first)] = list(first.values())
+        ready = rest & (np.arange(len(model)) < until[model])
+        if ready.any():
+            self._answer_ready_rows(ready)  # these have no new features
+        for slot, (_, attributes) in new.items():
+            if self.store.open[slot]:
+                self._add_attributes(slot, attributes)
+        return rest & ~ready
+
+    def _add_attributes(self, slot: int, attributes: Sequence[Attribute]) -> None:
+        self.store.grow(slot, self.store.schema(slot).with_attributes(attributes))
+
+    def _answer_rows(self, rows: Ints64, parts: Sequence[Part], wrong: dict[int, tuple[Reason, str]]) -> None:
+        """Answer `rows` (int64[m], ascending); their features are in `parts`, rows with flaws in `wrong`."""
+        placement, n = self.state.placement, len(self.batch)
+        placed = placement.place(parts, n, int(self.store.width[self.model[rows]].max()))
+        placed.flaws |= wrong
+        for row, (reason, detail) in placed.flaws.items():
+            self.refusals.add(row, reason, detail)
+        rows = self._accepted(rows)
+        frozen = self.store.frozen[self.model[rows]]
+        held = self._release_early(rows, frozen)
+        code = self._class_codes(rows, frozen, held)
+        if len(self.refusals):
+            accepted = self._accepted(rows)
+            stays = np.isin(rows, accepted)
+            rows, frozen, code = accepted, frozen[stays], code[stays]
+        for row in self.refusals.rows():
+            placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, ""))
+        grown = placement.grow_values(placed, self.model)
+        note_values(grown, self.model, self.store, self.raw, self.batch.record, self.effects)
+        note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
+        self.state.will_change(np.append(self.model[rows[~frozen]], [*self.store.grown]).astype(np.int64))
+        self.store.adopt_grown()
+        self.width[rows] = self.store.width[self.model[rows]]
+        # Few rows of many may be meant: those of a block that brings feature after feature.
+        self._x.append((rows, placed.x if len(rows) == n else placed.x[rows]))
+        if frozen.any():
+            self.frozen[rows[frozen]] = True
+            self._call(rows[frozen], placed, np.full(int(frozen.sum()), -1, dtype=np.int32), ANSWER_ONLY)
+            rows, code = rows[~frozen], code[~frozen]
+        if len(rows):
+            self._call(rows, placed, code, LABELLED)
+
+    def _accepted(self, rows: Ints64) -> Ints64:
+        refused = self.refusals.rows()
+        return rows[~np.isin(rows, refused)] if refused else rows
+
+    def _call(self, rows: Ints64, placed: Placed, code: Ints32, mode: int) -> None:
+        """Let the kernels answer `rows` (int64[m]), and learn where code (int32[m]) is a class."""
+        store, whole = self.store, len(rows) == len(self.batch)
+        model = self.model if whole else self.model[rows]
+        x, weight = (placed.x, self.weight) if whole else (placed.x[rows], self.weight[rows])
+        known = self._known_classes(model, code)
+        store.use(model)
+        try:
+            answers = store.table.answer(model, x, code, weight, mode)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[rows[error.row]])) from error.__cause__
+        learned = code >= 0
+        if learned.any():
+            self.labelled[rows[learned]] = True
+            learned &= code >= known
+            np.maximum.at(store.known_classes, model[learned], code[learned] + 1)
+        self.replies.add(rows, answers, known)
+        self.model_events.add(answers.events, rows, answers.version.item)
+
+    def _known_classes(self, model: Ints64, code: Ints32) -> Ints32:
+        """Return int32[m]: how many classes each row's model knows when it answers.
+
+        A class is known once a label of it was learned, though its code was given out before the run.
+        """
+        known: Ints32 = self.store.known_classes[model]
+        growing = known < self.store.n_classes[model]
+        if growing.any():
+            at = np.flatnonzero(growing)
+            known[at] = _known_before(model[at], known[at], code[at])
+        return known
+
+    # -- labels that come with their instance, or came before it --------------------------------------------
+
+    def _class_codes(self, rows: Ints64, frozen: Mask, held: dict[int, HeldLabel]) -> Ints32:
+        """Return int32[m]: the code of each row's class; -1 without a label, or if the model is frozen."""
+        label = self.label[rows]
+        code = self.classes.known(self.slots, self.batch.key[rows], label)
+        if frozen.any():
+            self.effects.count(counters.INSTANCES_FROZEN, int(np.count_nonzero(label[frozen] >= 0)))
+            code[frozen] = -1
+        new = np.flatnonzero((label >= 0) & (code < 0) & ~frozen)
+        if len(new):
+            self._admit(rows, code, new, held)
+        return code
+
+    def _admit(self, rows: Ints64, code: Ints32, new: Ints64, held: dict[int, HeldLabel]) -> None:
+        """Put the codes of classes new to their models into `code` (int32[m], of `rows`) at `new`.
+
+        What the first row of a class leads to, the others share: a class that was refused stays refused.
+        """
+        names = self.classes.names
+        pair = self.model[rows[new]] * len(names) + self.label[rows[new]]
+        _, first, number = np.unique(pair, return_index=True, return_inverse=True)
+        for which in np.argsort(first).tolist():
+            alike = new[number == which]
+            row = int(rows[alike[0]])
+            try:
+                code[alike] = self.classes.admit(int(self.model[row]), names[self.label[row]])
+            except RefusedClassError as error:
+                self._refuse_class(rows[alike], held, error)
+
+    def _refuse_class(self, rows: Ints64, held: dict[int, HeldLabel], error: RefusedClassError) -> None:
+        for row in rows.tolist():
+            if row in held:
+                self._refuse_held(row, held[row], error)
+            else:
+                self.refusals.add(row, error.reason, error.detail)
+
+    def _release_early(self, rows: Ints64, frozen: Mask) -> dict[int, HeldLabel]:
+        """Give rows the labels that were held back for them; return row → label."""
+        early, found = self.state.early, dict[int, HeldLabel]()
+        if not len(early) or early.knows_none_of(self.names):
+            return found
+        for row, is_frozen in zip(rows.tolist(), frozen.tolist(), strict=True):
+            held = early.find(self.names[row], int(self.clocks[row]))
+            if held is None or held.released:
+                continue
+            early.release(self.names[row])
+            if is_frozen:
+                self.effects.count(counters.LABELS_FROZEN)
+            elif self.label[row] >= 0:
+                self.effects.count(counters.DUPLICATE)
+            elif held.weight > MAX_WEIGHT:  # a release without that bound has held it back
+                self._dead_letter_held(row, held, Reason.BAD_WEIGHT, weight_rule(held.weight))
+            else:
+                found[row] = held
+        if found:
+            self._apply_held_labels(found)
+        return found
+
+    def _apply_held_labels(self, held: dict[int, HeldLabel]) -> None:
+        self.label, self.weight = self.label.copy(), self.weight.copy()
+        names = self.classes.names
+        for row, label in held.items():
+            if label.label not in names:
+                names.append(label.label)
+            self.label[row], self.weight[row] = names.index(label.label), label.weight
+        self.effects.count(counters.LEARNED, len(held))
+        self.effects.count(counters.EARLY_LEARNED, len(held))
+
+    def _refuse_held(self, row: int, held: HeldLabel, error: RefusedClassError) -> None:
+        """Make a dead letter of a held label that was applied; its instance is answered without a label."""
+        self._dead_letter_held(row, held, error.reason, error.detail)
+        for name in (counters.LEARNED, counters.EARLY_LEARNED):
+            self.effects.counts[name] -= 1
+
+    def _dead_letter_held(self, row: int, held: HeldLabel, reason: Reason, detail: str) -> None:
+        rows = () if held.block_row is None else ((held.block_row, reason),)
+        record = int(self.batch.record[row])
+        self.held_dead_letters.append(DeadLetter(held.origin, reason, detail, rows, record=record))
+        self.effects.count(counters.LABELS_DEAD)
+
+    # -- afterwards -----------------------------------------------------------------------------------------
+
+    def _keep_and_request(self) -> None:
+        asked = keep_pending(self)
+        rows = np.flatnonzero(asked)
+        self.effects.count(counters.REQUESTED, len(rows))
+        if len(rows):
+            expires = self.clocks[rows] + self.state.config.pending_ttl_ms
+            self.effects.requests.append(
+                label_requests(self.raw, self.batch, rows, self.model, self.store, self.replies, expires)
+            )
+
+    def _write_counts(self) -> None:
+        malformed = sum(len(each.rows) or 1 for each in self.batch.malformed)
+        self.effects.count(counters.ANSWERED, int(np.count_nonzero(self.replies.answered)))
+        self.effects.count(counters.LABELLED, int(np.count_nonzero(self.labelled)))
+        self.effects.count(counters.INSTANCES_DEAD, malformed + len(self.refusals))
+
+
+def _known_before(model: Ints64, known: Ints32, code: Ints32) -> Ints64:
+    """Return int64[m]: how many classes each row's model knows before it learns that row.
+
+    model: int64[m]; known: int32[m], what its model knew before all rows; code: int32[m] learned, -1 none.
+    """
+    order = np.argsort(model, kind="stable")
+    begins = np.diff(model[order], prepend=-1) != 0
+    # Whole numbers that grow from model to model: one running maximum serves all of them.
+    floor = np.cumsum(begins) << _CLASS_BITS
+    after = np.maximum.accumulate(floor + np.maximum(known, code + 1)[order])
+    before = np.where(begins, floor + known[order], np.roll(after, 1)) - floor
+    found = np.empty(len(model), dtype=np.int64)
+    found[order] = before
+    return found

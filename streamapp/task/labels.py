@@ -1,0 +1,259 @@
+"""Labels: each is matched with its instance, and has one outcome.
+
+    own features, or those of the pending instance ──> one learn call, in the order of the labels
+    no instance yet ──> held back (early)      instance given up ──> late      had its label ──> duplicate
+
+A late label is learned with the tree as it is when the label arrives; evaluation and drift detector use the
+prediction that was given when the instance was answered [D58].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.active.label_account import ANSWERED, DECLINED, NOT_SAMPLED
+from core.errors import RowError
+from streamapp.task import counters
+from streamapp.task.creation import comes_into_being
+from streamapp.task.effects.effects import Effects, Origin
+from streamapp.task.effects.model_events import ModelEvents
+from streamapp.task.effects.record_error import RecordError
+from streamapp.task.effects.refusals import Refusals
+from streamapp.task.models.class_codes import ClassCodes, RefusedClassError
+from streamapp.task.models.store import NO_MODEL
+from streamapp.task.own_features import OwnFeatures
+from streamapp.task.partition_state import PartitionState
+from streamapp.task.pending.early_labels import HeldLabel
+from streamapp.task.pending.event_time import RunTime
+from streamapp.task.pending.pending import Kept, Name
+from streamapp.task.training_batch import TrainingBatch, TrainingColumns, TrainingRow
+from topics.errors import Reason
+from topics.records import Floats, Ints32, Ints64, Labels, RawRecords
+
+NOT_KEPT: Final = -1  # serial of an instance that is not pending
+FEW: Final = 8  # labels that are sooner dealt with one by one than together
+
+
+class LabelsRun:
+    """One run of labels on its way through the task."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Labels, time: RunTime, effects: Effects
+    ) -> None:
+        self.state, self.store = state, state.store
+        self.raw, self.batch, self.effects = raw, batch, effects
+        self.classes = ClassCodes(state.store, batch.label_values)
+        self._clocks: Ints64 = time.clocks()[batch.record]
+        self.clocks: list[int] = self._clocks.tolist()
+        self.refusals = Refusals(raw, batch)
+        self.model_events = ModelEvents(state.store, raw, batch.record, batch.ids)
+        self.own = OwnFeatures(state, batch)
+        self.training = TrainingBatch()
+        self._learned_now: dict[Name, int] = {}  # rows learned without a pending instance, to be remembered
+
+    def process(self) -> None:
+        """Give every label its outcome, and learn those that can be learned."""
+        batch = self.batch
+        self.own.resolve(self.raw, self.effects)
+        if len(batch):
+            keys = map(batch.keys.__getitem__, batch.key.tolist())
+            self._give_outcomes(list(zip(keys, batch.ids, strict=True)))
+        self._remember_learned()
+        training = self.training.columns()
+        if len(training.row):
+            self._learn(training)
+        self.model_events.write(self.effects)
+        self.effects.count(counters.LABELS_DEAD, sum(len(each.rows) or 1 for each in batch.malformed))
+        self.effects.dead_letters += self.refusals.dead_letters()
+
+    def _give_outcomes(self, names: Sequence[Name]) -> None:
+        """Deal with every label in order: plain ones together, from one that is not plain to the next."""
+        pending, label = self.state.pending, self.batch.label.tolist()
+        serial, code = self._plain(names)
+        oldest, at = pending.first, 0
+        for special in [*np.flatnonzero(serial < 0).tolist(), len(names)]:
+            # What is plain stays so, unless one before it made the store forget what it waits for.
+            if special - at >= FEW and pending.first == oldest:
+                self._accept_plain(np.arange(at, special), serial[at:special], code[at:special])
+                at = special
+            for row, name in enumerate(names[at : special + 1], at):
+                outcome = self._decline(row, name) if label[row] < 0 else self._label(row, name)
+                self.effects.count(outcome)
+            at = special + 1
+
+    # -- labels with nothing special about them -------------------------------------------------------------
+
+    def _plain(self, names: Sequence[Name]) -> tuple[Ints64, Ints32]:
+        """Return int64[n]: the pending instance of each plain label, else -1; and int32[n]: its class.
+
+        A label is plain if it is the only one of its instance here, which waits for it, and brings a class
+        that its model knows: whatever is done with the labels before it, it is learned.
+        """
+        store, batch, early = self.store, self.batch, self.state.early
+        slots = store.slots(batch.keys)
+        if not len(self.state.pending) or slots.max() == NO_MODEL:
+            return np.full(len(names), -1, dtype=np.int64), np.full(len(names), -1, dtype=np.int32)
+        model, code = slots[batch.key], self.classes.known(slots, batch.key, batch.label)
+        serial = self.state.pending.find_open(names, self._clocks)
+        serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
+        serial[list(self.own.rows)] = -1
+        if not early.knows_none_of(names):
+            held = [early.knows(name) for name in names]
+            serial[held] = -1
+        return serial, code
+
+    def _accept_plain(self, row: Ints64, serial: Ints64, code: Ints32) -> None:
+        """Learn plain labels; row, serial: int64[m], code: int32[m]."""
+        pending, batch = self.state.pending, self.batch
+        slot = self.store.slots(batch.keys)[batch.key[row]]
+        self.training.add_all(TrainingColumns(row, slot, serial, code, *pending.answers(serial)))
+        pending.settle_open(serial)
+        self.effects.count(counters.LEARNED, len(row))
+
+    # -- one label ------------------------------------------------------------------------------------------
+
+    def _decline(self, row: int, name: Name) -> str:
+        serial, state = self.state.pending.find(name, self.clocks[row])
+        if state == "settled" or self._learned_before(row, name):
+            return counters.DUPLICATE
+        if state == "open":
+            if self.state.pending.answered(serial)[1]:
+                # In its place among the rows: an evaluation that becomes due counts what came before it.
+                slot = self.store.slot(name[0])
+                self.training.add(TrainingRow(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_SAMPLED, 0.0))
+            self.state.pending.settle(serial)
+        return counters.DECLINED
+
+    def _label(self, row: int, name: Name) -> str:
+        """Decide the outcome of a label."""
+        slot, own = self.store.slot(name[0]), row in self.own.rows
+        if row in self.own.flaws:
+            return self._refuse(row, *self.own.flaws[row])
+        if slot == NO_MODEL and not comes_into_being(self.state, name[0]):
+            return self._refuse(
+                row, Reason.UNKNOWN_MODEL, f"model {name[0]!r} is unknown; create it by a control"
+            )
+        clock = self.clocks[row]
+        serial, state = self.state.pending.find(name, clock)
+        early = self.state.early.find(name, clock) is not None
+        if state == "settled" or early or self._learned_before(row, name):
+            return counters.DUPLICATE
+        if slot != NO_MODEL and self.store.frozen[slot]:
+            return counters.LABELS_FROZEN
+        if state == "open" or own:
+            return self._accept(row, name, slot, serial, state == "expired")
+        return counters.LATE if state == "expired" else self._hold(row, name)
+
+    def _learned_before(self, row: int, name: Name) -> bool:
+        """Return whether an earlier label of this run brought its features, and is still remembered."""
+        earlier = self._learned_now.get(name)
+        return earlier is not None and self.clocks[row] - self.clocks[earlier] <= self.state.pending.memory_ms
+
+    def _accept(self, row: int, name: Name, slot: int, serial: int, late: bool) -> str:
+        """Learn a label, if its class is admitted."""
+        pending = self.state.pending
+        try:
+            code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
+        except RefusedClassError as error:
+            return self._refuse(row, error.reason, error.detail)
+        answer = pending.answered(serial) if serial >= 0 else (-1, False, NOT_SAMPLED, 0.0)
+        # A late one that is still remembered has given up its features.
+        features = NOT_KEPT if late else serial
+        self.training.add(TrainingRow(row, slot, features, code, *answer))
+        if late:
+            pending.expire(self.clocks[row])
+        if serial >= 0:
+            pending.settle(serial)
+        else:
+            if name in self._learned_now:  # so long ago that it was forgotten
+                self._remember_learned()
+            self._learned_now[name] = row
+            if not pending.has_room(len(self._learned_now)):
+                self._remember_learned()
+        return counters.LATE_LEARNED if late else counters.LEARNED
+
+    def _hold(self, row: int, name: Name) -> str:
+        record = int(self.batch.record[row])
+        origin = Origin.of(self.raw, record)
+        rows_of_record = int(np.searchsorted(self.batch.record, record, "right")) - int(
+            np.searchsorted(self.batch.record, record)
+        )
+        block_row = int(self.batch.row[row]) if rows_of_record > 1 else None
+        label = self.classes.names[self.batch.label[row]]
+        weight = float(self.batch.weight[row])
+        size = len(origin.value or b"") // rows_of_record
+        self.state.early.hold(name, HeldLabel(label, weight, self.clocks[row], origin, block_row, size))
+        return counters.EARLY
+
+    def _refuse(self, row: int, reason: Reason, detail: str) -> str:
+        self.refusals.add(row, reason, detail)
+        return counters.LABELS_DEAD
+
+    # -- all labels -----------------------------------------------------------------------------------------
+
+    def _remember_learned(self) -> None:
+        """Remember the instances that came with their labels, so that a second label is a duplicate."""
+        rows = list(self._learned_now.values())
+        if not rows:
+            return
+        n, names = len(rows), list(self._learned_now)
+        slots = np.array([self.store.slot(key) for key, _ in names], dtype=np.int32)
+        width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+        born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
+        requested, sampled = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
+        kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, requested, sampled, np.zeros(n), born)
+        self.state.pending.keep(kept, settled=True)
+        self._learned_now.clear()
+
+    def _learn(self, training: TrainingColumns) -> None:
+        """Learn the training rows in one call."""
+        store = self.store
+        row, model, serial, code, predicted, requested, sampled, importance = training
+        own = (serial == NOT_KEPT) & (code >= 0)
+        self.own.grow_values(set(row[own].tolist()), self.raw, self.effects)
+        self.state.will_change(np.append(model, [*store.grown]).astype(np.int64))
+        store.adopt_grown()
+        x = self._features(row, serial, own, int(store.width[model].max()))
+        weight = np.where(code >= 0, self.batch.weight[row], 1.0)
+        try:
+            answered = (predicted, requested, sampled, importance)
+            events = store.table.learn(model, x, code, weight, *answered)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
+        np.maximum.at(store.known_classes, model, code + 1)
+        self._count_ends(training)
+
+        def version(at: int) -> int:
+            labels = store.model(int(model[at])).summary().labels
+            return labels - int(np.count_nonzero((model[at:] == model[at]) & (code[at:] >= 0)))
+
+        self.model_events.add(events, row, version)
+
+    def _count_ends(self, training: TrainingColumns) -> None:
+        """Count the requests that these rows close, and how long labels took to come."""
+        row, model, serial, code, _, requested, *_ = training
+        for how, ended in ((ANSWERED, requested & (code >= 0)), (DECLINED, code == DECLINED)):
+            slots, times = np.unique(model[ended], return_counts=True)
+            for slot, n in zip(slots.tolist(), times.tolist(), strict=True):
+                self.state.count_closed(slot, how, self.effects, n)
+        waited = serial != NOT_KEPT
+        if waited.any():
+            came = self._clocks[row[waited]]
+            self.effects.label_delays.append(came - self.state.pending.born(serial[waited]))
+
+    def _features(self, row: Ints64, serials: Ints64, own: npt.NDArray[np.bool_], width: int) -> Floats:
+        """Return float64[m, width]: the features of each row, NaN where it has none; own: bool[m]."""
+        kept = serials != NOT_KEPT
+        if kept.all():
+            return self.state.pending.features(serials, width)
+        x = np.full((len(row), width), np.nan)
+        if kept.any():
+            x[kept] = self.state.pending.features(serials[kept], width)
+        if own.any():
+            brought = self.own.x[row[own]]
+            x[own, : brought.shape[1]] = brought[:, :width]
+        return x

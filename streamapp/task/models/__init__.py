@@ -1,0 +1,1 @@
+"""Models of a task: by key, in memory or in the swap file, within their limits."""

@@ -1,0 +1,103 @@
+"""Model changes: which models changed since the last finished cut, and copies for an open cut.
+
+    run ── touch ──> changed ── begin ──> held ── taken ──> written
+                        ^                  │ touch: copied first
+                        └──── abandon ─────┘
+
+A model is *held* from the cut until its unit is made. The first run that would change it before has to wait
+for one copy of it; nothing else is copied but large models, which are made units in another thread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.plan import Plan
+
+Ints64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_FIRST_CAPACITY: Final = 16
+
+
+class ModelRecord(NamedTuple):
+    """A model and what the task knows of it beside its state."""
+
+    key: str
+    incarnation: int
+    plan: Plan
+    ints: Ints64
+    known_classes: int
+    open: bool
+    frozen: bool
+    warned: bool
+    fresh: bool
+
+
+class ModelChanges:
+    """Marks by slot."""
+
+    def __init__(self, record: Callable[[int], ModelRecord]) -> None:
+        """record: what is in a slot now, not copied."""
+        self._record = record
+        self._changed: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self._held: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self._copies: dict[int, ModelRecord] = {}
+        self._holds = False
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for slots below `capacity`."""
+        more = capacity - len(self._changed)
+        if more > 0:
+            self._changed = np.concatenate((self._changed, np.zeros(more, dtype=np.bool_)))
+            self._held = np.concatenate((self._held, np.zeros(more, dtype=np.bool_)))
+
+    def touch(self, slots: Ints64) -> None:
+        """Note that models are about to change; slots: int64[m], may repeat."""
+        self._changed[slots] = True
+        if self._holds:
+            for slot in np.unique(slots[self._held[slots]]).tolist():
+                now = self._record(slot)
+                self._copies[slot] = now._replace(ints=now.ints.copy())
+                self._held[slot] = False
+
+    def changed(self) -> Ints64:
+        """Return int64[m]: the slots of the models that changed since the last finished cut."""
+        return np.flatnonzero(self._changed)
+
+    def begin(self, slots: Ints64) -> None:
+        """Hold these models as they are now; from here on changes are counted anew."""
+        self._changed[:] = False
+        self._held[slots] = True
+        self._holds = True
+
+    def take(self, slot: int, copied_from: float = math.inf) -> ModelRecord:
+        """Return a held model as it was at the cut; it is held no longer.
+
+        One of `copied_from` bytes or more is a copy in any case: no run changes it any more.
+        """
+        copied = self._copies.pop(slot, None)
+        if copied is not None:
+            return copied
+        self._held[slot] = False
+        now = self._record(slot)
+        return now if now.ints.nbytes < copied_from else now._replace(ints=now.ints.copy())
+
+    def end(self) -> None:
+        """Let go of everything the cut still held."""
+        self._held[:] = False
+        self._copies.clear()
+        self._holds = False
+
+    def mark(self, slots: Ints64) -> None:
+        """Count models as changed: they are new, or what a cut took of them was not kept."""
+        self._changed[slots] = True
+
+    def forget(self, slot: int) -> None:
+        """Count a model that is gone as unchanged; what an open cut needs of it was copied before."""
+        self._changed[slot] = False

@@ -1,0 +1,144 @@
+"""Control schema: the schema in a control, accepted unchanged or refused.
+
+    {"attributes": [{"name": "amount", "range": [0, 5000]},
+                    {"name": "country", "kind": "nominal", "values": ["FR"]}],
+     "classes": ["legitimate", "fraud"], "max_classes": 8, "open_attributes": false, "classes_open": false}
+
+Classes are named as labels are (docs/records.md): `1` is the class `1`, `true` the class `true`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+from core.errors import SchemaError
+from core.plugin import check
+from core.schema.schema import MAX_VALUE_BYTES, Attribute, Schema
+from topics.codecs.cells import class_name
+from topics.codecs.lengths import too_long
+
+MEMBERS: Final = ("attributes", "classes", "max_classes", "open_attributes", "classes_open")
+OF_ATTRIBUTE: Final = ("name", "kind", "values", "open", "range")
+MAX_SHOWN: Final = 80
+"""Characters of a refused value that are shown."""
+
+
+def control_schema(given: Any, max_classes: int, max_attributes: int, text_max_bytes: int) -> Schema:
+    """Return the schema that a control asks for; `max_classes`: unless it says otherwise.
+
+    max_attributes, text_max_bytes: what no schema may exceed. Raises SchemaError or ParameterError, which
+    name the member and what it must be.
+    """
+    if not isinstance(given, dict):
+        _refuse(
+            "schema", given, "an object with 'attributes'; leave it out to let the first instance give it"
+        )
+    _known("a schema", given, MEMBERS)
+    attributes = given.get("attributes")
+    if not isinstance(attributes, list):
+        _refuse("attributes", attributes, 'an array; write [{"name": "x"}, …], one object for each feature')
+    if len(attributes) > max_attributes:
+        message = f"attributes={len(attributes):,} must be at most models.max.attributes={max_attributes:,}"
+        raise SchemaError(message)
+    made = [_attribute(each) for each in attributes]
+    classes = _classes(given.get("classes", []))
+    _check_lengths(made, classes, text_max_bytes)
+    return Schema.of(
+        made,
+        classes,
+        max_classes=check(
+            "max_classes", given.get("max_classes", max_classes), {"type": int, "rules": {"at least": 1}}
+        ),
+        open_attributes=_switch("open_attributes", given, default=False),
+        classes_open=_switch("classes_open", given, default=not given.get("classes")),
+    )
+
+
+def _check_lengths(attributes: list[Attribute], classes: list[str], longest: int) -> None:
+    values = [value for attribute in attributes for value in attribute.values]
+    for what, texts in (
+        ("the name of a feature", [attribute.name for attribute in attributes]),
+        ("a nominal value", values),
+        ("a class", classes),
+    ):
+        for text in texts:
+            flaw = too_long(what, text, longest)
+            if flaw is not None:
+                raise SchemaError(flaw.detail)
+    size = sum(attribute.codes.content_bytes for attribute in attributes)
+    if size > MAX_VALUE_BYTES:
+        message = f"values of {size:,} bytes must have at most {MAX_VALUE_BYTES:,}; declare fewer"
+        raise SchemaError(message)
+
+
+def _attribute(given: Any) -> Attribute:
+    if not isinstance(given, dict):
+        _refuse("attributes", given, 'made of objects; write {"name": "x"}')
+    _known("an attribute", given, OF_ATTRIBUTE)
+    name, kind = given.get("name"), given.get("kind", "numeric")
+    if not isinstance(name, str) or not name:
+        _refuse("name", name, "a string that is not empty; write the feature's name as its instances do")
+    if kind not in ("numeric", "nominal"):
+        _refuse("kind", kind, f"'numeric' or 'nominal'; choose one for attribute {name!r}")
+    values = given.get("values", [])
+    if not isinstance(values, list):
+        _refuse("values", values, f"an array of strings; list the values of attribute {name!r}")
+    for value in values:
+        if not isinstance(value, str):
+            _refuse("values", value, f"strings; quote the values of the nominal attribute {name!r}")
+    is_open = _switch("open", given, default=False)
+    if is_open and kind == "numeric":
+        _refuse(
+            "open",
+            True,
+            f"false for the numeric attribute {name!r}; make its kind 'nominal', or leave it out",
+        )
+    return Attribute(name, kind, tuple(values), is_open, _range(name, given.get("range")))
+
+
+def _range(name: str, given: Any) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    numbers = [each for each in given if type(each) in (int, float)] if isinstance(given, list) else []
+    if len(numbers) != 2 or len(given) != 2 or not numbers[0] < numbers[1]:
+        _refuse("range", given, f"two numbers, the lower first, for attribute {name!r}; or leave it out")
+    return float(numbers[0]), float(numbers[1])
+
+
+def _classes(given: Any) -> list[str]:
+    if not isinstance(given, list):
+        _refuse("classes", given, "an array of class names; leave it out to learn them from the labels")
+    names: list[str] = []
+    for each in given:
+        name = class_name(each)
+        if name is None:
+            _refuse(
+                "classes", each, "strings that are not empty, whole numbers, true or false; name the class"
+            )
+        names.append(name)
+    return names
+
+
+def _switch(name: str, given: dict[str, Any], *, default: bool) -> bool:
+    value = given.get(name, default)
+    if not isinstance(value, bool):
+        _refuse(name, value, "true or false; write it without quotes, or leave it out")
+    return value
+
+
+def _known(owner: str, given: dict[str, Any], members: tuple[str, ...]) -> None:
+    for name, value in given.items():
+        if name not in members:
+            message = f"{name}={_shown(value)} is no member of {owner}; known: {', '.join(members)}"
+            raise SchemaError(message)
+
+
+def _refuse(name: str, value: Any, rule: str) -> NoReturn:
+    message = f"{name}={_shown(value)} must be {rule}"
+    raise SchemaError(message)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

@@ -1,0 +1,207 @@
+"""Model import: a model in numbered control records, in effect at the last one.
+
+    {"command": "import", "id": "9f…", "part": 2, "parts": 5, "crc": 1234567, "data": "…", "replace": false}
+
+The parts of one import stand in their order, for they come from one producer and have one key. What breaks
+that order is refused and never put together: a part that is missing, came twice, belongs to another import,
+or does not match its CRC-32. Where two imports of a key meet, the one that began later goes on.
+
+What has come so far is state: it survives a restart, and is bounded in bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+MAX_BYTES: Final = 256 << 20
+"""What the parts of unfinished imports of a partition may take; the oldest other one is given up first."""
+
+MAX_PARTS: Final = 100_000
+MAX_ID: Final = 64
+
+
+class RefusedPartError(Exception):
+    """Why a part is not taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPart:
+    """One control record of an import."""
+
+    id: str
+    number: int  # from 1 on
+    parts: int
+    crc: int  # CRC-32 of the data
+    data: bytes
+    replace: bool  # the model that is there, if there is one
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> ModelPart:
+        """Return the part that the members of a command describe; RefusedPartError."""
+        name = body.get("id")
+        if not isinstance(name, str) or not 1 <= len(name) <= MAX_ID:
+            _refuse("id", name, f"a string of 1 to {MAX_ID} characters, the same in all parts of an import")
+        parts = _whole("parts", body.get("parts"), 1, MAX_PARTS)
+        number = _whole("part", body.get("part"), 1, parts)
+        crc = _whole("crc", body.get("crc"), 0, (1 << 32) - 1)
+        given, over = body.get("data"), body.get("replace", False)
+        if not isinstance(over, bool):
+            _refuse("replace", over, "true or false")
+        try:
+            data = base64.b64decode(given, validate=True) if isinstance(given, str) else None
+        except binascii.Error:
+            data = None
+        if not data:
+            _refuse("data", "…" if given else given, "a part of an exported model in base64")
+        assert isinstance(name, str)
+        assert data is not None
+        return ModelPart(name, number, parts, crc, data, over)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """An import of which some parts have come."""
+
+    id: str
+    parts: int
+    pieces: tuple[bytes, ...]  # the first ones
+
+    @property
+    def size(self) -> int:
+        """Bytes that have come."""
+        return sum(map(len, self.pieces))
+
+
+class Imports:
+    """The unfinished imports of one partition, by model key, oldest first."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Incoming] = {}
+        self._before: dict[str, Incoming] | None = None
+        self._given_up_before = 0
+        self.given_up = 0  # imports that came in part
+
+    def __len__(self) -> int:
+        """Return how many imports are unfinished."""
+        return len(self._held)
+
+    def take(self, key: str, part: ModelPart) -> bytes | None:
+        """Take a part; return the whole if it was the last one.
+
+        RefusedPartError says what is wrong with it. An import that cannot be finished any more is given up.
+        """
+        held = self._held.get(key)
+        mine = held if held is not None and held.id == part.id else None
+        if zlib.crc32(part.data) != part.crc:
+            self._drop(key, mine)
+            message = f"part {part.number} does not match its crc; import the file again"
+            raise RefusedPartError(message)
+        if mine is None and part.number > 1:
+            message = f"part {part.number}: no import {part.id!r} is under way; begin with part 1"
+            raise RefusedPartError(message)
+        if mine is None:
+            self._drop(key, held)
+            mine = Incoming(part.id, part.parts, ())
+        self._check_order(key, mine, part)
+        grown = replace(mine, pieces=(*mine.pieces, part.data))
+        self._change()
+        if part.number == part.parts:
+            self._held.pop(key, None)
+            return b"".join(grown.pieces)
+        self._held[key] = grown
+        self._make_room(key)
+        return None
+
+    def give_up(self, key: str) -> None:
+        """Forget the parts that have come for a key."""
+        self._drop(key, self._held.get(key))
+
+    def checkpoint(self) -> None:
+        """Begin a run: what happened before is final."""
+        self._before, self._given_up_before = None, self.given_up
+
+    def rollback(self) -> None:
+        """Undo everything since `checkpoint`."""
+        if self._before is not None:
+            self._held = self._before
+        self._before, self.given_up = None, self._given_up_before
+
+    def image(self) -> dict[str, Incoming]:
+        """Return the unfinished imports as they are now."""
+        return dict(self._held)
+
+    def load(self, held: Mapping[str, Incoming]) -> None:
+        """Take in the imports of an `image`."""
+        self._held = dict(held)
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _check_order(self, key: str, held: Incoming, part: ModelPart) -> None:
+        here = len(held.pieces)
+        if part.number <= here:
+            message = f"part {part.number} came twice; the first one is kept"
+            raise RefusedPartError(message)
+        if part.number > here + 1 or part.parts != held.parts:
+            self._drop(key, held)
+            what = f"part {here + 1} is missing" if part.number > here + 1 else f"parts must be {held.parts}"
+            message = f"part {part.number} of {part.parts}: {what}; import the file again"
+            raise RefusedPartError(message)
+
+    def _make_room(self, key: str) -> None:
+        while sum(held.size for held in self._held.values()) > MAX_BYTES:
+            oldest = next(iter(self._held))
+            self._drop(oldest, self._held[oldest])
+            if oldest == key:
+                message = f"imports of a partition may take {MAX_BYTES} bytes; this model is larger"
+                raise RefusedPartError(message)
+
+    def _drop(self, key: str, held: Incoming | None) -> None:
+        if held is not None and key in self._held:
+            self._change()
+            del self._held[key]
+            self.given_up += 1
+
+    def _change(self) -> None:
+        if self._before is None:
+            self._before = dict(self._held)
+
+
+def control_values(data: bytes, name: str, *, size: int, replace: bool = False) -> list[bytes]:
+    """Return the values of the control records that import a file; size: bytes of the file in each.
+
+    `name`: one that no other import of the key has.
+    """
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    return [
+        orjson.dumps(
+            {
+                "command": "import",
+                "id": name,
+                "part": number,
+                "parts": len(pieces),
+                "crc": zlib.crc32(piece),
+                "data": base64.b64encode(piece).decode(),
+                "replace": replace,
+            }
+        )
+        for number, piece in enumerate(pieces, 1)
+    ]
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        _refuse(name, value, f"a whole number from {least} to {most}")
+    number: int = value
+    return number
+
+
+def _refuse(name: str, value: Any, rule: str) -> None:
+    message = f"{name}={str(value)[:40]!r} must be {rule}; 'grove models import' writes these records"
+    raise RefusedPartError(message)

@@ -1,0 +1,106 @@
+"""Model memory: how many bytes of models a worker keeps in memory, and which task has to evict.
+
+The tasks take turns in a ring, and each sweeps its models with a clock hand of its own (CLOCK, cache.py):
+what was not used since the hand last passed is evicted. Which models are in memory depends on their uses,
+never on the time of day, and changes nothing but how long a run takes.
+
+What is counted is what the process has: the words of the models that are in memory, and, once however many
+models have them, their schemas and plans (core/schema/shared.py). These stay in memory while a model is
+evicted, so that a record can be decoded without waiting for the disk; words get what they leave of the limit.
+
+A task that joins may bring more than there is room for, a hundred thousand models perhaps. No run waits until
+all of them are evicted: memory is overcommitted by them, and each run evicts a slice of them besides what it
+needs itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final, Protocol
+
+from core.schema import shared
+
+logger = logging.getLogger(__name__)
+
+
+SLICE_BYTES: Final = 1 << 20  # some hundred models of a leaf: milliseconds
+
+
+class Sweepable(Protocol):
+    """The models of one task."""
+
+    def sweep(self, wanted: int) -> int:
+        """Sweep on to the last model, evict up to `wanted` bytes; return how many. OSError if the disk is
+        full."""
+
+
+class ModelMemory:
+    """Bytes and counts. Belongs to one thread; others may read the counts."""
+
+    def __init__(
+        self,
+        limit: int = 0,
+        directory: Path | None = None,
+        slice_bytes: int = SLICE_BYTES,
+        tally: shared.Tally = shared.TALLY,
+    ) -> None:
+        """`limit`: bytes of models in memory between two runs, 0 for all there are; `directory`: where the
+        evicted ones lie (None: where temporary files do); `slice_bytes`: how much of what a task brought
+        above the limit is evicted after each run; `tally`: what models share."""
+        self.limit = limit
+        self.directory = directory
+        self.overcommitted = 0  # bytes above the limit that tasks brought and that were not evicted yet
+        self.taken = 0  # bytes of words in memory; counted only if there is a limit
+        self.hits = 0  # models that runs used, each once a run: they were in memory
+        self.misses = 0  # they were not
+        self.evictions = 0
+        self.written = 0  # bytes
+        self._ring: list[Sweepable] = []
+        self._turn = 0
+        self._refused = False  # the disk took nothing the last time
+        self._slice = slice_bytes
+        self._tally = tally
+
+    def apart(self, parts: int) -> ModelMemory:
+        """Return one of `parts` equal shares, for a task that is restored in another thread."""
+        limit = max(1, self.limit // parts) if self.limit else 0
+        return ModelMemory(limit, self.directory, self._slice, self._tally)
+
+    def join(self, models: Sweepable, taken: int = 0) -> None:
+        """Count the models of a task, which take `taken` bytes already."""
+        self._ring.append(models)
+        self.taken += taken
+        self.overcommitted = min(self.overcommitted + taken, self._surplus)
+
+    def leave(self, models: Sweepable) -> None:
+        """Stop counting the models of a task."""
+        self._ring.remove(models)
+
+    def make_room(self) -> None:
+        """Evict models, the longest unused ones first, until the others are within the limit, and a slice of
+        what is overcommitted."""
+        self.overcommitted = min(max(0, self.overcommitted - self._slice), self._surplus)
+        idle, goal = 0, self.limit + self.overcommitted
+        while self.limit and self.used > goal and idle <= 2 * len(self._ring):
+            models = self._ring[self._turn % len(self._ring)]
+            try:
+                freed = models.sweep(self.used - goal)
+            except OSError as error:
+                if not self._refused:
+                    logger.warning("models stay in memory above models.max.bytes: %s", error)
+                self._refused = True
+                return
+            self._refused = self._refused and not freed
+            idle = 0 if freed else idle + 1
+            if self.used > goal:
+                self._turn = (self._turn + 1) % len(self._ring)
+
+    @property
+    def used(self) -> int:
+        """Bytes of words in memory, and of what models share wherever they are."""
+        return self.taken + self._tally.bytes
+
+    @property
+    def _surplus(self) -> int:
+        return max(0, self.used - self.limit) if self.limit else 0

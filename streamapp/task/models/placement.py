@@ -1,0 +1,370 @@
+"""Feature placement: named or positional feature values to the columns of the models' schemas.
+
+A *layout* is how one list of feature names lies in one schema; it is found once and kept. Usually a run has
+one list of names and one schema, the layout is the identity, and the decoded matrix goes to the kernels as
+it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.schema.schema import MAX_VALUES, Attribute, Columns, Schema
+from streamapp.task.models.store import ModelStore
+from topics.errors import Reason
+from topics.records import Features, Floats, Ints32, Ints64
+
+MAX_ATTRIBUTES: Final = 4096
+"""Features that an open schema takes in; more names than that are no features but data."""
+
+_LAYOUTS_KEPT: Final = 4096
+_FEATURES_KEPT: Final = 1 << 18  # of all layouts that are kept: 20 MB
+
+Names = tuple[str, ...]
+Mask = npt.NDArray[np.bool_]
+
+
+class FeatureLayout(NamedTuple):
+    """How features of one list of names lie in one schema."""
+
+    target: Ints64  # int64[d] attribute of each feature, -1: the schema does not know it
+    identity: bool  # feature j is attribute j, and all attributes are there
+    nominal: tuple[tuple[int, int], ...]  # (feature, attribute) of the nominal ones
+    unknown: tuple[int, ...]  # features the schema does not know
+
+
+class Part(NamedTuple):
+    """The rows of a group of features whose models have the same attributes."""
+
+    features: Features
+    rows: Ints64  # int64[m] rows of the batch
+    slots: Ints64  # int64[m] their models
+    of_group: Ints64 | None  # int64[m] rows of the group; None: all of them
+    columns: Columns  # of the models' schemas
+    layout: FeatureLayout
+
+    def values(self) -> Floats:
+        """Return float64[m, d]."""
+        return self.features.values if self.of_group is None else self.features.values[self.of_group]
+
+    def strings(self, feature: int) -> list[str | None] | None:
+        """Return the m string cells of a feature, or None if it has none."""
+        cells = self.features.strings.get(feature)
+        if cells is None or self.of_group is None:
+            return cells
+        return [cells[row] for row in self.of_group.tolist()]
+
+    def given(self, features: Sequence[int]) -> Mask:
+        """Return bool[m, len(features)]: whether the row has a value for each of some features."""
+        given: Mask = ~np.isnan(self.values()[:, features])
+        for at, feature in enumerate(features):
+            if feature in self.features.strings:
+                given[:, at] |= np.array([cell is not None for cell in self.strings(feature) or ()])
+        return given
+
+    def name(self, feature: int) -> str:
+        """Return the name of a feature."""
+        assert self.features.names is not None
+        return self.features.names[feature]
+
+    def attribute(self, feature: int, at: int) -> Attribute:
+        """Return the attribute that the value of a feature in row `at` of the part makes."""
+        return attribute_of(self.features, feature, at if self.of_group is None else int(self.of_group[at]))
+
+
+@dataclass(slots=True)
+class Placed:
+    """Features in the models' columns."""
+
+    x: Floats  # float64[n, D]; NaN where missing, codes where nominal
+    flaws: dict[int, tuple[Reason, str]] = field(default_factory=dict)  # row -> what is wrong with it
+    new_values: list[tuple[int, int, str]] = field(
+        default_factory=list
+    )  # row, attribute, value without a code
+
+
+class Grown(NamedTuple):
+    """What became of new values of nominal attributes."""
+
+    ignored: int  # values that stay without a code
+    full: list[tuple[int, str]]  # attributes that have taken in their last value: row and name
+
+
+class Placement:
+    """Places features; keeps the layouts."""
+
+    def __init__(self, store: ModelStore, max_attributes: int = MAX_ATTRIBUTES) -> None:
+        """`max_attributes`: of a model that takes in new features."""
+        self._store = store
+        self.max_attributes = max_attributes
+        self._layouts: dict[tuple[Names | int, int], FeatureLayout | None] = {}
+        self._layouts_width = 0  # features of all of them
+
+    def parts(
+        self, features: Sequence[Features], model: Ints64
+    ) -> tuple[list[Part], dict[int, tuple[Reason, str]]]:
+        """Return the parts of a batch, and the rows whose arrays have a wrong length.
+
+        model: int64[n] slot of each row; rows with NO_MODEL are left out.
+        """
+        parts: list[Part] = []
+        flaws: dict[int, tuple[Reason, str]] = {}
+        for group in features:
+            slots = model[group.rows]
+            for of_group in self._by_columns(slots):
+                rows, of_rows = (
+                    (group.rows, slots) if of_group is None else (group.rows[of_group], slots[of_group])
+                )
+                columns = self._store.schema(int(of_rows[0])).columns
+                layout = self._layout(group, columns)
+                if layout is None:
+                    flaw = _wrong_length(group.values.shape[1], columns)
+                    flaws.update(dict.fromkeys(rows.tolist(), flaw))
+                else:
+                    parts.append(Part(group, rows, of_rows, of_group, columns, layout))
+        return parts, flaws
+
+    def place(self, parts: Sequence[Part], n: int, width: int) -> Placed:
+        """Return the features of the parts as a matrix of n rows and at least `width` columns.
+
+        Rows of no part hold anything.
+        """
+        if len(parts) == 1 and parts[0].layout.identity and len(parts[0].rows) == n:
+            only = parts[0]
+            if not only.layout.nominal and not only.features.strings:
+                return Placed(only.values())
+        # Where a few rows of many are meant, the memory of the others is never touched.
+        placed = Placed(np.empty((n, width)))
+        for part in parts:
+            placed.x[part.rows] = np.nan
+            self._place_numbers(part, placed)
+            for feature in part.features.strings:
+                self._refuse_strings(part, feature, placed)
+            for feature, attribute in part.layout.nominal:
+                self._place_codes(part, feature, attribute, placed)
+        return placed
+
+    def new_attributes(self, parts: Sequence[Part], record: Ints32) -> dict[int, tuple[int, list[Attribute]]]:
+        """Return slot → the first row with features its model does not know but would take in, and these.
+
+        They are those of all rows of its record together, as many as there is room for. record: int32[n] of
+        each row; what is left of a record's rows is of one part, for they share their key and their layout.
+        """
+        store, first = self._store, dict[int, tuple[int, Part, int, Mask]]()
+        for part in parts:
+            if part.layout.unknown and part.columns.open:
+                slots = part.slots
+                takes_in = (
+                    store.open[slots] & ~store.frozen[slots] & (store.width[slots] < self.max_attributes)
+                )
+                given = part.given(part.layout.unknown) & takes_in[:, np.newaxis]
+                rows = np.flatnonzero(given.any(axis=1))
+                for slot, at in zip(*np.unique(slots[rows], return_index=True), strict=True):
+                    of_part = int(rows[at])
+                    found = int(part.rows[of_part]), part, of_part, given
+                    if int(slot) not in first or found[0] < first[int(slot)][0]:
+                        first[int(slot)] = found
+        new: dict[int, tuple[int, list[Attribute]]] = {}
+        for slot, (row, part, of_part, given) in sorted(first.items(), key=lambda each: each[1][0]):
+            end = int(np.searchsorted(record[part.rows], record[row], side="right"))
+            room = self.max_attributes - int(store.width[slot])
+            new[slot] = row, _brought(part, given[of_part:end], of_part)[:room]
+        return new
+
+    def ignored(self, parts: Sequence[Part]) -> Iterator[tuple[Part, Mask]]:
+        """Yield parts with unknown features, and bool[m, u]: where values of these are given."""
+        for part in parts:
+            if part.layout.unknown:
+                given = part.given(part.layout.unknown)
+                if given.any():
+                    yield part, given
+
+    def grow_values(self, placed: Placed, model: Ints64) -> Grown:
+        """Give codes to new values of open attributes, in input order; return what did not fit, or hardly.
+
+        model: int64[n] slot of each row. Rows with flaws teach no values.
+        """
+        store, slots = self._store, model.tolist()
+        cells = [each for each in placed.new_values if each[0] not in placed.flaws]
+        first: dict[tuple[int, int, str], int] = {}  # slot, attribute and value -> first row
+        for row, attribute, value in cells:
+            key = slots[row], attribute, value
+            if first.setdefault(key, row) > row:
+                first[key] = row
+        new: dict[int, dict[tuple[int, str], int]] = {}  # slot -> attribute and value, in order -> first row
+        for (slot, attribute, value), row in sorted(first.items(), key=lambda each: (each[1], each[0][1])):
+            if store.schema(slot).attributes[attribute].open and not store.frozen[slot]:
+                new.setdefault(slot, {})[attribute, value] = row
+        full: list[tuple[int, int, str]] = []
+        for slot, rows in new.items():
+            before = store.schema(slot)
+            after = before.with_values(rows)
+            if after is before:
+                continue
+            store.grow(slot, after)
+            for attribute in {attribute for attribute, _ in rows}:
+                old, now = before.attributes[attribute], after.attributes[attribute]
+                if len(old.values) < len(now.values) == MAX_VALUES:
+                    full.append((rows[attribute, now.values[-1]], attribute, now.name))
+        code_of = {key: store.schema(key[0]).value_code(*key[1:]) for key in first}
+        code = np.array([code_of[slots[row], attribute, value] for row, attribute, value in cells])
+        known = code >= 0
+        at = np.array([each[:2] for each in cells], dtype=np.int64).reshape(-1, 2)[known]
+        placed.x[at[:, 0], at[:, 1]] = code[known]
+        ignored = len(cells) - int(np.count_nonzero(known))
+        return Grown(ignored, [(row, name) for row, _, name in sorted(full)])
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _by_columns(self, slots: Ints64) -> Iterator[Ints64 | None]:
+        """Yield the rows of a group whose models have the same columns, one after the other; None: all."""
+        if not len(slots):
+            return
+        uids = self._store.columns_uid[slots]
+        if slots.min() >= 0 and (uids == uids[0]).all():
+            yield None
+            return
+        known = np.flatnonzero(slots >= 0)
+        order = known[np.argsort(uids[known], kind="stable")]
+        for of_group in np.split(order, np.flatnonzero(np.diff(uids[order])) + 1):
+            if len(of_group):
+                yield of_group
+
+    def _layout(self, group: Features, columns: Columns) -> FeatureLayout | None:
+        shape = group.values.shape[1] if group.names is None else group.names
+        key = (shape, columns.uid)
+        if key not in self._layouts:
+            width = group.values.shape[1]
+            if len(self._layouts) >= _LAYOUTS_KEPT or self._layouts_width + width > _FEATURES_KEPT:
+                self._layouts.clear()
+                self._layouts_width = 0
+            self._layouts[key] = _layout(shape, columns)
+            self._layouts_width += width
+        return self._layouts[key]
+
+    def _place_numbers(self, part: Part, placed: Placed) -> None:
+        target = part.layout.target
+        if part.layout.unknown:
+            known = np.flatnonzero(target >= 0)
+            placed.x[part.rows[:, np.newaxis], target[known]] = part.values()[:, known]
+        else:
+            placed.x[part.rows[:, np.newaxis], target] = part.values()
+
+    def _refuse_strings(self, part: Part, feature: int, placed: Placed) -> None:
+        """Note the rows that have a string where the schema has a number."""
+        attribute = int(part.layout.target[feature])
+        if attribute < 0 or part.columns.attributes[attribute].kind == "nominal":
+            return
+        name = part.columns.attributes[attribute].name
+        for row, cell in zip(part.rows.tolist(), part.strings(feature) or (), strict=True):
+            if cell is not None:
+                detail = f"feature {name!r} must be a number; got the string {cell[:40]!r}"
+                placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, detail))
+
+    def _place_codes(self, part: Part, feature: int, attribute: int, placed: Placed) -> None:
+        """Put codes in the place of the values of a nominal attribute; a number is named by its digits."""
+        cells = named(part.values()[:, feature], part.strings(feature))
+        codes: dict[str | None, float] = {None: np.nan}
+        for cell in set(cells) - {None}:
+            assert cell is not None
+            code = part.columns.value_code(attribute, cell)
+            codes[cell] = code if code >= 0 else np.nan
+        column = np.array([codes[cell] for cell in cells])
+        placed.x[part.rows, attribute] = column
+        unknown = {cell for cell, code in codes.items() if cell is not None and np.isnan(code)}
+        if unknown:
+            for at in np.flatnonzero(np.isnan(column)).tolist():
+                value = cells[at]
+                if value is not None:
+                    placed.new_values.append((int(part.rows[at]), attribute, value))
+
+
+def named(values: Floats, strings: list[str | None] | None) -> list[str | None]:
+    """Return the cells of a feature as names of nominal values: strings as they are, 1.0 as "1", NaN as None.
+
+    >>> named(np.array([1.0, 0.5, np.nan, np.nan]), [None, None, "red", None])
+    ['1', '0.5', 'red', None]
+    """
+    distinct, code = np.unique(values, return_inverse=True)
+    texts = [
+        None if np.isnan(v) else str(int(v)) if v.is_integer() else repr(v) for v in map(float, distinct)
+    ]
+    if strings is None:
+        return [texts[i] for i in code.tolist()]
+    return [texts[i] if cell is None else cell for i, cell in zip(code.tolist(), strings, strict=True)]
+
+
+def _brought(part: Part, given: Mask, start: int) -> list[Attribute]:
+    """Return the attributes that rows of a part make, in the order in which their first values come.
+
+    given: bool[m, u], where they have values of the u unknown features; start: the first of the rows.
+    """
+    begins = np.argmax(given, axis=0)
+    order = [place for place in np.argsort(begins, kind="stable").tolist() if given[begins[place], place]]
+    return [part.attribute(part.layout.unknown[place], start + int(begins[place])) for place in order]
+
+
+def attribute_of(features: Features, feature: int, row: int) -> Attribute:
+    """Return the attribute that a value makes: a number a numeric one, a string an open nominal one.
+
+    row: of the group.
+    """
+    name = f"f{feature}" if features.names is None else features.names[feature]
+    cells = features.strings.get(feature)
+    if cells is not None and cells[row] is not None:
+        return Attribute(name, "nominal", open=True)
+    return Attribute(name)
+
+
+def given_width(features: Features, row: int) -> int:
+    """Return how many attributes the schema of a first record (`row` of the group) would have."""
+    width: int = features.values.shape[1]
+    if features.names is None:
+        return width
+    texts = len([cells for cells in features.strings.values() if cells[row] is not None])
+    numbers = int(np.count_nonzero(~np.isnan(features.values[row])))
+    return (numbers + texts) or width
+
+
+def infer_schema(features: Features, row: int, max_classes: int) -> Schema:
+    """Return the schema of a model's first record (`row` of the group).
+
+    A feature without a value says nothing about its kind: it joins the schema with its first value, if that
+    comes before the first split. In arrays the position has to be kept: such a feature is numeric.
+    """
+    attributes = [attribute_of(features, feature, row) for feature in range(features.values.shape[1])]
+    if features.names is not None:
+        given = [
+            a.kind == "nominal" or not np.isnan(v)
+            for a, v in zip(attributes, features.values[row], strict=True)
+        ]
+        attributes = [a for a, has_value in zip(attributes, given, strict=True) if has_value] or attributes
+    return Schema.of(attributes, max_classes=max_classes, open_attributes=True)
+
+
+def _layout(shape: Names | int, columns: Columns) -> FeatureLayout | None:
+    if isinstance(shape, int):
+        if shape != len(columns.attributes):
+            return None
+        target = np.arange(shape)
+    else:
+        place = {name: attribute for attribute, name in enumerate(columns.names)}
+        target = np.array([place.get(name, -1) for name in shape], dtype=np.int64)
+    kinds = [attribute.kind for attribute in columns.attributes]
+    return FeatureLayout(
+        target,
+        identity=len(target) == len(kinds) and bool((target == np.arange(len(target))).all()),
+        nominal=tuple((f, a) for f, a in enumerate(target.tolist()) if a >= 0 and kinds[a] == "nominal"),
+        unknown=tuple(np.flatnonzero(target < 0).tolist()),
+    )
+
+
+def _wrong_length(given: int, columns: Columns) -> tuple[Reason, str]:
+    return Reason.WRONG_SCHEMA, (
+        f"features has {given} values; it must have {len(columns.attributes)}, one per attribute of the model"
+    )

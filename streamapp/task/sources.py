@@ -1,0 +1,104 @@
+"""Sources: the input topics of a partition, a row each, in causal order.
+
+Whatever goes by the sources (driver, task, journal, replay, metrics, commands) goes by this table: another
+input topic is another row here and a field of `topics.definitions.TopicNames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
+
+from topics.definitions import TopicNames
+
+if TYPE_CHECKING:
+    from streamapp.task.effects.effects import Effects
+    from streamapp.task.partition_state import PartitionState
+    from streamapp.task.pending.event_time import RunTime
+    from topics.codecs.limits import Limits
+    from topics.records import Controls, Instances, Labels, RawRecords
+
+SourceName = Literal["controls", "instances", "labels"]
+
+Positions = Mapping[SourceName, int]
+"""The offset of the next record of each source, by its name; of every source of the table."""
+
+Batch = TypeVar("Batch")
+
+
+class SourceRun(Protocol):
+    """A run of one source while a task goes through it."""
+
+    def process(self) -> None:
+        """Process all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code(Generic[Batch]):
+    """What makes records of a source, and what processes them."""
+
+    decode: Callable[[RawRecords, Limits], Batch]
+    run: Callable[[PartitionState, RawRecords, Batch, RunTime, Effects], SourceRun]
+
+
+def _controls() -> Code[Controls]:
+    from streamapp.task.controls import ControlsRun
+    from topics.codecs import decode_controls
+
+    return Code(decode_controls, ControlsRun)
+
+
+def _instances() -> Code[Instances]:
+    from streamapp.task.instances import InstancesRun
+    from topics.codecs import decode_instances
+
+    return Code(decode_instances, InstancesRun)
+
+
+def _labels() -> Code[Labels]:
+    from streamapp.task.labels import LabelsRun
+    from topics.codecs import decode_labels
+
+    return Code(decode_labels, LabelsRun)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input topic."""
+
+    name: SourceName
+    load: Callable[[], Code[Any]]  # brings compiled kernels and codecs: not for who only looks
+    journalled: bool = False  # the journal has its records themselves: a replay does not read the topic
+    may_be_dead_letter: bool = True  # its records: they can be skipped, and sent back
+
+    def topic(self, names: TopicNames) -> str:
+        """Return its topic."""
+        topic: str = getattr(names, self.name)
+        return topic
+
+
+SOURCES: Final[Mapping[SourceName, Source]] = {
+    source.name: source
+    for source in (
+        Source("controls", _controls, journalled=True),
+        Source("instances", _instances),
+        Source("labels", _labels),
+    )
+}
+"""In causal order: a control comes before the instances it is for, an instance before its label."""
+
+
+def source_topics(names: TopicNames) -> dict[SourceName, str]:
+    """Return the topic of each source, in causal order."""
+    return {name: source.topic(names) for name, source in SOURCES.items()}
+
+
+def positions_of(known: Mapping[Any, int]) -> Positions:
+    """Return positions in causal order; a source of which nothing is known is at its beginning."""
+    return {name: known.get(name, 0) for name in SOURCES}
+
+
+def in_words(positions: Mapping[SourceName, int | None]) -> str:
+    """Return positions with the names of their sources."""
+    return ", ".join(f"{source} {'none' if at is None else at}" for source, at in positions.items())

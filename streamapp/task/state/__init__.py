@@ -1,0 +1,1 @@
+"""State of a task as units: cut, written, assembled again."""

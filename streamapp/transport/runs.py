@@ -1,0 +1,239 @@
+"""Runs in time order: in which order the records of a partition's input topics are processed.
+
+After an outage polls would answer an hour of instances before they read one label. So each input topic of a
+partition has a bounded read-ahead here, and the next run comes from the topic whose head is the oldest:
+
+    controls    ──●────────────────────      topics in causal order: a control comes before the instances it
+    instances   ──●●●●●●●●●●●●●●●●●●●●●      is for, an instance before its label
+    labels      ─────────●──●───●──────
+                         └─ head + input.skew.ms: so far may `instances` run ahead of `labels`
+
+A run goes up to the heads of the other topics. It may pass the head of a topic that stands *later* in the
+causal order by `input.skew.ms` (bigger runs), never that of an earlier one: else labels would overtake their
+instances.
+
+A topic that is empty here holds the others back while the broker has records of it that were not fetched yet,
+or has not said whether it has. `max.task.idle.ms` is Kafka Streams': 0 waits only for what is already at the
+broker, more waits so long for records that a producer may still send, -1 does not wait at all.
+
+Pure: no clock, no broker. Offsets and positions are counted as aiokafka does: a position is the offset of the
+next record to fetch, and it moves past transaction markers, aborted batches and compaction holes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from topics.records import Headers, RawRecords
+
+MAX_AHEAD_BYTES = 4 << 20  # of a topic that are fetched ahead; a fetch may bring one more
+MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Records as they were fetched from one topic partition, and what the fetch said about its log."""
+
+    offsets: list[int]
+    timestamps: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    headers: list[Headers]
+    size: int  # bytes of the values
+    position: int  # of the next fetch; past markers and holes
+    log_end: int | None  # last stable offset when the broker answered; None: it has not answered yet
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive records of one topic of the partition, and the position once they are processed."""
+
+    topic: str
+    raw: RawRecords
+    position: int
+    skipped: frozenset[int] = frozenset()  # offsets that are to become dead letters
+
+
+class ReadAhead:
+    """Fetched records of one topic partition that wait for their turn."""
+
+    def __init__(self, topic: str, partition: int, position: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.position = position  # of the next fetch
+        self.log_end: int | None = None
+        self.idle_since: float | None = None  # since when it is empty and the broker has no more
+        self.cut_off = False  # the log does not have `position` any more
+        self._reset()
+
+    def _reset(self) -> None:
+        self._offsets: list[int] = []
+        self._timestamps: list[int] = []
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._headers: list[Headers] = []
+        self._at = 0
+        self._record_bytes = 0.0  # mean of the newest fetch
+
+    def __len__(self) -> int:
+        """Return the number of records that wait."""
+        return len(self._offsets) - self._at
+
+    @property
+    def size(self) -> float:
+        """Bytes that wait, about."""
+        return len(self) * self._record_bytes
+
+    @property
+    def head(self) -> int:
+        """Timestamp of the oldest record that waits."""
+        return self._timestamps[self._at]
+
+    @property
+    def next(self) -> int:
+        """Return the position up to which everything was handed out."""
+        return self._offsets[self._at] if len(self) else self.position
+
+    @property
+    def lag(self) -> int | None:
+        """Records (offsets, to be exact) at the broker that were not fetched; None: not known yet."""
+        return None if self.log_end is None else max(0, self.log_end - self.position)
+
+    def go_on(self, position: int, log_end: int) -> None:
+        """Fetch from another position on: what was fetched is handed out, and what lies between is gone."""
+        assert not len(self), "the records that wait come first"
+        self.position, self.log_end = position, log_end
+        self.cut_off = False
+
+    def add(self, columns: Columns) -> None:
+        """Append fetched records."""
+        self.position = columns.position
+        self.log_end = columns.log_end
+        self.cut_off = False
+        if not columns.offsets:
+            return
+        if self._at:
+            self._drop_handed_out()
+        self._offsets += columns.offsets
+        self._timestamps += columns.timestamps
+        self._keys += columns.keys
+        self._values += columns.values
+        self._headers += columns.headers
+        self._record_bytes = columns.size / len(columns.offsets)
+
+    def take(self, limit: float, max_records: int) -> Run:
+        """Hand out at least one record, and more while their timestamps are at most `limit`."""
+        start, n = self._at, min(len(self), max_records)
+        if self._record_bytes:
+            n = min(n, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
+        stop = start + _up_to(self._timestamps[start : start + n], limit)
+        raw = RawRecords(
+            self.topic,
+            self.partition,
+            self._offsets[start:stop],
+            self._timestamps[start:stop],
+            self._keys[start:stop],
+            self._values[start:stop],
+            self._headers[start:stop],
+        )
+        self._at = stop
+        if stop == len(self._offsets):
+            self._reset()
+        return Run(self.topic, raw, self.next)
+
+    def _drop_handed_out(self) -> None:
+        at, self._at = self._at, 0
+        for column in (self._offsets, self._timestamps, self._keys, self._values, self._headers):
+            del column[:at]
+
+
+class TimeOrder:
+    """The input topics of one partition, merged into runs."""
+
+    def __init__(
+        self,
+        partition: int,
+        positions: Iterable[tuple[str, int]],
+        *,
+        skew_ms: int,
+        max_idle_ms: int,
+        max_records: int,
+    ) -> None:
+        """`positions`: where reading starts, per topic, in causal order."""
+        self.partition = partition
+        self.topics = {topic: ReadAhead(topic, partition, at) for topic, at in positions}
+        self._order: Sequence[ReadAhead] = tuple(self.topics.values())
+        self._skew_ms = skew_ms
+        self._max_idle = max_idle_ms / 1000
+        self._max_records = max_records
+
+    def add(self, topic: str, columns: Columns) -> None:
+        """Append what was fetched of `topic`."""
+        self.topics[topic].add(columns)
+
+    def wanted(self) -> list[ReadAhead]:
+        """Return the topics to fetch: those that do not hold two runs, or some megabytes, yet.
+
+        One that is cut off is asked for again when what was fetched of it is handed out.
+        """
+        return [
+            ahead
+            for ahead in self._order
+            if len(ahead) < 2 * self._max_records
+            and ahead.size < MAX_AHEAD_BYTES
+            and not (ahead.cut_off and len(ahead))
+        ]
+
+    @property
+    def backlog(self) -> bool:
+        """Whether a full run waits already."""
+        return any(len(ahead) >= self._max_records or ahead.size >= MAX_RUN_BYTES for ahead in self._order)
+
+    def seconds_to_idle(self, now: float) -> float:
+        """Return how long it is until `max.task.idle.ms` is over for a topic that holds back the others."""
+        since = [ahead.idle_since for ahead in self._order if ahead.idle_since is not None]
+        left = [at + self._max_idle - now for at in since if at + self._max_idle > now]
+        return min(left, default=math.inf)
+
+    def awaited(self, now: float) -> list[ReadAhead]:
+        """Return the empty topics that hold back the others at `now` (seconds of a monotonic clock)."""
+        return [ahead for ahead in self._order if self._holds_back(ahead, now)]
+
+    def next_run(self, now: float) -> Run | None:
+        """Hand out the next run, or nothing while a topic is waited for or all are empty."""
+        waiting = self.awaited(now)
+        full = [ahead for ahead in self._order if len(ahead)]
+        if waiting or not full:
+            return None
+        chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
+        return chosen.take(self._limit(chosen, full), self._max_records)
+
+    def _limit(self, chosen: ReadAhead, full: list[ReadAhead]) -> float:
+        limit: float = math.inf
+        allowed = 0  # turns into the skew behind `chosen`
+        for ahead in full:
+            if ahead is chosen:
+                allowed = self._skew_ms
+            else:
+                limit = min(limit, ahead.head + allowed)
+        return limit
+
+    def _holds_back(self, ahead: ReadAhead, now: float) -> bool:
+        if len(ahead) or self._max_idle < 0:
+            ahead.idle_since = None
+            return False
+        if ahead.lag != 0:
+            ahead.idle_since = None
+            return True
+        if ahead.idle_since is None:
+            ahead.idle_since = now
+        return now - ahead.idle_since < self._max_idle
+
+
+def _up_to(timestamps: list[int], limit: float) -> int:
+    """Return how many leading timestamps are at most `limit`, and at least 1 (the head is always due)."""
+    if limit == math.inf or max(timestamps) <= limit:
+        return len(timestamps)
+    return max(1, next(i for i, timestamp in enumerate(timestamps) if timestamp > limit))

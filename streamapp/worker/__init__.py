@@ -1,0 +1,1 @@
+"""Worker process, the parent of several, and an operator's requests to them."""

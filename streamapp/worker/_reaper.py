@@ -1,0 +1,49 @@
+"""Reaper: ends its child process when the program that started it is gone, however that ended.
+
+Started as a script with only the standard library. Standard input is a pipe from the starter: `stop`
+(SIGTERM), `drain` (SIGUSR2) or `kill` on it asks for an orderly or an immediate end; end of file without a
+word means that the starter has died, and then `--remove DIR` is removed too, because nobody else will do it.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+GRACE_SECONDS = 20
+
+
+def main(arguments: list[str]) -> int:
+    """`[--remove DIR] -- COMMAND…`: run the command, watch standard input, return its exit status."""
+    split = arguments.index("--")
+    options, command = arguments[:split], arguments[split + 1 :]
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    orphaned = threading.Event()
+    threading.Thread(target=_watch, args=(child, orphaned), daemon=True).start()
+    status = child.wait()
+    if orphaned.is_set() and "--remove" in options:
+        shutil.rmtree(options[options.index("--remove") + 1], ignore_errors=True)
+    return status
+
+
+def _watch(child: "subprocess.Popen[bytes]", orphaned: threading.Event) -> None:
+    word = os.read(0, 16).strip()
+    if not word:
+        orphaned.set()
+    if word == b"kill":
+        child.kill()
+        return
+    child.send_signal(signal.SIGUSR2 if word == b"drain" else signal.SIGTERM)
+    try:
+        child.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+if __name__ == "__main__":
+    # A Ctrl-C in the terminal is for the starter, which then says what it wants.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(main(sys.argv[1:]))

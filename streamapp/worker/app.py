@@ -1,0 +1,92 @@
+"""Faust application of a worker, made from the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faust.web.base import BlueprintManager
+
+from streamapp import transport
+from streamapp.observability.health import Health
+from streamapp.observability.metrics import Metrics
+from streamapp.observability.pages import add_pages
+from streamapp.observability.pages.models import add_model_page
+from streamapp.processing.abandoned_transactions import AbandonedTransactions
+from streamapp.processing.task_manager import TaskManager
+from streamapp.settings import Settings
+from streamapp.settings.clients import faust_arguments, librdkafka_properties
+from streamapp.snapshots.table import add_table
+from streamapp.task.sources import source_topics
+from streamapp.transport.application import App, Wiring
+from streamapp.transport.log_throttle import throttle_logs
+from streamapp.transport.schema import DeliverySchema
+from streamapp.worker.agents import add_agent
+from streamapp.worker.gauges import manager_gauges
+from topics.access import Access
+from topics.definitions import TopicNames
+
+# Properties of Kafka's consumer that aiokafka takes; given ones replace these.
+FETCH = {
+    "fetch.min.bytes": 1,  # of an idle worker; while records flow the driver asks for more at once
+    "fetch.max.wait.ms": 500,
+    "fetch.max.bytes": 50 << 20,
+    "max.partition.fetch.bytes": 1 << 20,
+}
+
+
+def create_app(
+    settings: Settings, instance: str, *, manager: TaskManager, metrics: Metrics, health: Health
+) -> App:
+    """Return the app of worker `instance`: driver, agent and pages around its task manager."""
+    transport.register()
+    throttle_logs()
+    names = TopicNames(settings.topics_prefix)
+    sources = tuple(source_topics(names).values())  # in causal order
+    app = App(
+        **faust_arguments(settings, instance),
+        env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
+        canonical_url=f"http://{instance}",  # Faust's assignor knows a worker by it
+        # The table of another prefix must not be taken for this one's.
+        datadir=str(settings.state_dir / instance / f"topics-{settings.topics_prefix}"),
+        store="rocksdb://",
+        table_standby_replicas=settings.num_standby_replicas,
+        cython_optimizations=True,
+        stream_buffer_maxsize=16,  # deliveries; the driver has one under way
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        worker_redirect_stdouts=False,
+        web_host=settings.web_host,
+        web_bind=settings.web_host,
+        web_port=settings.web_port,
+        web_in_thread=True,
+    )
+    # None of Faust's own pages, whatever a later Faust may have: they tell of the cluster, and read and
+    # forward keys of tables, from the server's thread.
+    app.web.blueprints = BlueprintManager()
+    app.wiring = Wiring(
+        manager=manager,
+        topics=sources,
+        skew_ms=settings.input_skew_ms,
+        max_idle_ms=settings.max_task_idle_ms,
+        max_records=settings.max_poll_records,
+        fetch=_fetch(settings),
+        access=Access.of(librdkafka_properties(settings)),
+        abandoned=AbandonedTransactions.of(
+            settings, instance, librdkafka_properties(settings), lambda: health.stopping
+        ),
+    )
+    # acks=False: the task manager, not Faust, knows what is processed and what may be committed.
+    add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
+    manager.attach_table(add_table(app, names.snapshots))
+    metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
+    add_pages(app, health, metrics.registry)
+    add_model_page(app, manager)
+    return app
+
+
+def _fetch(settings: Settings) -> dict[str, Any]:
+    """Return what aiokafka's consumer is given beyond Faust's arguments."""
+    given = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
+    return {name.replace(".", "_"): value for name, value in given.items()} | {
+        "isolation_level": "read_committed"
+    }

@@ -1,0 +1,64 @@
+"""Child process that never outlives its starter: `_reaper.py` ends it when our end of a pipe closes."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+STOP_SECONDS = 30  # more than the reaper's own timeout
+
+
+class GuardedProcess:
+    """A command with its output in a file; ended by `stop()`, or by the guard when this process is gone.
+
+    It runs in a session of its own: a Ctrl-C in the terminal reaches only us, and we say what ends when.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path | None,
+        *,
+        remove: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it; `log` None: its output goes where ours does; `remove` is a directory that the guard
+        deletes if we die without a word."""
+        options = ["--remove", str(remove)] if remove else []
+        guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("_reaper.py")), *options, "--"]
+        with contextlib.nullcontext() if log is None else log.open("ab") as output:
+            self._guard = subprocess.Popen(
+                [*guard, *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env=None if environment is None else dict(environment),
+                start_new_session=True,
+            )
+
+    @property
+    def status(self) -> int | None:
+        """Exit status; None while it runs."""
+        return self._guard.poll()
+
+    def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
+        """Say that it shall end, in order (`drain`: by SIGUSR2) or at once, without waiting for it."""
+        word = b"kill\n" if kill else b"drain\n" if drain else b"stop\n"
+        assert self._guard.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+            if not self._guard.stdin.closed:
+                self._guard.stdin.write(word)
+                self._guard.stdin.close()
+
+    def stop(self, kill: bool = False) -> int:
+        """End it and wait for that; returns the exit status."""
+        self.ask_to_stop(kill)
+        return self._guard.wait(STOP_SECONDS)
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Block until it ends by itself, at most so long; exit status, or None if it still runs."""
+        try:
+            return self._guard.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None

@@ -1,0 +1,129 @@
+"""Worker control: drain and scale the workers that run on this machine.
+
+The worker (or the parent of several) is found by the directory it holds below `state.dir`; a signal says that
+something is wanted, and for a parent a file in its directory says how many workers:
+
+    <state.dir>/<name>/lock            process id of a worker
+    <state.dir>/<name>-parent/lock     process id of a parent
+    <state.dir>/<name>-parent/workers  how many workers it shall have; it removes the file when that is so
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from streamapp.errors import StreamappError
+from streamapp.worker.state_directory import default_instance, holder, host_name, wait_until_free
+
+if TYPE_CHECKING:
+    from streamapp.settings import Settings
+
+DRAIN: Final = signal.SIGUSR2  # a worker that gets it leaves the group; SIGTERM stays a member
+WORKERS: Final = "workers"
+REFUSED: Final = "refused: "
+LOOK_AGAIN: Final = 0.1  # seconds
+
+
+class NotRunningError(StreamappError):
+    """No such worker runs on this machine."""
+
+
+class RefusedError(StreamappError):
+    """A parent cannot have so many workers."""
+
+
+class TooSlowError(StreamappError):
+    """What was asked for has not come true in time."""
+
+
+def parent_name(settings: Settings) -> str:
+    """Return the name of the directory that the parent of several workers holds."""
+    return f"{settings.group_instance_id or host_name()}-parent"
+
+
+def drain(settings: Settings, seconds: float) -> str:
+    """Let a worker, or all workers of a parent, leave the group and end; return who it was."""
+    name = settings.group_instance_id or default_instance(0)
+    process = holder(settings.state_dir, name)
+    if process is None:
+        return scale(settings, 0, seconds)
+    os.kill(process, DRAIN)
+    _wait(settings.state_dir, name, process, seconds)
+    return f"worker {name}"
+
+
+def scale(settings: Settings, n: int, seconds: float) -> str:
+    """Give a parent `n` workers; those that are too many leave the group. Return who it was."""
+    name = parent_name(settings)
+    process = holder(settings.state_dir, name)
+    if process is None:
+        raise NotRunningError(_nobody(settings, name))
+    wanted = settings.state_dir / name / WORKERS
+    wanted.write_text(str(n), encoding="ascii")
+    os.kill(process, DRAIN)
+    if n == 0:
+        _wait(settings.state_dir, name, process, seconds)
+    else:
+        _wait_for_parent(settings.state_dir, name, process, wanted, seconds)
+    return f"parent {name}"
+
+
+def wanted_workers(directory: Path) -> int:
+    """Return how many workers a parent was asked for: 0 (drain) if it only got the signal."""
+    try:
+        return int((directory / WORKERS).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def fulfil(directory: Path) -> None:
+    """Note that a parent has as many workers as it was asked for."""
+    (directory / WORKERS).unlink(missing_ok=True)
+
+
+def refuse(directory: Path, error: StreamappError) -> None:
+    """Note why a parent cannot have as many workers as it was asked for."""
+    (directory / WORKERS).write_text(REFUSED + str(error), encoding="utf-8")
+
+
+def _wait(root: Path, name: str, process: int, seconds: float) -> None:
+    if not wait_until_free(root, name, seconds):
+        message = f"process {process} ({name}) has not ended within {seconds:g} s; its log says why"
+        raise TooSlowError(message)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def _wait_for_parent(root: Path, name: str, process: int, wanted: Path, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while (text := _text(wanted)) is not None:
+        if text.startswith(REFUSED):
+            wanted.unlink()
+            raise RefusedError(text.removeprefix(REFUSED))
+        if holder(root, name) != process:
+            message = f"process {process} ({name}) has ended; its log says why"
+            raise NotRunningError(message)
+        if time.monotonic() > deadline:
+            message = f"process {process} ({name}) is not done after {seconds:g} s; its log says why"
+            raise TooSlowError(message)
+        time.sleep(LOOK_AGAIN)
+
+
+def _nobody(settings: Settings, name: str) -> str:
+    root = settings.state_dir
+    running = sorted(path.parent.name for path in root.glob("*/lock") if holder(root, path.parent.name))
+    known = f"running there: {', '.join(running)}" if running else "nobody runs there"
+    asked = name.removesuffix("-parent")
+    return (
+        f"no worker {settings.group_instance_id or default_instance(0)!r} and no parent of workers {asked!r} "
+        f"holds a directory below state.dir={root}; {known}. Give the --name and state.dir of its start"
+    )

@@ -1,0 +1,142 @@
+"""Gauges of `/metrics`, read at a scrape: lag, models and pending instances of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import Metric
+
+from core.schema import shared
+from streamapp.observability.health import Health, Stage
+from streamapp.observability.metrics import count, gauge
+from streamapp.processing.task_manager import TaskManager
+from streamapp.task.models.memory import ModelMemory
+
+if TYPE_CHECKING:
+    from core.model.model import Scale
+    from core.spec import Spec
+    from streamapp.task.task import Task  # compiled kernels: not for who only looks
+
+
+def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator[Metric]:
+    """Yield the gauges of the driver and of the task manager."""
+    lags = [((group, tp.topic, str(tp.partition)), float(lag)) for tp, lag in manager.lags().items()]
+    yield gauge(
+        "kafka_consumergroup_lag",
+        "Offsets of a live partition that are not committed, up to the last stable one (process).",
+        lags,
+        "consumergroup",
+        "topic",
+        "partition",
+    )
+    restoring = [((str(number),), progress) for number, progress in list(manager.restoring.items())]
+    yield gauge(
+        "grove_restore_replayed_records",
+        "Offsets replayed so far of a partition that is being restored (process).",
+        [(label, float(progress.done)) for label, progress in restoring],
+        "partition",
+    )
+    yield gauge(
+        "grove_restore_remaining_records",
+        "Offsets that are still to be replayed before a partition is live (process).",
+        [(label, float(progress.left)) for label, progress in restoring],
+        "partition",
+    )
+    stages = [status.stage for status in list(health.partitions.values())]
+    yield gauge(
+        "grove_partitions",
+        "Assigned partitions by state (process).",
+        [((stage.value,), float(stages.count(stage))) for stage in Stage],
+        "state",
+    )
+
+
+def task_gauges(manager: TaskManager) -> Iterator[Metric]:
+    """Yield the gauges of what the tasks hold."""
+    tasks: list[Task] = [state.task for state in list(manager.partitions.values())]
+    sums = (
+        ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
+        (
+            "grove_models_resident",
+            "Models that are in memory; the others are evicted (process).",
+            sum(len(t.models) - t.models.cache.n_evicted for t in tasks),
+        ),
+        (
+            "grove_models_evicted_bytes",
+            "Bytes of the models that are evicted (process).",
+            sum(t.models.cache.evicted_bytes for t in tasks),
+        ),
+        (
+            "grove_pending_instances",
+            "Instances that wait for their label (model state).",
+            sum(t.pending.waiting for t in tasks),
+        ),
+        (
+            "grove_label_requests_outstanding",
+            "Label requests that are open (model state).",
+            sum(t.pending.outstanding for t in tasks),
+        ),
+        (
+            "grove_early_labels",
+            "Labels that wait for their instance (model state).",
+            sum(t.early_labels for t in tasks),
+        ),
+    )
+    for name, meaning, value in sums:
+        yield gauge(name, meaning, [((), float(value))])
+    yield from model_gauges(each for task in tasks for each in task.models.scales())
+
+
+def memory_counts(memory: ModelMemory) -> Iterator[Metric]:
+    """Yield how often models were in memory when a run needed them, and how often they had to make room."""
+    counts = (
+        (
+            "grove_model_hits_total",
+            "Models that runs needed and that were in memory, once a run",
+            memory.hits,
+        ),
+        (
+            "grove_model_misses_total",
+            "Models that runs needed and that were evicted, once a run",
+            memory.misses,
+        ),
+        ("grove_model_evictions_total", "Models taken out of memory for models.max.bytes", memory.evictions),
+        (
+            "grove_model_eviction_bytes_total",
+            "Bytes of evicted models written to state.dir; unchanged ones lie there already",
+            memory.written,
+        ),
+    )
+    for name, meaning, value in counts:
+        yield count(name, f"{meaning} (process).", value)
+    yield gauge(
+        "grove_shared_bytes",
+        "Bytes of schemas and what belongs to them, each once however many models share it (process).",
+        [((), float(shared.TALLY.bytes))],
+    )
+
+
+def model_gauges(models: Iterable[tuple[Spec, Scale]]) -> Iterator[Metric]:
+    """Yield the gauges of what the models are and ask for, summed up over all of them."""
+    nodes = size = records = asked = 0
+    granted = 0.0
+    for spec, scale in models:
+        nodes += scale.nodes
+        size += scale.nbytes
+        records += scale.records
+        asked += scale.requests
+        granted += spec.budget.limit * scale.records
+    yield gauge("grove_tree_nodes", "Nodes of the trees that answer (model state).", [((), float(nodes))])
+    yield gauge(
+        "grove_model_bytes",
+        "Bytes of the models' state, evicted too (model state).",
+        [((), float(size))],
+    )
+    yield gauge(
+        "grove_label_budget_ratio",
+        "Share of the records answered whose label the budgets grant (nominal) and whose label was asked for "
+        "(spent), once there is a record (model state).",
+        [(("nominal",), granted / records), (("spent",), asked / records)] if records else [],
+        "kind",
+    )

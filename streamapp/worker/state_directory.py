@@ -1,0 +1,101 @@
+"""State directory of one worker, `<state.dir>/<group.instance.id>`, and its lock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from streamapp.errors import SettingsError
+
+LOCK = "lock"
+
+
+def host_name() -> str:
+    """Return this machine's name in characters that a name of a worker may have."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in socket.gethostname())
+
+
+def default_instance(number: int) -> str:
+    """Return the name of worker `number` of this machine: `<hostname>-<n>`."""
+    return f"{host_name()}-{number}"
+
+
+def holder(root: Path, instance: str) -> int | None:
+    """Return the id of the process that holds a worker's directory, None if none does."""
+    try:
+        with (root / instance / LOCK).open(encoding="ascii") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = lock.read().strip()
+                return int(text) if text.isdigit() else None
+    except OSError:
+        pass
+    return None
+
+
+def wait_until_free(root: Path, instance: str, seconds: float) -> bool:
+    """Wait until no process holds a worker's directory; whether that is so within `seconds`."""
+
+    def wait() -> None:
+        with (root / instance / LOCK).open(encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+
+    waiting = threading.Thread(target=wait, daemon=True)  # flock has no timeout
+    waiting.start()
+    waiting.join(seconds)
+    return not waiting.is_alive()
+
+
+class StateDirectory:
+    """A worker's directory, locked while it is open.
+
+    The lock is the operating system's (`flock`): it is gone with the process, however that ends. The file's
+    text is the process id of the holder, for the message of whoever comes second."""
+
+    def __init__(self, root: Path, instance: str) -> None:
+        self.path = root / instance
+        self._instance = instance
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK).open("a+", encoding="ascii")
+        except OSError as error:
+            message = (
+                f"state.dir={self.path.parent} must be a directory that can be written: {error.strerror}; "
+                "choose another"
+            )
+            raise SettingsError(message) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            lock.close()
+            message = (
+                f"group.instance.id={self._instance} must be used by one process at a time; process {holder} "
+                f"holds {self.path}: stop it or choose another name"
+            )
+            raise SettingsError(message) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._lock is not None
+        self._lock.close()
+        self._lock = None

@@ -1,0 +1,227 @@
+"""Supervisor: several workers on one machine, one per core, under a parent that restarts them.
+
+The parent compiles the kernels once, gives every worker its name (`<group.instance.id>-<n>`) and its port
+(`web.port` + n), starts a dead one anew under its name, and answers `/readyz` for all. A worker whose
+settings are wrong (exit code 64 or 78) would fail again: then all of them are stopped. While it runs the
+number of workers can be changed (`streamapp.worker.control`): those that are too many leave the group.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from streamapp.errors import SettingsError
+from streamapp.observability.logs import configure_logs
+from streamapp.observability.pages.parent import ParentPages
+from streamapp.settings import Settings, to_environment
+from streamapp.worker.child_process import GuardedProcess
+from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.control import DRAIN, fulfil, parent_name, refuse, wanted_workers
+from streamapp.worker.state_directory import StateDirectory, default_instance
+from streamapp.worker.worker import check_topics, tell_unknown, with_port
+
+logger = logging.getLogger(__name__)
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+HOPELESS: Final = (64, 78)  # exit codes after which a new start would end the same way
+FIRST_PAUSE: Final = 0.5  # seconds before a dead worker is started anew; doubled each time
+LONGEST_PAUSE: Final = 30.0
+LAST_PORT: Final = 65_535
+SETTLED: Final = 60.0  # a worker that lived so long has earned the first pause again
+
+
+def run_workers(settings: Settings, n: int) -> int:
+    """Run `n` workers until a signal ends them; return the exit code."""
+    any_port = settings.web_port == 0
+    if not any_port:
+        check_ports(settings, n)
+    configure_logs(settings.log_level, settings.log_format, worker="parent")
+    tell_unknown()
+    with StateDirectory(settings.state_dir, parent_name(settings)) as directory:
+        fulfil(directory.path)  # what a parent before us was asked for
+        check_topics(settings)
+        settings = with_port(settings)
+        logger.info("kernels are ready after %.1f s", warm_kernels())
+        return Parent(settings, n, any_port, directory.path).run()
+
+
+def check_ports(settings: Settings, n: int) -> None:
+    """Refuse a number of workers for which there are no ports after that of the parent."""
+    if settings.web_port + n > LAST_PORT:
+        message = (
+            f"web.port={settings.web_port} must be at most {LAST_PORT - n} with {n} workers, which would "
+            f"have the ports {settings.web_port + 1} to {settings.web_port + n}; choose a lower one"
+        )
+        raise SettingsError(message)
+
+
+def worker_settings(settings: Settings, number: int, *, any_port: bool = False) -> Settings:
+    """Return the settings of worker `number` (from 1 on); `any_port`: `web.port` was 0."""
+    given = settings.group_instance_id
+    name = default_instance(number) if given is None else f"{given}-{number}"
+    port = 0 if any_port else settings.web_port + number
+    named = settings.model_copy(update={"group_instance_id": name, "web_port": port})
+    return with_port(named) if any_port else named  # the parent has to know it
+
+
+@dataclass(slots=True)
+class Child:
+    """One worker: its process now, and how often it was started anew."""
+
+    settings: Settings
+    process: GuardedProcess | None = None
+    restarts: int = 0
+    pause: float = FIRST_PAUSE
+    drained: bool = False  # it leaves the group when it ends
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def name(self) -> str:
+        """The worker's name."""
+        return str(self.settings.group_instance_id)
+
+    def start(self) -> GuardedProcess:
+        """Start the process; it reads its settings from the environment and writes to our streams."""
+        environment = {name: value for name, value in os.environ.items() if name != "GROVE_CONFIG"}
+        environment |= to_environment(self.settings)
+        self.process = GuardedProcess(
+            [sys.executable, "-m", "streamapp", "worker"], None, environment=environment
+        )
+        return self.process
+
+    def end(self, *, drain: bool = False, kill: bool = False) -> None:
+        """Let it end for good."""
+        self.drained = self.drained or drain
+        self.ending.set()
+        if self.process is not None:
+            self.process.ask_to_stop(kill, drain=self.drained)
+
+
+@dataclass(slots=True)
+class Parent:
+    """Starts, watches and stops the workers; one thread for each."""
+
+    settings: Settings
+    n: int
+    any_port: bool
+    directory: Path  # where it finds how many workers are wanted (`streamapp.worker.control`)
+    children: list[Child] = field(default_factory=list)  # that shall run, by their number
+    code: int = EXIT_OK
+    _running: dict[int, tuple[Child, threading.Thread]] = field(default_factory=dict)  # leaving ones included
+    # What the main thread is told: a worker that has ended for good, or None: the signal for a new number.
+    _news: queue.SimpleQueue[Child | None] = field(default_factory=queue.SimpleQueue)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> int:
+        """Return the exit code when all have ended."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        signal.signal(DRAIN, lambda *_: self._news.put(None))
+        with ParentPages(self.settings, self.children):
+            self.scale(self.n)
+            while self._running:
+                child = self._news.get()
+                if child is None:
+                    self._obey()
+                else:
+                    self._running.pop(id(child))[1].join()
+                    self._report()
+        return self.code
+
+    def scale(self, n: int) -> None:
+        """Have `n` workers; those with the highest numbers go, and leave the group.
+
+        Raises SettingsError, and changes nothing, if a new one could not have its port.
+        """
+        if self._stopping.is_set():
+            return
+        if not self.any_port:
+            check_ports(self.settings, n)
+        numbers = range(len(self.children) + 1, n + 1)
+        new = [Child(worker_settings(self.settings, number, any_port=self.any_port)) for number in numbers]
+        leaving = {child.name for child, _ in self._running.values() if child.ending.is_set()}
+        for child in new:
+            if child.name not in leaving:  # whose port is free when it has left
+                with_port(child.settings)
+        for child in self.children[n:]:
+            logger.info("worker %s: leaving the group", child.name)
+            child.end(drain=True)
+        del self.children[n:]
+        for child in new:
+            self.children.append(child)
+            before = [thread for other, thread in self._running.values() if other.name == child.name]
+            thread = threading.Thread(target=self._keep_running, args=(child, before))
+            self._running[id(child)] = child, thread
+            thread.start()
+
+    def _obey(self) -> None:
+        """Have as many workers as the file says; without a file all are to leave."""
+        n = wanted_workers(self.directory)
+        logger.info("%d workers wanted, there are %d", n, len(self.children))
+        try:
+            self.scale(n)
+        except SettingsError as error:
+            logger.error("cannot have %d workers: %s", n, error)
+            refuse(self.directory, error)
+        else:
+            self._report()
+
+    def _report(self) -> None:
+        """Tell who asked for a number of workers that it is so."""
+        if len(self._running) == len(self.children):
+            fulfil(self.directory)
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        kill = self._stopping.is_set()
+        logger.info("%s: %s all workers", signal.Signals(number).name, "killing" if kill else "stopping")
+        self.stop(kill=kill)
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Let all workers end."""
+        self._stopping.set()
+        for child, _ in list(self._running.values()):
+            child.end(kill=kill)
+
+    def _keep_running(self, child: Child, before: list[threading.Thread]) -> None:
+        """Run a worker, anew when it dies, until it is to end; first wait for those of the same name."""
+        for thread in before:
+            thread.join()
+        try:
+            while not child.ending.is_set():
+                self._run_once(child)
+        finally:
+            self._news.put(child)
+
+    def _run_once(self, child: Child) -> None:
+        """Run a worker until it ends; decide what follows."""
+        started = time.monotonic()
+        process = child.start()
+        if child.ending.is_set():  # that came between the check and the start
+            process.ask_to_stop(drain=child.drained)
+        status = process.wait()
+        assert status is not None
+        if child.ending.is_set():
+            self.code = self.code or (EXIT_FAILED if status else EXIT_OK)
+            return
+        if status in HOPELESS:
+            logger.error("worker %s ended with %s: its settings are wrong, stopping all", child.name, status)
+            self.code = status
+            self.stop()
+            return
+        if time.monotonic() - started > SETTLED:
+            child.pause = FIRST_PAUSE
+        logger.warning("worker %s ended with %s, starting it anew in %.1f s", child.name, status, child.pause)
+        child.restarts += 1
+        child.ending.wait(child.pause)
+        child.pause = min(2 * child.pause, LONGEST_PAUSE)

@@ -1,0 +1,239 @@
+"""Worker: one process; starts the Faust app, stops it on a signal, ends with an exit code.
+
+SIGTERM and SIGINT end it and keep its membership, so that a restart within `session.timeout.ms` finds its
+partitions; SIGUSR2 (`grove worker drain`) ends it and leaves the group, so that others take them at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import faust
+
+from streamapp.errors import SettingsError, StreamappError
+from streamapp.journal.log import JournalLog
+from streamapp.observability.health import Health
+from streamapp.observability.logs import configure_logs
+from streamapp.observability.metrics import Metrics
+from streamapp.outputs.limits import OutputLimits
+from streamapp.outputs.senders import plain_sender, transactional_sender
+from streamapp.processing.interfaces import Processor, Restorer
+from streamapp.processing.task_manager import TaskManager
+from streamapp.processing.transactions import Transactions
+from streamapp.settings import Settings
+from streamapp.settings.clients import librdkafka_properties, offset_reset
+from streamapp.settings.loading import unknown_variables
+from streamapp.settings.properties import NOT_OF_A_WORKER
+from streamapp.snapshots.schedule import SnapshotLimits
+from streamapp.snapshots.table import SnapshotTable
+from streamapp.snapshots.writer import SnapshotWriter
+from streamapp.task.config import TaskConfig
+from streamapp.task.models.memory import ModelMemory
+from streamapp.task.sources import source_topics
+from streamapp.transport.application import App
+from streamapp.worker.app import create_app
+from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.control import DRAIN
+from streamapp.worker.gauges import memory_counts, task_gauges
+from streamapp.worker.state_directory import StateDirectory, default_instance
+from topics import admin
+from topics.cluster import Cluster
+from topics.definitions import TopicNames
+from topics.errors import TopicsError
+from topics.transactional_sender import TransactionalSender
+
+logger = logging.getLogger(__name__)
+
+# Fetched records are tens of thousands of small objects that live for a moment: at the default threshold the
+# collector walks them again and again (1.4 µs a record instead of 0.5).
+GC_THRESHOLDS = (100_000, 20, 20)
+EXIT_FORCED = 1
+FATAL = ("missing", "denied", "partitions")  # differences of the topics with which no worker starts
+
+
+def run_worker(settings: Settings) -> int:
+    """Run one worker until a signal ends it; return the exit code. Raises StreamappError before it starts."""
+    instance = settings.group_instance_id or default_instance(0)
+    configure_logs(settings.log_level, settings.log_format, worker=instance)
+    tell_unknown()
+    with StateDirectory(settings.state_dir, instance) as directory:
+        partitions = check_topics(settings)
+        kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
+        limits = OutputLimits.of_cluster(kafka, names)
+        settings = with_port(settings)
+        tell_unused(settings)
+        logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
+        # Kernels are loaded only now: what is wrong with settings or topics is said at once.
+        logger.info("kernels are ready after %.1f s", warm_kernels())
+        metrics, health = Metrics(), Health()
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        from streamapp.processing.pipeline import Pipeline
+
+        transactional = transactional_sender(settings, limits, instance, lambda: health.stopping)
+        exactly_once = settings.processing_guarantee == "exactly_once"
+        outputs = transactional if exactly_once else plain_sender(settings, limits)
+        memory = ModelMemory(settings.models_max_bytes, directory.path)
+        processor = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits, memory=memory)
+        manager = create_manager(
+            settings, processor, transactional, metrics, health, memory=lambda: memory.apart(partitions)
+        )
+        metrics.watch(lambda: task_gauges(manager))
+        metrics.watch(lambda: memory_counts(memory))
+        app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
+        gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
+        gc.set_threshold(*GC_THRESHOLDS)
+        try:
+            return run_app(app, loop, health)
+        finally:
+            # What counts is flushed; else librdkafka would wait for a broker that is away.
+            processor.close()
+            transactional.close()
+
+
+def create_manager(
+    settings: Settings,
+    processor: Processor,
+    sender: TransactionalSender,
+    metrics: Metrics,
+    health: Health,
+    restorer: Restorer | None = None,
+    memory: Callable[[], ModelMemory] = ModelMemory,
+) -> TaskManager:
+    """Return the task manager of a worker with all it commits through and restores from.
+
+    `sender`: takes the journal; with exactly once, the outputs of `processor` too. `restorer`: other than
+    from snapshots and journal, with `memory` for the models of each partition.
+    """
+    from streamapp.restore.restorer import Restorer as FromSnapshots
+
+    kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
+    group, config = settings.application_id, TaskConfig.from_settings(settings)
+    return TaskManager(
+        processor,
+        Transactions(sender, names.journal, group),
+        restorer or FromSnapshots(kafka, group, names, config, memory),
+        snapshot_writer(settings, names, metrics),
+        metrics,
+        health,
+        topics=source_topics(names),
+        commit_interval=settings.commit_interval_ms / 1000,
+        exactly_once=settings.processing_guarantee == "exactly_once",
+        commit_start=offset_reset(settings) == "latest",
+    )
+
+
+def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> SnapshotWriter:
+    """Return what writes the snapshots of a worker."""
+    limits = SnapshotLimits(
+        settings.snapshot_max_replay_ms / 1000,
+        settings.snapshot_max_replay_bytes,
+        settings.snapshot_interval_ms / 1000,
+    )
+    journal = JournalLog(librdkafka_properties(settings), names.journal)
+    return SnapshotWriter(SnapshotTable(), journal, metrics, limits)
+
+
+def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
+    """Run the app until it ends; return the exit code. Raises what ended it if an operator can mend that."""
+    worker = Worker(app, loop=loop, health=health)
+    beating = loop.create_task(health.keep_beating())
+    try:
+        worker.execute_from_commandline()
+    except SystemExit as end:
+        reason = worker.crash_reason or worker.start_failure
+        if isinstance(reason, (StreamappError, TopicsError)):
+            raise reason from None
+        return int(end.code or 0)
+    finally:
+        beating.cancel()
+
+
+class Worker(faust.Worker):
+    """Faust's worker with our logs; a second signal ends the process at once."""
+
+    def __init__(self, app: App, *, loop: asyncio.AbstractEventLoop, health: Health) -> None:
+        super().__init__(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
+        self.spinner = None
+        self.start_failure: Exception | None = None
+        self._health = health
+        self._app = app
+
+    async def start(self) -> None:
+        """Start; keep what prevents it, of which Faust makes an exit code like any other."""
+        try:
+            await super().start()
+        except Exception as error:
+            self.start_failure = error
+            raise
+
+    def _install_signal_handlers_unix(self) -> None:
+        # Not through the event loop: a second signal must work while a run holds it.
+        for number in (signal.SIGTERM, signal.SIGINT, DRAIN):
+            signal.signal(number, self._on_signal)
+        self.loop.add_signal_handler(signal.SIGUSR1, self._on_sigusr1)  # dumps tracebacks
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        name = signal.Signals(number).name
+        if self._health.stopping and number == DRAIN:
+            return
+        if self._health.stopping:
+            logger.warning("second signal (%s): ending at once, uncommitted work will be done again", name)
+            logging.shutdown()
+            os._exit(EXIT_FORCED)
+        self._app.leaving = number == DRAIN
+        leaving = ", leaving the group" if self._app.leaving else ""
+        logger.info("%s: finishing the run, flushing, committing%s", name, leaving)
+        self._health.stopping = True
+        self._flag_as_shutdown_by_signal()
+        self.loop.call_soon_threadsafe(self._schedule_shutdown, signal.Signals(number))
+
+
+def check_topics(settings: Settings) -> int:
+    """Return the partition count of the topics, or say what is wrong with them."""
+    kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
+    differences = admin.check(kafka, names)
+    fatal = [difference.message for difference in differences if difference.what in FATAL]
+    if fatal:
+        raise SettingsError("; ".join(fatal))
+    unseen = [difference for difference in differences if difference.what == "settings"]
+    for difference in differences:
+        if difference not in unseen[1:]:
+            logger.warning("%s", difference.message)
+    if len(unseen) > 1:
+        logger.warning("the settings of %d more topics cannot be compared either", len(unseen) - 1)
+    return Cluster(kafka).partition_count(names.instances)
+
+
+def tell_unused(settings: Settings) -> None:
+    """Warn of properties that have no effect on a worker."""
+    for name in sorted(NOT_OF_A_WORKER & settings.kafka.keys()):
+        logger.warning("%s has no effect on a worker: its consumer does not know it (docs/settings.md)", name)
+
+
+def tell_unknown() -> None:
+    """Warn of variables that look like settings and are none."""
+    for sentence in unknown_variables():
+        logger.warning("%s; it has no effect", sentence)
+
+
+def with_port(settings: Settings) -> Settings:
+    """Return the settings with the port of the pages, any free one for 0, or say that it is taken."""
+    with socket.socket(socket.AF_INET6 if ":" in settings.web_host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.web_host, settings.web_port))
+        except OSError as error:
+            message = (
+                f"web.port={settings.web_port} must be free at web.host={settings.web_host}: "
+                f"{error.strerror}; choose another port"
+            )
+            raise SettingsError(message) from error
+        return settings.model_copy(update={"web_port": probe.getsockname()[1]})

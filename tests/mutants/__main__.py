@@ -1,0 +1,300 @@
+"""`make mutants`: changes core in one place after the other and asks whether a test notices.
+
+Without the compiler, so that a mutant costs no compilation. First the tests are run once under coverage, to
+learn which of them reach which line and how long they take; then each mutant meets the tests that reach its
+line, the shortest first, until one fails. A mutant is killed by a failure or by taking too long; what no test
+notices *survived*. Results are kept in .mutants/ by place and text of the module, so that a run that was
+stopped goes on, and only what changed is done again. docs/mutants.md argues about survivors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import hashlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.mutants.mutation import Mutant, mutants_of
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / ".mutants"
+LEFT_OUT = (
+    "core/__init__.py",
+    "core/*/__init__.py",
+    "core/export/*",
+    "core/streams/*",
+    "core/jit.py",
+)
+"""What draws trees, what published bytes judge; and the compiler, which is away here."""
+PATIENCE_S = 10.0
+MEMORY = 6 << 30
+_BROKEN = (3, 4, 5)  # an error of pytest itself, of its arguments, no test: says nothing about a mutant
+KILLED, SURVIVED, UNREACHED = "killed", "survived", "unreached"
+
+Reached = dict[str, dict[int, list[str]]]
+
+
+def main() -> int:
+    """Run what the command line asks for; 0 however many survive: survivors are to be argued about."""
+    options = _parser().parse_args()
+    KEPT.mkdir(exist_ok=True)
+    mutants = _mutants(options.files)
+    if options.list:
+        print("\n".join(mutant.key for mutant in sorted(mutants)))
+        return 0
+    reached, seconds = _reached(options.fresh)
+    results = _read()
+    texts = {mutant.file: (ROOT / mutant.file).read_text(encoding="utf-8") for mutant in mutants}
+    named = {mutant: _name(mutant, texts[mutant.file]) for mutant in mutants}
+    if options.again:  # survivors of before, with the tests of now
+        mutants = [m for m in mutants if results.get(named[m]) == SURVIVED]
+        results = {name: result for name, result in results.items() if result != SURVIVED}
+    waiting = [m for m in mutants if named[m] not in results]
+    _run(waiting, named, texts, reached, seconds, results, options)
+    _report([m for m in mutants if named[m] in results], named, texts, results)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make mutants ARGS=", description=__doc__.splitlines()[0])
+    parser.add_argument("--files", default="core/*", help="pattern of the modules that are mutated")
+    parser.add_argument(
+        "--sample", type=int, default=600, help="at most so many mutants, drawn by their hash"
+    )
+    parser.add_argument("--seconds", type=float, default=1800.0, help="begin no mutant after so long")
+    parser.add_argument("--budget", type=float, default=8.0, help="seconds of tests that a mutant meets")
+    parser.add_argument("--parallel", type=int, default=2)
+    parser.add_argument("--fresh", action="store_true", help="learn anew which tests reach which line")
+    parser.add_argument("--again", action="store_true", help="try survivors once more, with the tests of now")
+    parser.add_argument("--list", action="store_true", help="only say which mutants there are")
+    return parser
+
+
+def _mutants(pattern: str) -> list[Mutant]:
+    """Return all mutants of the modules that a pattern names, in the order of the sample."""
+    found = []
+    for path in sorted((ROOT / "core").rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        left_out = any(fnmatch.fnmatch(file, each) for each in LEFT_OUT)
+        if fnmatch.fnmatch(file, pattern) and not left_out:
+            found += mutants_of(file, path.read_text(encoding="utf-8"))
+    return sorted(found, key=lambda mutant: mutant.rank)
+
+
+def _name(mutant: Mutant, text: str) -> str:
+    """Return the key of a mutant's result: line and surroundings, so that edits elsewhere do not matter."""
+    lines = text.splitlines()
+    near = "\n".join(lines[max(0, mutant.line - 4) : mutant.line + 3])
+    mark = hashlib.sha256(near.encode()).hexdigest()[:12]
+    return f"{mutant.file}:{mark}:{mutant.column}:{mutant.before}:{mutant.after}"
+
+
+def _reached(fresh: bool) -> tuple[Reached, dict[str, float]]:
+    """Return the tests that reach each line, and the seconds of each; run them once if that is not known."""
+    file = KEPT / "reached.json"
+    if fresh or not file.exists():
+        _measure(file)
+    body = json.loads(file.read_text(encoding="utf-8"))
+    lines = {name: {int(n): tests for n, tests in by.items()} for name, by in body["lines"].items()}
+    return lines, body["seconds"]
+
+
+def _measure(file: Path) -> None:
+    import coverage
+
+    data = KEPT / "coverage"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--durations=0", "-vv", "--cov=core"]
+    command += ["--cov-context=test", "--cov-report=", "--cov-fail-under=0", "@tests/kernels.txt"]
+    command += ["@tests/mutants/tests.txt"]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(data)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"the tests must pass before mutants are tried:\n{done.stdout[-3000:]}")
+    found = re.findall(r"^([\d.]+)s (?:call|setup) +(\S.*)$", done.stdout, re.MULTILINE)
+    seconds: Counter[str] = Counter()
+    for taken, test in found:
+        seconds[test] += float(taken)  # type: ignore[assignment]
+    lines: dict[str, dict[int, list[str]]] = {}
+    measured = coverage.CoverageData(str(data))
+    measured.read()
+    for path in measured.measured_files():
+        contexts = measured.contexts_by_lineno(path)
+        lines[Path(path).relative_to(ROOT).as_posix()] = {
+            line: sorted({context.partition("|")[0] for context in reached if "|run" in context})
+            for line, reached in contexts.items()
+        }
+    file.write_text(json.dumps({"lines": lines, "seconds": seconds}), encoding="utf-8")
+
+
+def _read() -> dict[str, str]:
+    file = KEPT / "results.jsonl"
+    if not file.exists():
+        return {}
+    found = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+    return {each["mutant"]: each["result"] for each in found}
+
+
+def _run(
+    waiting: list[Mutant],
+    named: dict[Mutant, str],
+    texts: dict[str, str],
+    reached: Reached,
+    seconds: dict[str, float],
+    results: dict[str, str],
+    options: argparse.Namespace,
+) -> None:
+    """Try mutants in the order of the sample, some at a time, each in a process forked from this one."""
+    _load_what_is_not_core()
+    _check_that_tests_pass(reached, seconds)
+    begun = time.monotonic()
+    running: dict[int, Mutant] = {}
+    queue = iter(waiting[: options.sample])
+    with (KEPT / "results.jsonl").open("a", encoding="utf-8") as kept:
+
+        def note(mutant: Mutant, result: str) -> None:
+            results[named[mutant]] = result
+            kept.write(json.dumps({"mutant": named[mutant], "result": result}) + "\n")
+            kept.flush()
+            if result != KILLED:
+                print(f"{result}: {_shown(mutant, texts[mutant.file])}", flush=True)
+
+        while True:
+            while len(running) < options.parallel and time.monotonic() - begun < options.seconds:
+                mutant = next(queue, None)
+                if mutant is None:
+                    break
+                tests, limit = _tests(mutant, reached, seconds, options.budget)
+                if tests:
+                    running[_fork(mutant, texts[mutant.file], tests, limit)] = mutant
+                else:
+                    note(mutant, UNREACHED)
+            if not running:
+                return
+            child, status = os.wait()
+            code, mutant = os.waitstatus_to_exitcode(status), running.pop(child)
+            if code in _BROKEN:
+                raise SystemExit(f"pytest could not run the tests of {mutant.key} (exit code {code})")
+            note(mutant, SURVIVED if code == 0 else KILLED)
+
+
+def _check_that_tests_pass(reached: Reached, seconds: dict[str, float]) -> None:
+    """Run some tests as mutants will meet them, without one: they must pass, or nothing would survive."""
+    known = {test for by in reached.values() for tests in by.values() for test in tests}
+    some = sorted(known, key=lambda test: (seconds.get(test, 0.0), test))[:: max(1, len(known) // 50)]
+    _, status = os.waitpid(_fork(None, "", some[:40], 300.0), 0)
+    if os.waitstatus_to_exitcode(status) != 0:
+        raise SystemExit("some tests fail without a mutant; learn anew which reach what (--fresh)")
+
+
+def _tests(
+    mutant: Mutant, reached: Reached, seconds: dict[str, float], budget: float
+) -> tuple[list[str], float]:
+    """Return the tests for a mutant, the shortest first, and the CPU seconds after which it hangs."""
+    there = reached.get(mutant.file, {}).get(mutant.line, [])
+    if not there and not _is_in_function(mutant):
+        there = sorted({test for tests in reached.get(mutant.file, {}).values() for test in tests})
+    chosen: list[str] = []
+    total = 0.0
+    for test in sorted(there, key=lambda test: (seconds.get(test, 0.0), test)):
+        if chosen and total + seconds.get(test, 0.0) > budget:
+            break
+        chosen.append(test)
+        total += seconds.get(test, 0.0)
+    return chosen, PATIENCE_S + 5.0 * total
+
+
+def _is_in_function(mutant: Mutant) -> bool:
+    line = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()[mutant.line - 1]
+    return line.startswith(" ")
+
+
+def _load_what_is_not_core() -> None:
+    """Import what takes long, once: each mutant's process then has it."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    import numba
+    import numpy
+    import pytest
+
+    assert all((numba, numpy, pytest))  # not hypothesis, whose assertions pytest means to rewrite
+    found = [name for name in sys.modules if name == "core" or name.startswith("core.")]
+    assert not found, found
+
+
+class _Mutated(importlib.abc.MetaPathFinder):
+    """Finds the one module that is changed, and has its text from memory."""
+
+    def __init__(self, mutant: Mutant, text: str) -> None:
+        parts = Path(mutant.file).with_suffix("").parts
+        self._name = ".".join(parts)
+        self._path = str(ROOT / mutant.file)
+        self._text = mutant.apply(text)
+
+    def find_spec(
+        self, name: str, path: object = None, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != self._name:
+            return None
+        text = self._text
+
+        class Loader(importlib.machinery.SourceFileLoader):
+            def get_code(self, fullname: str) -> object:  # type: ignore[override]
+                return compile(text, self.path, "exec")
+
+        return importlib.util.spec_from_file_location(name, self._path, loader=Loader(name, self._path))
+
+
+def _fork(mutant: Mutant | None, text: str, tests: list[str], limit: float) -> int:
+    """Start the tests with a mutant, or with none; the exit code of the process is pytest's."""
+    child = os.fork()
+    if child:
+        return child
+    code = 3
+    try:
+        silence = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(silence, stream)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        os.chdir(ROOT)
+        if mutant is not None:
+            sys.meta_path.insert(0, _Mutated(mutant, text))
+        import pytest
+
+        code = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:cov", *tests]))
+    finally:
+        os._exit(code)
+
+
+def _shown(mutant: Mutant, text: str) -> str:
+    line = text.splitlines()[mutant.line - 1].strip()
+    return f"{mutant.file}:{mutant.line}:{mutant.column} {mutant.before!r} → {mutant.after!r}: {line}"
+
+
+def _report(
+    mutants: list[Mutant], named: dict[Mutant, str], texts: dict[str, str], results: dict[str, str]
+) -> None:
+    for result in (UNREACHED, SURVIVED):
+        print(f"\n{result}:")
+        for mutant in sorted(mutants):
+            if results[named[mutant]] == result:
+                print(f"  {_shown(mutant, texts[mutant.file])}")
+    counts = Counter(results[named[mutant]] for mutant in mutants)
+    tried = counts[KILLED] + counts[SURVIVED]
+    modules = len({mutant.file for mutant in mutants})
+    print(f"\n{len(mutants)} mutants of {modules} modules: {counts[UNREACHED]} unreached,")
+    print(f"{counts[KILLED]} of {tried} killed ({counts[KILLED] / max(tried, 1):.1%})")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

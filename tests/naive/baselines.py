@@ -1,0 +1,104 @@
+"""The learners that are no trees, the obvious way: what everything else has to be better than."""
+
+import math
+
+from tests.naive.observers import Gaussian, Nominal, add
+from tests.naive.queries import Place
+from tests.naive.tree import first_maximum, is_usable
+
+
+class Baseline:
+    """What a model asks of its learner; nothing ever splits."""
+
+    splits = attempts = 0
+
+    def __init__(self, options):
+        self.options = options
+        self.classes = options.classes
+        self.records = 0  # that the model has seen
+        self.weights = []  # learned, by class
+
+    def visit(self, x, weight=1.0):
+        pass
+
+    def votes(self, x):
+        return []
+
+    def learn(self, x, label, weight=1.0):
+        self.classes = max(self.classes, label + 1)
+        for attribute in self.options.open:
+            if not math.isnan(x[attribute]):
+                known = self.options.attributes[attribute]
+                self.options.attributes[attribute] = max(known, int(x[attribute]) + 1)
+        add(self.weights, label, weight)
+        self.take_in(x, label, weight)
+
+    def take_in(self, x, label, weight):
+        pass
+
+    def predict(self, x):
+        votes = self.votes(x)
+        return first_maximum(votes) if self.classes else -1, votes
+
+    def place(self, x):
+        return Place(self.weights, self.weights, self.classes)
+
+
+class MajorityClass(Baseline):
+    def votes(self, x):
+        return self.weights
+
+
+class NoChange(Baseline):
+    last = -1
+
+    def take_in(self, x, label, weight):
+        self.last = label
+
+    def predict(self, x):
+        return self.last, []
+
+    def place(self, x):
+        return Place([], [], self.classes)
+
+
+class NaiveBayes(Baseline):
+    def __init__(self, options):
+        super().__init__(options)
+        self.observers = [
+            Gaussian() if values is None else Nominal(options.attributes, i, options.moa)
+            for i, values in enumerate(options.attributes)
+        ]
+
+    def take_in(self, x, label, weight):
+        for observer, value in zip(self.observers, x, strict=True):
+            observer.observe(value, label, weight)
+
+    def votes(self, x):
+        """Return the votes: products of densities, which underflow in MOA's code, or their logarithms."""
+        total = sum(self.weights)
+        if total == 0.0:
+            return []
+        return [self.vote(x, label, weight / total) for label, weight in enumerate(self.weights)]
+
+    def vote(self, x, label, share):
+        moa = self.options.moa
+        vote = share if moa else math.log(share) if share > 0.0 else -math.inf
+        for attribute, value in enumerate(x):
+            if is_usable(self.options, attribute, value):
+                density = self.observers[attribute].density(value, label)
+                vote = vote * density if moa else vote + math.log(max(density, 1e-300))
+        return vote
+
+    def place(self, x):
+        """Strategies go by what it answers, and the weight of all that it has learned."""
+        votes, labelled = self.votes(x), sum(self.weights)
+        if not self.options.moa and votes:
+            votes = [math.exp(vote - max(votes)) for vote in votes]
+        if not sum(votes):
+            return Place([], [], self.classes, labelled=labelled)
+        shares = [vote / sum(votes) for vote in votes]
+        return Place(shares, [share * labelled for share in shares], self.classes, labelled=labelled)
+
+
+BASELINES = {"majority-class": MajorityClass, "no-change": NoChange, "naive-bayes": NaiveBayes}

@@ -1,0 +1,58 @@
+"""Which tests may be skipped, and why: a skip that nobody expects hides what is not tested any more.
+
+Every run prints its skips; one of another reason fails the run.
+"""
+
+import re
+from collections import Counter
+
+import pytest
+
+ALLOWED = {
+    r"nothing is compiled": "the run without compiler (make coverage)",
+    r"this is the run without compiler": "the run without compiler",
+    r"\d+(,\d+)* records are for compiled code": "the run without compiler",
+    r"ten million records are for compiled code": "the run without compiler",
+    r".* is not there; .*GROVE_DATASETS.*": "a machine without the data sets, which cannot be redistributed",
+    r"no folder of data sets": "a machine without the data sets",
+    r"rendering needs kubectl": "a machine without kubectl",
+    r"docker compose is not installed": "a machine without the plug-in",
+    r"peak memory is read from /proc": "a system that is no Linux",
+    r"python3\.\d+ is not here": "a machine without that Python",
+    r"needs pidfd_open .*": "a system that is no Linux",
+}
+"""A pattern of the reason, and where that is so."""
+
+
+class SkipBudget:
+    """Counts the skips of a run by their reasons."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+
+    @property
+    def unexpected(self) -> list[str]:
+        """The reasons that are not allowed."""
+        return [reason for reason in self.reasons if not any(re.fullmatch(a, reason) for a in ALLOWED)]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.unexpected and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.reasons:
+            terminalreporter.section("skipped")
+        for reason, n in sorted(self.reasons.items()):
+            terminalreporter.line(f"{n:5} {reason}")
+        for reason in self.unexpected:
+            said = f"FAILED: {reason!r} is no reason to skip a test (tests/skips.py)"
+            terminalreporter.line(said, red=True)

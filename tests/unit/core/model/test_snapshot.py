@@ -1,0 +1,99 @@
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+from core.errors import SnapshotError
+from core.model import snapshot, validate
+from core.model.model import Model
+from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
+
+SCHEMA = schema_of(None, 3, None, classes="abc")
+
+
+@pytest.fixture(scope="module")
+def data():
+    table = table_of(SCHEMA, spec_of("nba", drift="ddm", grace_period=50, delta=0.01))
+    x, label = halves(1500)
+    x[:, 1] = np.floor(3 * x[:, 1])
+    answer(table, x, label)
+    assert table.model(0).summary().splits > 0
+    return table.model(0).snapshot()
+
+
+def test_restoring_gives_the_same_bytes(data):
+    model = Model.restore(data)
+    validate.check(model)
+    assert model.snapshot() == data
+    assert Model.restore(model.snapshot()).snapshot() == data
+
+
+def test_a_snapshot_has_no_room_to_spare():
+    table = table_of(schema_of(None, None, None), spec_of(grace_period=20, delta=0.1))
+    answer(table, *halves())
+    model = table.model(0)
+    restored = Model.restore(model.snapshot())
+    assert restored.nbytes < model.nbytes
+    assert restored.summary() == model.summary()
+
+
+def test_the_header_says_what_it_is(data):
+    header = snapshot.describe(data)
+    assert header.schema is SCHEMA
+    assert header.spec.drift.name == "ddm"
+    assert "numba-" in header.platform
+    assert header.words * 8 < len(data) < header.words * 8 + 2000
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 30, 43, 44, 100, 1000, -9, -4, -1])
+def test_a_truncated_snapshot_is_refused(data, length):
+    with pytest.raises(SnapshotError):
+        Model.restore(data[:length])
+
+
+def test_something_appended_is_refused(data):
+    with pytest.raises(SnapshotError, match="cut off or goes on"):
+        Model.restore(data + b"\0")
+
+
+def test_every_altered_byte_is_noticed(data):
+    step = max(1, len(data) // 400)
+    for position in range(0, len(data), step):
+        altered = bytearray(data)
+        altered[position] ^= 0x10
+        with pytest.raises(SnapshotError):
+            Model.restore(bytes(altered))
+
+
+def test_other_versions_are_refused(data):
+    for position in (8, 12):
+        altered = bytearray(data)
+        altered[position] += 1
+        with pytest.raises(SnapshotError, match=r"this build reads format 1 and state versions 4, 5, 6$"):
+            Model.restore(bytes(altered))
+
+
+def sealed(body):
+    return bytes(body) + struct.pack("<I", zlib.crc32(body))
+
+
+def test_words_that_do_not_fit_the_spec_are_refused(data):
+    """A right checksum is no proof of sizes that a kernel could trust."""
+    start = len(data) - 4 - snapshot.describe(data).words * 8
+    for word in (0, 1):
+        body = bytearray(data[:-4])
+        body[start + 8 * word : start + 8 * word + 8] = struct.pack("<q", 10**9)
+        with pytest.raises(SnapshotError, match="words must fit"):
+            Model.restore(sealed(body))
+
+
+def test_plug_ins_of_another_build_are_refused(data):
+    body = data[:-4].replace(b'"name":"ddm"', b'"name":"mdd"')
+    with pytest.raises(SnapshotError, match="unknown drift detector 'mdd'"):
+        Model.restore(sealed(body))
+
+
+def test_other_bytes_are_refused():
+    with pytest.raises(SnapshotError, match="must begin with"):
+        Model.restore(b"something else altogether, long enough for a header")

@@ -1,0 +1,257 @@
+"""Words that no kernel may see are refused at every door, and the sentence says which they are."""
+
+import importlib
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+from core import problems, registry
+from core.active.queries import rate
+from core.drift import adwin
+from core.errors import SnapshotError
+from core.hoeffding.schedules._imac import candidates
+from core.learners import protocol as learners
+from core.model import file as model_file
+from core.model import snapshot, soundness
+from core.model.model import Model
+from core.state_version import STATE_VERSION
+from core.tree import layout as at
+from tests.fuzz import models, mutate
+
+FAR = 1 << 40
+
+
+def section(word):
+    """Return where a section of the plan's word begins."""
+    return lambda model, words: int(model.plan.ints[word])
+
+
+def tree(word):
+    """Return a word of the main tree's header."""
+    return lambda model, words: int(words[at.MODEL_FIRST]) + word
+
+
+def root(word):
+    return tree(at.TREE_HEADER + word)
+
+
+def record(word):
+    """Return a word of the leaf record of the last node."""
+
+    def place(model, words):
+        t = int(words[at.MODEL_FIRST])
+        last = t + at.TREE_HEADER + int(words[t + at.TREE_NODES] - 1) * int(words[t + at.TREE_NODE_STRIDE])
+        leaf = t + int(words[t + at.TREE_LEAVES_AT])
+        return leaf + int(words[last + at.NODE_SLOT]) * int(words[t + at.TREE_LEAF_STRIDE]) + word
+
+    return place
+
+
+def beyond(place, words):
+    """Return the word so many behind another one."""
+    return lambda model, given: place(model, given) + words
+
+
+def bits(number):
+    return int(np.float64(number).view(np.int64))
+
+
+def candidate(row):
+    """Return a word of the first candidate of the first leaf record that has one."""
+
+    def place(model, words):
+        t, plan = int(words[at.MODEL_FIRST]), model.plan.ints
+        room = candidates.most_candidates(int(plan[at.PLAN_ATTRIBUTES]))
+        for slot in range(int(words[t + at.TREE_SLOTS])):
+            state = t + int(words[t + at.TREE_LEAVES_AT]) + slot * int(words[t + at.TREE_LEAF_STRIDE])
+            state += int(plan[at.PLAN_SCHEDULE_AT])
+            if words[state + candidates.COUNT] > 0:
+                rows = state + candidates.HEADER + 2 * int(plan[at.PLAN_ATTRIBUTES])
+                return state if row is None else rows + row * room
+        raise AssertionError("no leaf has candidates")
+
+    return place
+
+
+EVALUATION, DETECTOR = section(at.PLAN_EVALUATION), section(at.PLAN_DETECTOR)
+
+CASES = [
+    ("numeric", lambda m, w: at.MODEL_RECORDS, -1, "counters must be"),
+    ("numeric", lambda m, w: at.MODEL_CLASSES, 3, "classes must be"),
+    ("numeric", lambda m, w: at.MODEL_LEVEL, 3, "level must be"),
+    ("numeric", lambda m, w: at.MODEL_BACKGROUND_STALE, 2, "stale"),
+    ("halves", section(at.PLAN_VALUES_SEEN), 1, "values seen must be"),
+    ("numeric", beyond(EVALUATION, at.EVALUATION_NEXT), FAR, "position in the window"),
+    ("numeric", beyond(EVALUATION, at.EVALUATION_COUNT), -1, "judged predictions"),
+    ("numeric", beyond(EVALUATION, at.EVALUATION_IMPORTANCE), bits(np.nan), "sums over sampled"),
+    ("numeric", beyond(EVALUATION, at.EVALUATION_FIELDS + at.EVALUATION_ROWS * 2), -1, "window counts"),
+    ("drift=adwin", beyond(DETECTOR, adwin.ROWS_USED), bits(1e12), "adwin: rows in use must be"),
+    ("drift=adwin", beyond(DETECTOR, adwin.FIELDS), bits(1e12), "adwin: buckets of a row must be"),
+    ("drift=adwin", beyond(DETECTOR, adwin.WIDTH), bits(7.5), "adwin: inputs in the window must be"),
+    ("drift=ddm", DETECTOR, bits(0.0), "ddm: inputs must be"),
+    ("drift=eddm", beyond(DETECTOR, 6), bits(9.0), "eddm: level must be"),
+    ("drift=page_hinkley", DETECTOR, bits(np.nan), "page_hinkley: inputs must be"),
+    ("query=variable_uncertainty", section(at.PLAN_QUERY), bits(np.nan), "the threshold must be"),
+    ("query=rate", beyond(section(at.PLAN_QUERY), rate.NEXT), FAR, "rate: records held must be"),
+    ("query=rate", beyond(section(at.PLAN_QUERY), rate.BY_CODE), 7, "rate: counts of codes must be"),
+    ("budget=window", section(at.PLAN_BUDGET), bits(-1.0), "window: recent requests"),
+    ("numeric_observer=exact", record(at.LEAF_FIELDS + 2), bits(99.0), "exact: values of an attribute"),
+    ("numeric_observer=exact", record(at.LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
+    ("numeric_observer=histogram", section(at.PLAN_SHARED), bits(1e9), "histogram: first values"),
+    ("imac-waits", candidate(None), FAR, "imac: candidates must be"),
+    ("imac-waits", candidate(candidates.ATTRIBUTE), FAR, "imac: each candidate must be"),
+    ("imac-waits", candidate(candidates.TEST), at.ABSENT, "imac: tests of candidates"),
+    ("numeric", tree(at.TREE_NODES), 0, "nodes and leaf records must be"),
+    ("numeric", tree(at.TREE_PATHS), 2, "paths are counted"),
+    ("numeric", tree(at.TREE_FREE), FAR, "leaf records must be those of nodes and the free ones"),
+    ("numeric", tree(at.TREE_FREE), 0, "leaf records must be those of nodes and the free ones"),
+    ("numeric", tree(at.TREE_LEAVES), 99, "leaves, splits and depth"),
+    ("numeric", root(at.NODE_KIND), 7, "main tree: node 0: kinds must be"),
+    ("numeric", root(at.NODE_ATTRIBUTE), FAR, "node 0: an attribute must be"),
+    ("numeric", root(at.NODE_ATTRIBUTE), -1, "node 0: an attribute must be"),
+    ("numeric", root(at.NODE_CHILD), 1 << 36, "node 0: children must lie behind"),
+    ("numeric", root(at.NODE_CHILD), 0, "node 0: children must lie behind"),
+    ("numeric", root(at.NODE_CHILDREN), 3, "node 0: children must lie behind"),
+    ("numeric", root(at.NODE_PARENT), 1, "node 0 must be the root"),
+    ("numeric", root(at.NODE_REACH), FAR, "classes a node has met"),
+    ("numeric", record(at.LEAF_NODE), 0, "leaf record must be the node's own"),
+    ("numeric", record(at.LEAF_OBSERVED), bits(np.inf), "weight a leaf has seen"),
+]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Return the models of the combinations, made once."""
+    found: dict[str, Model] = {}
+
+    def of(name):
+        if name not in found:
+            found[name] = models.make(name)
+            assert found[name].summary().splits > 0 or "waits" in name
+        return found[name]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "sentence"), CASES, ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_a_word_that_kernels_trust_is_refused_by_name(made, name, place, value, sentence):
+    model = made(name)
+    words = mutate.words_of(model)
+    word = place(model, words)
+    assert words[word] != value
+    crafted = mutate.wrapped(model, mutate.apply(words, [(word, value)]))
+    with pytest.raises(SnapshotError, match=sentence):
+        Model.restore(crafted)
+
+
+def test_a_candidate_named_twice_is_refused_at_every_door(made):
+    model = made("imac-waits")
+    words = mutate.words_of(model)
+    assert words[candidate(None)(model, words)] > 1
+    first = candidate(candidates.ATTRIBUTE)(model, words)
+    crafted = mutate.apply(words, [(first + 1, int(words[first]))])
+    with pytest.raises(SnapshotError, match="each candidate must be another attribute"):
+        Model.restore(mutate.wrapped(model, crafted))
+
+
+def test_a_file_is_refused_before_it_can_answer(made, tmp_path):
+    """Both kinds of files, and what kernels could live with but no learner makes."""
+    model = made("numeric")
+    words = mutate.words_of(model)
+    path = tmp_path / "model.grove"
+    crafted = mutate.wrapped(model, mutate.apply(words, [(root(at.NODE_CHILD)(model, words), 1 << 36)]))
+    for data in (crafted, model_file.wrap({"key": "k"}, crafted)):
+        path.write_bytes(data)
+        with pytest.raises(SnapshotError, match="children must lie behind"):
+            Model.load(path)
+    heavy = record(at.LEAF_OBSERVED)(model, words)
+    path.write_bytes(mutate.wrapped(model, mutate.apply(words, [(heavy, bits(1e9))])))
+    with pytest.raises(SnapshotError, match="must add up to"):
+        Model.load(path)
+    model.save(path)
+    assert Model.load(path).snapshot() == model.snapshot()
+
+
+@pytest.mark.parametrize("name", models.specs())
+def test_what_grew_by_itself_is_sound(made, name):
+    model = models.make(name, 60)
+    assert soundness.problem(model.plan, model.ints) is None
+    assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
+
+
+WITH_WORDS = [
+    (family, name)
+    for family in ("drift", "queries", "budgets", "observers", "schedules")
+    for name in registry.names(family)
+]
+
+
+@pytest.mark.parametrize(("family", "name"), WITH_WORDS)
+def test_a_plugin_with_words_says_what_may_be_wrong_with_them(family, name):
+    """PROBLEMS, and a kernel that finds them; none only where no kernel takes a word for an index."""
+    module, plugin = registry.module(family, name), registry.plugin(family, name)()
+    has_words = {
+        "observers": lambda: True,
+        "schedules": lambda: bool(plugin.axes(3)),
+    }.get(family, lambda: bool(plugin.initial()))()
+    if not has_words:
+        assert not hasattr(module, "PROBLEMS")
+        return
+    assert all(sentence.islower() or sentence[0].islower() for sentence in module.PROBLEMS)
+    assert bool(module.PROBLEMS) == (hasattr(module, "problem") or hasattr(module, "problem_shared"))
+
+
+@pytest.mark.parametrize("name", models.specs())
+def test_every_word_may_be_wrong(made, name):
+    """Each word in turn, with hard values: refused or not, the check itself comes to an end and says what."""
+    model = models.make(name, 60)
+    plan, words = model.plan, mutate.words_of(model)
+    ints = at.aligned_words(len(words))
+    refused = 0
+    for word in range(at.MODEL_HEADER, len(words)):
+        for value in (-1, FAR, bits(np.nan), bits(np.inf), int(words[word]) ^ 1):
+            ints[:] = words
+            ints[word] = value
+            try:
+                snapshot.check_words(plan, ints)
+            except SnapshotError as error:
+                refused += 1
+                assert len(str(error)) > 40
+    assert refused > 5 * at.MODEL_HEADER
+
+
+def test_deep_texts_are_refused():
+    """What json cannot take is refused as what it is, wherever a snapshot holds a text."""
+    deep = b"[" * 200_000
+    for spec, schema in ((deep, b"{}"), (b"{}", deep), (b"\xff", b"{}"), (b"{}", b"\xff"), (b"{}", b"{}")):
+        body = snapshot._FIXED.pack(
+            snapshot.MAGIC, snapshot.FORMAT_VERSION, STATE_VERSION, 1, len(spec), len(schema), 0
+        )
+        body += b"x" + spec + schema
+        body += bytes(-len(body) % 8)
+        with pytest.raises(SnapshotError, match="spec or schema"):
+            Model.restore(body + struct.pack("<I", zlib.crc32(body)))
+
+
+@pytest.mark.parametrize("head", [b"{", b"\xff", b"[" * 200_000, b"[]", b"", b'{"a":NaN,'])
+def test_heads_that_are_no_json_object_are_refused(made, head):
+    body = made("numeric").snapshot()
+    with pytest.raises(SnapshotError, match="exported model's head"):
+        model_file.unwrap(model_file.FRAME.seal(head, (body,)))
+
+
+def test_problems_fit_their_number():
+    modules = [importlib.import_module(name) for name in learners.modules()]
+    for sentences in (soundness.SENTENCES, *(getattr(module, "PROBLEMS", ()) for module in modules)):
+        assert len(sentences) < 1 << problems.NUMBER_BITS
+    assert at.PLAN_HEADER < 1 << problems.PLUGIN_BITS
+
+
+def test_the_parts_of_a_problem_are_those_it_was_made_of():
+    found = problems.in_block(3, problems.at_place(2**31, problems.of_plugin(at.PLAN_LEARNER, 7)))
+    assert problems.read(found) == (7, at.PLAN_LEARNER, 2**31, 3)
+    assert problems.read(problems.in_block(0, problems.of_plugin(0, 5))) == (5, 0, -1, 0)

@@ -1,0 +1,100 @@
+"""Words of older state versions: what they lacked is counted as far as they know it."""
+
+import numpy as np
+import pytest
+
+from core.errors import SnapshotError
+from core.model import snapshot, upgrade
+from core.model.model import Model
+from core.schema.schema import Attribute, Schema
+from core.tree import layout as at
+from tests.naive.evaluation import Evaluation
+from tests.unit.core.builders import spec_of, table_of
+
+WINDOW = 70
+
+
+def judged(pairs, drift="none"):
+    """Return a model that has been told of these labels and predictions."""
+    schema = Schema.of([Attribute("x")], "abc")
+    table = table_of(schema, spec_of(evaluation={"window": WINDOW, "every": 0}, drift=drift))
+    label, predicted = np.array(pairs, dtype=np.int32).T
+    n = len(label)
+    x = np.zeros((n, 1))
+    table.learn(np.zeros(n, dtype=np.int64), x, label, np.ones(n), predicted, np.zeros(n, dtype=np.bool_))
+    return table.model(0)
+
+
+def of_version_5(model):
+    """Return the words of a model as version 5 had them: without baselines."""
+    plan, words = model.plan.ints, snapshot.trim(model.plan, model.ints)
+    section, bits = int(plan[at.PLAN_EVALUATION]), int(plan[at.PLAN_WINDOW_BITS])
+    end = section + at.evaluation_words(model.schema.n_classes, WINDOW)
+    kept = [words[: section + upgrade.FIELDS_OF_5], words[section + at.EVALUATION_FIELDS : bits], words[end:]]
+    old = np.concatenate(kept)
+    for word in (at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND):
+        old[word] -= (len(words) - len(old)) if old[word] else 0
+    return old
+
+
+def drawn(n, seed=3):
+    draw = np.random.default_rng(seed)
+    label = np.repeat(draw.integers(0, 3, n), draw.integers(1, 4, n))[:n]
+    return list(zip(label.tolist(), draw.integers(0, 3, n).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 30, WINDOW])
+def test_a_model_whose_window_holds_all_is_that_of_today(n):
+    model = judged(drawn(n))
+    found = upgrade.upgraded(model.plan, of_version_5(model), 5)
+    assert np.array_equal(found, snapshot.trim(model.plan, model.ints))
+
+
+@pytest.mark.parametrize("n", [WINDOW + 1, 400])
+def test_what_was_before_the_window_is_left_out(n):
+    """Last labels are those of the window; the majority over all is known, and counts are exact."""
+    pairs = drawn(n)
+    model = judged(pairs, drift="ddm")
+    words = upgrade.upgraded(model.plan, of_version_5(model), 5)
+    snapshot.check_words(model.plan, words)
+    found = Model(model.plan, words).evaluation()
+    inside, labels = pairs[-WINDOW:], [label for label, _ in pairs]
+    twin = Evaluation(WINDOW)
+    for pair in inside:
+        twin.judge(*pair)
+    assert found.kappa_temporal == pytest.approx(twin.kappa_temporal(), abs=1e-12)
+    assert found.kappa_temporal_windowed == pytest.approx(twin.kappa_temporal(), abs=1e-12)
+    hits = sum(np.bincount(labels[: i + 1], minlength=3).argmax() == labels[i] for i in range(n - WINDOW, n))
+    accuracy = sum(label == said for label, said in inside) / WINDOW
+    assert found.kappa_m == pytest.approx((accuracy - hits / WINDOW) / (1 - hits / WINDOW), abs=1e-12)
+    assert (found.accuracy, found.kappa) == (model.evaluation().accuracy, model.evaluation().kappa)
+
+
+def test_it_goes_on_counting():
+    """Two thirds before, one third after: the window is that of a model that was never upgraded."""
+    pairs = drawn(3 * WINDOW)
+    model = judged(pairs[: 2 * WINDOW])
+    old = Model(model.plan, upgrade.upgraded(model.plan, of_version_5(model), 5))
+    found = []
+    for one in (model, old):
+        table = table_of(model.schema, model.spec, models=0)
+        table.add(one)
+        label, predicted = np.array(pairs[2 * WINDOW :], dtype=np.int32).T
+        n = len(label)
+        zeros = np.zeros(n, dtype=np.int64)
+        table.learn(zeros, np.zeros((n, 1)), label, np.ones(n), predicted, np.zeros(n, dtype=np.bool_))
+        found.append(table.model(0).evaluation())
+    assert found[0].kappa_temporal_windowed == found[1].kappa_temporal_windowed
+    assert found[0].kappa_m_windowed == found[1].kappa_m_windowed
+
+
+@pytest.mark.parametrize("cut", [0, 5, 20, -1])
+def test_words_that_are_too_few_are_refused_as_ever(cut):
+    model = judged(drawn(90))
+    with pytest.raises(SnapshotError):
+        snapshot.check_words(model.plan, upgrade.upgraded(model.plan, of_version_5(model)[:cut], 5))
+
+
+def test_words_of_today_are_not_touched():
+    model = judged(drawn(5))
+    assert upgrade.upgraded(model.plan, model.ints, 6) is model.ints

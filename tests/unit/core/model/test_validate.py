@@ -1,0 +1,84 @@
+"""Every invariant is broken once: a check that finds nothing proves nothing."""
+
+import pytest
+
+from core.errors import GroveError
+from core.model import validate
+from core.tree import layout as at
+from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
+
+
+@pytest.fixture
+def model():
+    table = table_of(
+        schema_of(None, 3, None), spec_of(grace_period=50, delta=0.01, evaluation={"window": 20})
+    )
+    x, label = halves(1000)
+    x[:, 1] = (3 * x[:, 1]).astype(int)
+    answer(table, x, label)
+    model = table.model(0)
+    assert model.summary().splits > 1
+    validate.check(model)
+    return model
+
+
+def damage(model, what):
+    tree = at.tree_view(model.plan, model.ints, model.first)
+    last = int(tree.header[at.TREE_NODES]) - 1
+    leaf = int(tree.node_ints[last, at.NODE_SLOT])
+    rows = int(model.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
+    changes = {
+        "words": (model.ints, at.MODEL_WORDS, -1),
+        "requests": (model.ints, at.MODEL_REQUESTS, 10_000),
+        "classes": (model.ints, at.MODEL_CLASSES, 9),
+        "root": (tree.node_ints, (0, at.NODE_PARENT), 3),
+        "child": (tree.node_ints, (0, at.NODE_CHILD), 10**6),
+        "parent": (tree.node_ints, (last, at.NODE_PARENT), last),
+        "inner": (tree.node_ints, (0, at.NODE_SLOT), 0),
+        "leaves": (tree.header, at.TREE_LEAVES, 99),
+        "splits": (tree.header, at.TREE_SPLITS, 99),
+        "depth": (tree.header, at.TREE_DEPTH, 99),
+        "slot": (tree.node_ints, (last, at.NODE_SLOT), -1),
+        "back": (tree.leaf_ints, (leaf, at.LEAF_NODE), 0),
+        "free": (tree.header, at.TREE_SLOTS, tree.shape.slots + 1),
+        "seen": (tree.leaf_floats, (leaf, at.LEAF_OBSERVED), 1e9),
+        "masses": (tree.masses, (last, 0), -1.0),
+        "overdue": (tree.leaf_floats, (leaf, at.LEAF_NEXT), -1.0),
+        "judged": (model.ints, rows, 12345),
+        "window": (
+            model.ints,
+            rows + at.EVALUATION_ROWS * 2,
+            int(model.ints[rows + at.EVALUATION_ROWS * 2]) ^ 1,
+        ),
+    }
+    array, position, value = changes[what]
+    array[position] = value
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("words", "words=-1 must be"),
+        ("requests", "must not decrease in this order"),
+        ("classes", "classes must be from 0 to"),
+        ("root", "node 0 must be the root"),
+        ("child", "children must lie behind"),
+        ("parent", "must be an inner node that has this one"),
+        ("inner", "node 0: leaf record must be the node's own"),
+        ("leaves", "leaves, splits and depth must be those of the nodes"),
+        ("splits", "leaves, splits and depth must be those of the nodes"),
+        ("depth", "leaves, splits and depth must be those of the nodes"),
+        ("slot", "leaf record must be the node's own"),
+        ("back", "and point back to it"),
+        ("free", "nodes and leaf records must be from 1 to"),
+        ("seen", "must add up to"),
+        ("masses", "must be finite and not negative"),
+        ("overdue", "an attempt is overdue"),
+        ("judged", "must add up to the judged predictions"),
+        ("window", "window counts must be those of the codes"),
+    ],
+)
+def test_damage_is_found(model, what, message):
+    damage(model, what)
+    with pytest.raises(GroveError, match=message):
+        validate.check(model)

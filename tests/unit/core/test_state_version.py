@@ -1,0 +1,150 @@
+"""Specs of older releases mean what they meant."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+
+from core import registry
+from core.errors import ParameterError
+from core.spec import EvaluationPlan, Spec, presets
+from core.state_version import BOUNDED, MEANT, READABLE, STATE_VERSION, UNNAMED, upgrade
+from tests.golden import exported, units
+
+SPECS: list[Any] = [
+    {},
+    *({"learner": name} for name in presets()),
+    {"learner": {"tau": 0.1}, "seed": 3},
+    {"query": "fixed_uncertainty", "drift": "adwin"},
+    {"query": {"name": "fixed_uncertainty", "threshold": 0.8}, "drift": {"name": "adwin", "clock": 1}},
+]
+
+
+def test_all_versions_from_the_first_readable_one_on_are_readable() -> None:
+    assert list(READABLE) == list(range(READABLE[0], STATE_VERSION + 1))
+    assert UNNAMED.keys() == MEANT.keys()
+
+
+def test_there_are_golden_files_of_every_readable_version() -> None:
+    for files in (units.files(), exported.files()):
+        assert {int(path.stem.rsplit("-", 1)[1]) for path in files} == set(READABLE)
+
+
+@pytest.mark.parametrize("version", READABLE)
+@pytest.mark.parametrize("given", SPECS, ids=str)
+def test_an_upgraded_spec_can_be_built_and_is_not_changed_by_a_second_upgrade(
+    given: dict[str, Any], version: int
+) -> None:
+    upgraded = upgrade(given, version)
+    assert upgrade(upgraded, version) == upgraded
+    spec = Spec.parse(given, version)
+    assert Spec.parse(upgraded) == spec
+    assert Spec.parse(spec.to_json(), version) == spec
+
+
+@pytest.mark.parametrize("version", [READABLE[0] - 1, STATE_VERSION + 1])
+def test_a_spec_of_another_version_is_refused(version: int) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6;")):
+        upgrade({}, version)
+
+
+@pytest.mark.parametrize(
+    ("learner", "evidence"),
+    [
+        ("h-tree", "observed"),
+        ({"name": "efdt-imac", "tau": 0.1}, "observed"),
+        ({"name": "osm", "compat": "moa"}, "inherited"),
+        ({"compat": "imac"}, "inherited"),
+        ({"name": "c-tree", "evidence": "inherited"}, "inherited"),
+    ],
+)
+def test_learners_of_version_4_have_the_evidence_they_had(learner: Any, evidence: str) -> None:
+    assert Spec.parse({"learner": learner}, 4).learner.evidence == evidence
+
+
+@pytest.mark.parametrize(
+    ("learner", "evidence"),
+    [
+        ("h-tree", "inherited"),
+        ("imac", "inherited"),
+        ({"name": "c-tree", "variant": "theory"}, "observed"),
+        ({"name": "c-tree", "variant": "theory", "evidence": "inherited"}, "inherited"),
+        ("efdt", "observed"),
+        ({"name": "efdt", "compat": "moa"}, "inherited"),
+        ({"name": "h-tree", "compat": "moa", "evidence": "observed"}, "observed"),
+    ],
+)
+def test_learners_of_today_have_the_evidence_of_their_preset_theorem_or_code(
+    learner: Any, evidence: str
+) -> None:
+    assert Spec.parse({"learner": learner}).learner.evidence == evidence
+
+
+@pytest.mark.parametrize("part", [7, None, [], {"name": 7}, "no-such"])
+def test_a_part_that_means_nothing_is_left_as_it_is(part: object) -> None:
+    assert upgrade({"learner": part}, 4) == {"learner": part}
+
+
+@pytest.mark.parametrize(
+    ("spec", "part", "name", "then", "now"),
+    [
+        ({"query": "fixed_uncertainty"}, "query", "cold_start", 0.0, 30.0),
+        ({"query": {"name": "fixed_uncertainty", "threshold": 0.8}}, "query", "cold_start", 0.0, 30.0),
+        ({"drift": "adwin"}, "drift", "keep_newer", False, True),
+        ({"drift": {"name": "adwin", "confidence": 0.1}}, "drift", "keep_newer", False, True),
+    ],
+)
+def test_what_a_spec_of_version_4_did_not_name(
+    spec: dict[str, Any], part: str, name: str, then: object, now: object
+) -> None:
+    """No cold start of ``fixed_uncertainty``; an empty window after a drift that ADWIN found."""
+    assert Spec.parse(spec, 4).to_dict()[part][name] == then
+    assert Spec.parse(spec).to_dict()[part][name] == now
+    assert Spec.parse({part: spec[part] if isinstance(spec[part], dict) else {"name": spec[part]}}, 4) == (
+        Spec.parse(spec, 4)
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "body", "name", "meant"),
+    [
+        ("learner", {"name": "efdt", "revisit_period": 1e-14}, "revisit_period", 1e-6),
+        ("learner", {"name": "efdt", "revisit_period": 1e300}, "revisit_period", 1e12),
+        ("learner", {"grace_period": 5e-324}, "grace_period", 1e-6),
+        ("learner", {"schedule": "imac", "check_period": 1e13}, "check_period", 1e12),
+        ("learner", {"max_leaves": 10**30}, "max_leaves", 10**12),
+        ("budget", {"name": "window", "window": 10**15}, "window", 10**12),
+        ("drift", {"name": "ddm", "warm_up": 10**15}, "warm_up", 10**12),
+        ("evaluation", {"every": 10**15}, "every", 10**12),
+    ],
+)
+def test_what_a_spec_of_version_4_named_beyond_the_bounds_of_today(
+    part: str, body: dict[str, Any], name: str, meant: float
+) -> None:
+    """Its models go on; whoever writes such a spec today is told the bound."""
+    assert Spec.parse({part: body}, 4).to_dict()[part][name] == meant
+    with pytest.raises(ParameterError, match=rf"^{name}=.* must be at (least|most) "):
+        Spec.parse({part: body})
+    assert upgrade({part: {name: 0}}, 4)[part][name] == 0  # refused then as now
+
+
+def test_every_bound_that_came_later_is_one_of_today() -> None:
+    for limits in BOUNDED.values():
+        for part, names in limits.items():
+            for name, (low, high) in names.items():
+                plugins = [EvaluationPlan] if part == "evaluation" else _plugins(part)
+                fields = [
+                    field for each in plugins for field in dataclasses.fields(each) if field.name == name
+                ]
+                assert fields, f"{part}.{name}"
+                for field in fields:
+                    assert field.metadata["rules"]["at most"] == high
+                    assert field.metadata["rules"]["at least"] <= max(low, 1)
+
+
+def _plugins(part: str) -> list[Any]:
+    families = {"learner": ("learners", "schedules"), "budget": ("budgets",), "drift": ("drift",)}[part]
+    return [registry.plugin(family, name) for family in families for name in registry.names(family)]

@@ -1,0 +1,65 @@
+"""Names and ports of several workers."""
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from streamapp.errors import SettingsError
+from streamapp.settings import Settings
+from streamapp.worker.supervisor import run_workers, worker_settings
+from streamapp.worker.worker import run_worker, with_port
+
+
+def test_every_worker_has_its_name_and_port(tmp_path: Path) -> None:
+    settings = Settings(group_instance_id="pod", web_port=7000, state_dir=tmp_path)
+    made = [worker_settings(settings, number) for number in (1, 2, 3)]
+    assert [each.group_instance_id for each in made] == ["pod-1", "pod-2", "pod-3"]
+    assert [each.web_port for each in made] == [7001, 7002, 7003]
+
+
+def test_port_0_is_any_free_port_and_known_before_the_worker_starts() -> None:
+    made = [worker_settings(Settings(web_port=7000), number, any_port=True).web_port for number in (1, 2)]
+    assert len({7000, 7001, 7002, 0, *made}) == 6
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"web.port={port} must be free at web.host=127.0.0.1"):
+            with_port(Settings(web_port=port))
+
+
+def test_workers_beyond_the_last_port_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="web.port=65535 must be at most 65533 with 2 workers"):
+        run_workers(Settings(web_port=65_535, state_dir=tmp_path), 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("start", [run_worker, partial(run_workers, n=2)], ids=["one", "parent"])
+def test_a_misspelled_variable_is_told_at_the_start(
+    start: Callable[[Settings], int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def no_topics(_: Settings) -> int:
+        message = "no topics"
+        raise SettingsError(message)
+
+    monkeypatch.setenv("GROVE_TOPIC_PREFIX", "a.")
+    for module in ("worker", "supervisor"):
+        monkeypatch.setattr(f"streamapp.worker.{module}.configure_logs", lambda *_, **__: None)
+        monkeypatch.setattr(f"streamapp.worker.{module}.check_topics", no_topics)
+    with caplog.at_level("WARNING"), pytest.raises(SettingsError, match="no topics"):
+        start(Settings(state_dir=tmp_path))
+    assert "GROVE_TOPIC_PREFIX is not a setting (did you mean 'GROVE_TOPICS_PREFIX'?)" in caplog.text
+
+
+def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "machine")
+    assert worker_settings(Settings(), 2).group_instance_id == "machine-2"

@@ -1,0 +1,59 @@
+"""Which changes `make mutants` makes of a module, and that they are changes of what runs."""
+
+import ast
+
+import pytest
+
+from tests.mutants.mutation import mutants_of
+
+SOURCE = '''"""1 + 1 in a docstring."""
+LIMIT: Final = 0.5
+FIRST: Final = 3
+
+
+@kernel("void(float64[::1], 7)")
+def least(x: "1 < 2", n: int = 4) -> int:
+    """Return 5 < 6."""
+    best = 0
+    for i in range(1, n):
+        if x[i] < x[best] and not (
+            x[i] == LIMIT
+        ):
+            best = i
+    if n // 2 >= FIRST:
+        raise ValueError(f"{n + 1} must be below {8}")
+    return min(best, n) * 2
+'''
+EXPECTED = [
+    (2, "0.5", "1.0"),
+    (9, "0", "1"),
+    (10, "1", "2"),
+    (11, "<", "<="),
+    (11, "and", "or"),
+    (11, "not ", ""),
+    (12, "==", "!="),
+    (15, "//", "*"),
+    (15, "2", "3"),
+    (15, ">=", ">"),
+    (17, "min", "max"),
+    (17, "*", "/"),
+    (17, "2", "3"),
+]
+
+
+def test_operators_bounds_and_constants_of_what_runs_are_changed():
+    assert [(m.line, m.before, m.after) for m in mutants_of("least.py", SOURCE)] == EXPECTED
+
+
+@pytest.mark.parametrize("number", range(len(EXPECTED)))
+def test_a_mutant_is_another_program(number):
+    mutant = mutants_of("least.py", SOURCE)[number]
+    changed = ast.parse(mutant.apply(SOURCE))
+    assert ast.dump(changed) != ast.dump(ast.parse(SOURCE))
+
+
+def test_the_order_of_a_sample_is_always_the_same():
+    ranks = [mutant.rank for mutant in mutants_of("least.py", SOURCE)]
+    assert ranks == [mutant.rank for mutant in mutants_of("least.py", SOURCE)]
+    assert len(set(ranks)) == len(ranks)
+    assert ranks != sorted(ranks)

@@ -1,0 +1,114 @@
+"""The runner itself: what is left out, what may be skipped, and a broker that was asked for in vain."""
+
+import subprocess
+import sys
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+
+from tests import container_broker
+from tests.tiers import pairwise
+
+ROOT = Path(__file__).parents[2]
+TESTS = """
+import pytest
+from hypothesis import settings
+
+def test_in_all_tiers():
+    print("examples", settings.default.max_examples)
+
+@pytest.mark.nightly
+def test_at_night():
+    print("night")
+
+@pytest.mark.broker
+def test_with_a_broker():
+    print("broker")
+"""
+
+
+def run(tmp_path: Path, tests: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run tests of a file with the project's settings and `tests/conftest.py`."""
+    file = tmp_path / "test_these.py"
+    file.write_text(tests)
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "tests.conftest",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(ROOT),
+            "-c",
+            str(ROOT / "pyproject.toml"),
+            "-q",
+            "-s",
+            str(file),
+            *words,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ("", "2 passed, 1 deselected"),
+        ("-m nightly", "3 deselected"),
+        ("-m nightly --tier all", "1 passed, 2 deselected"),
+        ("--tier quick", "1 passed, 2 deselected"),
+        ("--tier all", "3 passed"),
+    ],
+)
+def test_nothing_but_the_tier_starts_what_is_nightly(tmp_path: Path, words: str, outcome: str) -> None:
+    done = run(tmp_path, TESTS, *words.split())
+    assert f"\n{outcome} in " in done.stdout
+
+
+def test_the_tier_says_how_many_examples_are_made(tmp_path: Path) -> None:
+    assert "examples 10\n" in run(tmp_path, TESTS, "--tier", "quick").stdout
+    assert "examples 1000\n" in run(tmp_path, TESTS, "--tier", "all", "-k", "tiers").stdout
+
+
+def test_a_skip_that_nobody_expects_fails_the_run(tmp_path: Path) -> None:
+    done = run(tmp_path, 'import pytest\n\ndef test_this():\n    pytest.skip("no time")\n')
+    assert done.returncode == 1
+    assert "FAILED: 'no time' is no reason to skip a test" in done.stdout
+    done = run(tmp_path, 'import pytest\n\ndef test_this():\n    pytest.skip("rendering needs kubectl")\n')
+    assert done.returncode == 0
+    assert "1 rendering needs kubectl" in done.stdout
+
+
+def test_a_container_that_was_asked_for_in_vain_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody'}")
+    monkeypatch.delenv("GROVE_KAFKA_BOOTSTRAP_SERVERS", raising=False)
+    done = run(tmp_path, TESTS, "--broker", "container")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--broker container needs a Docker engine that answers" in done.stderr
+    assert "leave --broker out for an embedded broker" in done.stderr
+
+
+def test_in_the_container_transactions_can_begin() -> None:
+    environment = container_broker.environment(20_000)
+    for name in ("REPLICATION_FACTOR", "MIN_ISR", "NUM_PARTITIONS"):
+        assert int(environment[f"KAFKA_TRANSACTION_STATE_LOG_{name}"]) >= 1
+    assert environment["KAFKA_ADVERTISED_LISTENERS"] == "PLAINTEXT://127.0.0.1:20000"
+
+
+def test_the_gate_of_a_product_has_every_pair() -> None:
+    cases = list(product("abcd", range(3), (False, True)))
+    kept = [parameter for parameter in pairwise(cases) if not parameter.marks]
+    assert [parameter.values for parameter in pairwise(cases)] == cases
+    assert len(kept) < len(cases) * 0.7
+    for one, other in combinations(range(3), 2):
+        pairs = {(case[one], case[other]) for case in cases}
+        assert {(p.values[one], p.values[other]) for p in kept} == pairs

@@ -1,0 +1,70 @@
+"""Lengths: how long the texts of a row may be (id, class, annotator, names and values of features).
+
+They are kept – in models, beside waiting instances, in answers – where the record is long gone, so each is
+bounded by itself, however large a record may be (`text.max.bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from topics.codecs.flaws import Flaw, Flaws, add_flaw, quote
+from topics.errors import Reason
+from topics.records import Features, Ints32
+
+UTF8_BYTES = 4
+"""Of a character, at most."""
+
+
+def too_long(what: str, text: str, limit: int) -> Flaw | None:
+    """Return the flaw of a text with more than `limit` bytes of UTF-8; what: it is, for a person."""
+    if len(text) * UTF8_BYTES <= limit:
+        return None
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    if size <= limit:
+        return None
+    detail = f"{what} of {size:,} bytes must have at most text.max.bytes={limit:,}; it begins {quote(text)}"
+    return Flaw(Reason.TOO_LONG, detail)
+
+
+def check_cells(
+    what: str, cells: Sequence[str | None], limit: int, flaws: Flaws, rows: Iterable[int] | None = None
+) -> None:
+    """Note the rows whose text is too long; rows: those of the cells (None: numbered from 0)."""
+    if max(map(len, filter(None, cells)), default=0) * UTF8_BYTES <= limit:
+        return
+    for row, cell in zip(range(len(cells)) if rows is None else rows, cells, strict=True):
+        flaw = too_long(what, cell, limit) if cell else None
+        if flaw is not None:
+            flaws.setdefault(row, flaw)
+
+
+def check_classes(names: Sequence[str], label: Ints32, limit: int, flaws: Flaws) -> None:
+    """Note the rows whose class has a name that is too long; label: int32[n] into names."""
+    for code, name in enumerate(names):
+        flaw = too_long("a class", name, limit)
+        if flaw is not None:
+            add_flaw(flaws, np.flatnonzero(label == code), flaw)
+
+
+def check_features(groups: Sequence[Features], limit: int, most: int, flaws: Flaws) -> None:
+    """Note the rows that name more than `most` features, or one with a name or value that is too long."""
+    for group in groups:
+        flaw = None if group.names is None else name_flaw(group.names, limit, most)
+        if flaw is not None:
+            add_flaw(flaws, group.rows.tolist(), flaw)
+        for column, cells in group.strings.items():
+            name = f"feature {column}" if group.names is None else f"feature {quote(group.names[column])}"
+            check_cells(f"the value of {name}", cells, limit, flaws, group.rows.tolist())
+
+
+def name_flaw(names: Sequence[str], limit: int, most: int) -> Flaw | None:
+    """Return what is wrong with the names of the features of a row: too many, or one too long."""
+    if len(names) > most:
+        return Flaw(Reason.TOO_MANY_FEATURES, f"{len(names):,} features are named; at most {most:,} may be")
+    if max(map(len, names), default=0) * UTF8_BYTES <= limit:
+        return None
+    flaws = (too_long("the name of a feature", name, limit) for name in names)
+    return next((flaw for flaw in flaws if flaw is not None), None)
