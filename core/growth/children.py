@@ -8,6 +8,7 @@ import numpy as np
 
 from core.jit import kernel, words_at
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import leaf_at, node_at
 
 
@@ -41,7 +42,7 @@ def connect(
     ints[t + at.TREE_LEAVES] -= 1
     ints[t + at.TREE_SPLITS] += 1
     ints[t + at.TREE_DEPTH] = max(ints[t + at.TREE_DEPTH], depth)
-    may_be_absent = test == at.MULTIWAY and plan[at.PLAN_MOA] != 0
+    may_be_absent = test == at.MULTIWAY and plan[at.PLAN_QUIRKS] & quirks.ABSENT_BRANCHES != 0
     if not inherits:
         for c in range(plan[at.PLAN_CLASSES]):
             floats[node + at.NODE_FIELDS + c] = 0.0

@@ -15,6 +15,7 @@ from core.hoeffding.branch_masses import divide_leaf
 from core.hoeffding.decision import FORGET, Decision, HasState
 from core.jit import kernel, words_at
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.layout import TreeView, tree_view
 from core.tree.statistics import weight_after
 
@@ -69,7 +70,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
         free_slot(model, tree, tree.node_ints.item(node, at.NODE_SLOT))
         tree.node_ints[node, at.NODE_SLOT] = -1
     learner, test = model.spec.learner, (decision.attribute, decision.test, decision.value)
-    inherits = learner.compat != "imac"  # in its authors' code no node inherits anything
+    inherits = not model.plan.ints[at.PLAN_QUIRKS] & quirks.NOTHING_INHERITED
     connect(model.plan.address, model.address, t, node, *test, masses, inherits)
     first = tree.node_ints.item(node, at.NODE_CHILD)
     for child in range(first, first + len(masses)):
@@ -107,7 +108,7 @@ def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
     """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
     masses = branch_masses(model, t, node, decision, branch_count(model, decision))
-    if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_MOA]:
+    if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_QUIRKS] & quirks.ABSENT_BRANCHES:
         # MOA makes branches up to the largest value seen, later ones as they come.
         return masses, int((masses >= 0.0).any(axis=1).sum())
     if model.plan.ints[at.PLAN_SORTS]:
@@ -219,9 +220,11 @@ def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) ->
         state[slot] = 0.0
     record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], model.spec.learner.revisit_weight)
     record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
-    if model.plan.ints[at.PLAN_MOA]:
-        # There the node is another object, which begins to count and knows the classes it begins with.
+    held = model.plan.ints[at.PLAN_QUIRKS]
+    if held & quirks.PERIOD_OF_TREE:
         record[at.LEAF_EVALUATED] = tree.header[at.TREE_LABELS]
+    if held & quirks.REVISED_IS_NEW:
+        # There the node is another object, which begins to count and knows the classes it begins with.
         section[at.REVISION_EVALUATIONS] = 0.0
         met = np.flatnonzero(tree.masses[node])
         reach = max(int(tree.node_ints[node, at.NODE_REACH]), int(met[-1]) + 1 if len(met) else 0)
@@ -248,7 +251,7 @@ def forget(model: HasState, t: int, node: int) -> None:
     slot = int(tree.node_ints[node, at.NODE_SLOT])
     clear_slot(model, tree, slot)
     tree.leaf_ints[slot, at.LEAF_NODE] = node
-    if model.spec.learner.compat == "imac":
+    if model.plan.ints[at.PLAN_QUIRKS] & quirks.NOTHING_INHERITED:
         tree.masses[node] = 0.0
         tree.node_ints[node, at.NODE_REACH] = 0
     model.spec.learner.begin(tree, node, slot)

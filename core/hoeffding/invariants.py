@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.layout import TreeView
 
 
@@ -22,7 +23,7 @@ def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
 
     Each node knows the nearest multiway test above it: so a way up passes each attribute once.
     """
-    if model.plan.ints[at.PLAN_MOA]:
+    if model.plan.ints[at.PLAN_QUIRKS] & quirks.TESTS_AGAIN:
         return
     fields = [at.NODE_KIND, at.NODE_ATTRIBUTE, at.NODE_PARENT]
     nodes = tree.node_ints[: int(tree.header[at.TREE_NODES]), fields].tolist()
@@ -47,7 +48,7 @@ def _mass_problems(model: Any, tree: TreeView) -> Iterator[str]:
     observed = tree.leaf_floats[slots, at.LEAF_OBSERVED]
     for i in np.flatnonzero(~np.isclose(seen.sum(axis=1), observed, rtol=1e-9, atol=0.0)):
         yield f"leaf {nodes[i]}: seen={seen[i].tolist()} must add up to {observed[i]}"
-    inherits = model.spec.learner.compat != "imac" or not tree.shape.revision
+    inherits = not (tree.shape.revision and model.plan.ints[at.PLAN_QUIRKS] & quirks.NOTHING_INHERITED)
     below = (masses < seen * (1.0 - 1e-9)) & inherits
     for i in np.flatnonzero((below | (seen < 0.0)).any(axis=1)):
         yield f"leaf {nodes[i]}: masses={masses[i].tolist()} must be at least seen={seen[i].tolist()}"

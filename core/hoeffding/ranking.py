@@ -15,6 +15,7 @@ from core.criteria import base as criteria
 from core.jit import WORDS, kernel, outlined, words_at
 from core.observers import base as observers
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import node_at
 
 # What a ranking consists of (float64[RANKING_WORDS])
@@ -113,7 +114,8 @@ survey_here: Any = outlined(survey_leaf)
 @kernel
 def classes_with_weight(plan: Any, floats: Any, node: int, leaf: int, k: int) -> int:
     """Return how many classes the leaf has evidence of; for MOA inherited weight counts too."""
-    masses = leaf + at.LEAF_FIELDS if plan[at.PLAN_MOA] == 0 else node + at.NODE_FIELDS
+    by_votes = plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS != 0
+    masses = node + at.NODE_FIELDS if by_votes else leaf + at.LEAF_FIELDS
     n = 0
     for c in range(k):
         if floats[masses + c] != 0.0:
@@ -130,7 +132,7 @@ def untested(plan: Any, ints: Any, t: int, node: int) -> Any:
     revises = plan[at.PLAN_REVISION] != 0
     usable = np.ones(plan[at.PLAN_ATTRIBUTES], dtype=np.bool_)
     parent = ints[node + at.NODE_PARENT]
-    while parent >= 0 and plan[at.PLAN_MOA] == 0:
+    while parent >= 0 and plan[at.PLAN_QUIRKS] & quirks.TESTS_AGAIN == 0:
         above = node_at(ints, t, parent)
         kind = ints[above + at.NODE_KIND]
         if kind == at.MULTIWAY or (revises and kind == at.CATEGORY):
@@ -145,7 +147,7 @@ def moa_merits(plan: Any, floats: Any, node: int, k: int) -> tuple[float, float]
 
     Ours: each attribute against the impurity of its own totals (NaN here), and no gain.
     """
-    if plan[at.PLAN_MOA] == 0:
+    if plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL == 0:
         return math.nan, 0.0
     masses = np.empty((k, 1))
     for c in range(k):
@@ -204,7 +206,7 @@ def suggest_numeric(
             total = weight[i] + weight_right[i]
             gain = base - (mixed[i] + mixed_right[i]) / total
             if share > 0.0 and min(weight[i], weight_right[i]) / total <= share:
-                if plan[at.PLAN_MOA] == 0:
+                if plan[at.PLAN_QUIRKS] & quirks.SUGGESTS_UNFIT == 0:
                     continue
                 gain = -math.inf
             elif moa_divides_by_zero(plan, weight[i] * weight_right[i]):
@@ -256,15 +258,16 @@ def suggest_nominal(
     impurity(criterion, equal, k, n, mixed, weight)
     impurity(criterion, other, k, n, mixed_other, weight_other)
     impurity(criterion, totals, k, d, mixed_before, weight_before)
+    has_empty = plan[at.PLAN_QUIRKS] & quirks.EMPTY_VALUES != 0
     for j in range(d):
         entry = table + (start + j) * at.NOMINAL_FIELDS
         attribute = plan[entry + at.NOMINAL_COLUMN]
         first = plan[entry + at.NOMINAL_FIRST] - origin
-        if not usable[attribute] or (weight_before[j] <= 0.0 and plan[at.PLAN_MOA] == 0):
+        if not usable[attribute] or (weight_before[j] <= 0.0 and not has_empty):
             continue
         base = mixed_before[j] / weight_before[j] if math.isnan(before) else before
         stop = first + ints[plan[at.PLAN_VALUES_SEEN] + start + j]
-        if plan[at.PLAN_MOA] != 0:
+        if has_empty:
             stop = first + reach(weight, first, first + plan[entry + at.NOMINAL_ROOM])
         if stop == first:
             continue
@@ -278,7 +281,7 @@ def suggest_nominal(
             total = weight[v] + weight_other[v]
             gain = base - (mixed[v] + mixed_other[v]) / total
             if share > 0.0 and min(weight[v], weight_other[v]) / total <= share:
-                if plan[at.PLAN_MOA] == 0:
+                if plan[at.PLAN_QUIRKS] & quirks.SUGGESTS_UNFIT == 0:
                     continue
                 gain = -math.inf
             elif moa_divides_by_zero(plan, weight[v] if v == first else weight[v] * weight_other[v]):
@@ -373,7 +376,7 @@ def best_multiway(
         if weight[v] / total > share:
             large += 1
     if share > 0.0 and large < 2:
-        if plan[at.PLAN_MOA] != 0:
+        if plan[at.PLAN_QUIRKS] & quirks.SUGGESTS_UNFIT != 0:
             merit[attribute], test[attribute] = -math.inf, at.MULTIWAY
         return
     merit[attribute], test[attribute] = base - remaining / total, at.MULTIWAY
@@ -382,7 +385,7 @@ def best_multiway(
 @kernel
 def moa_divides_by_zero(plan: Any, weight: float) -> bool:
     """Return whether MOA's Gini merit is not a number, because a branch that it lists has no weight."""
-    return plan[at.PLAN_MOA] != 0 and plan[at.PLAN_NULL_MERIT] != 0 and weight == 0.0
+    return plan[at.PLAN_QUIRKS] & quirks.EMPTY_VALUES != 0 and plan[at.PLAN_NULL_MERIT] != 0 and weight == 0.0
 
 
 @kernel
@@ -400,7 +403,7 @@ def choose(plan: Any, merit: Any, test: Any, value: Any, null: float, out: Any) 
     Ties go to the first, "do not split" being before all others [D7]. MOA's go to the last, and what is not a
     number comes last of all.
     """
-    last_wins = plan[at.PLAN_MOA] != 0
+    last_wins = plan[at.PLAN_QUIRKS] & quirks.LAST_OF_EQUALS != 0
     best, best_merit, second_merit, suggestions = NO_SPLIT, null, -math.inf, 1
     for a in range(len(merit)):
         if test[a] == at.LEAF:

@@ -22,6 +22,7 @@ from core.hoeffding.schedules import base as schedules
 from core.hoeffding.split_decision import MIN_GAIN, ONLY, OPEN, TIE, describe, half_width
 from core.jit import kernel, outlined, words_at
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import leaf_at, node_at
 from core.tree.statistics import count_attempt, later
 
@@ -55,7 +56,7 @@ def is_revisited(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: i
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     if plan[at.PLAN_WATCHES] != 0:
         return floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] != 0.0
-    if plan[at.PLAN_MOA] == 0:
+    if plan[at.PLAN_QUIRKS] & quirks.PERIOD_OF_TREE == 0:
         return floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]
     learned = ints[t + at.TREE_LABELS]
     period = max(int(params[at.PLAN_REVISIT]), 1)
@@ -162,7 +163,7 @@ def average_merits(
     n = floats[section + at.REVISION_EVALUATIONS] + 1.0
     is_leaf = ints[node + at.NODE_KIND] == at.LEAF
     best, own = ranking.NO_SPLIT, 0.0
-    if plan[at.PLAN_MOA] != 0:
+    if plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL != 0:
         best = int(out[ranking.BEST_ATTRIBUTE])
         null = moa_null(plan, floats, node, section, ints[at.MODEL_CLASSES]) / n
         decision[CURRENT] = null
@@ -241,7 +242,7 @@ def count_evaluation(
         section = leaf + plan[at.PLAN_REVISION]
         floats[section + at.REVISION_EVALUATIONS] += 1.0
         floats[section + at.REVISION_OWN] += own
-        if plan[at.PLAN_MOA] != 0:
+        if plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL != 0:
             null = moa_null(plan, floats, node, section, ints[at.MODEL_CLASSES])
             floats[section + at.REVISION_NULL] = null
         for a in range(plan[at.PLAN_ATTRIBUTES]):
@@ -250,7 +251,7 @@ def count_evaluation(
     if ints[node + at.NODE_KIND] != at.LEAF:
         floats[leaf + at.LEAF_NEXT] = later(floats[leaf + at.LEAF_OBSERVED], params[at.PLAN_REVISIT])
         floats[leaf + at.LEAF_EVALUATED] = floats[leaf + at.LEAF_OBSERVED]
-        if plan[at.PLAN_MOA] != 0:
+        if plan[at.PLAN_QUIRKS] & quirks.PERIOD_OF_TREE != 0:
             floats[leaf + at.LEAF_EVALUATED] = ints[t + at.TREE_LABELS]
 
 
@@ -269,22 +270,19 @@ def decide_node(
     case = np.empty(bounds.CASE_WORDS)
     describe(plan, params, ints, floats, node, leaf, case)
     kind, first, tau = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1], params[at.PLAN_TAU]
-    lead, best, is_moa = (
-        decision[AVERAGE] - decision[CURRENT],
-        int(decision[ATTRIBUTE]),
-        plan[at.PLAN_MOA] != 0,
-    )
+    lead, best = decision[AVERAGE] - decision[CURRENT], int(decision[ATTRIBUTE])
+    null_has_merit = plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL != 0
     decision[EPSILON] = half_width(plan, params, case)
     decision[EVIDENCE] = case[bounds.CASE_WEIGHT]
     outcome = decision_of(kind, params, first, lead, decision[EPSILON], tau)
     if ints[node + at.NODE_KIND] == at.LEAF:
-        if is_moa and suggestions == 1:
+        if null_has_merit and suggestions == 1:
             outcome = ONLY
-        elif decision[MERIT] < MIN_GAIN or (best < 0 and not is_moa):
+        elif decision[MERIT] < MIN_GAIN or (best < 0 and not null_has_merit):
             outcome = OPEN
     elif outcome == TIE and not lead > tau / 2.0:
         outcome = OPEN
-    elif is_moa:
+    elif plan[at.PLAN_QUIRKS] & quirks.REPLACES_ONLY != 0:
         if best < 0 or best == ints[node + at.NODE_ATTRIBUTE]:
             outcome = OPEN
     elif best >= 0:

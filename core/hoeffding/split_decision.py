@@ -18,6 +18,7 @@ from core.hoeffding import ranking
 from core.jit import kernel, words_at
 from core.observers import base as observers
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import leaf_at
 from core.tree.statistics import evidence
 
@@ -53,7 +54,7 @@ def decide_ranking(plan: Any, params: Any, ints: Any, floats: Any, node: int, le
     if out[ranking.CLASSES] < 2.0:
         return OPEN
     hopeless = out[ranking.BEST_ATTRIBUTE] == ranking.NO_SPLIT or out[ranking.BEST_MERIT] < MIN_GAIN
-    if hopeless and plan[at.PLAN_MOA] == 0:
+    if hopeless and plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL == 0:
         return OPEN
     case = np.empty(bounds.CASE_WORDS)
     describe(plan, params, ints, floats, node, leaf, case)
@@ -77,7 +78,8 @@ def half_width(plan: Any, params: Any, case: Any) -> float:
 @kernel
 def describe(plan: Any, params: Any, ints: Any, floats: Any, node: int, leaf: int, case: Any) -> None:
     """Write what bounds may look at, case: float64[CASE_WORDS]."""
-    k = ints[at.MODEL_CLASSES] if plan[at.PLAN_MOA] == 0 else ints[node + at.NODE_REACH]
+    by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
+    k = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]
     case[bounds.CASE_WEIGHT] = evidence(plan, ints, floats, node, leaf)
     case[bounds.CASE_RANGE] = reach(plan[at.PLAN_CRITERION], k)
     case[bounds.CASE_CLASSES] = k

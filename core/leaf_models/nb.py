@@ -12,6 +12,7 @@ from core.leaf_models.base import LeafModel
 from core.numeric.special import LN2, exp, log2
 from core.observers import base as observers
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import leaf_at
 
 log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
@@ -48,7 +49,7 @@ def votes(
     if floats[leaf + at.LEAF_OBSERVED] == 0.0:
         return prediction, leaf_hint
     k = ints[at.MODEL_CLASSES]
-    if plan[at.PLAN_MOA] != 0:
+    if plan[at.PLAN_QUIRKS] & quirks.MULTIPLIED_DENSITIES != 0:
         _multiply(plan, params, ints, floats, t, leaf, k, x, xs, out)
         best = first_maximum(out, k)
         normalise(out, k)

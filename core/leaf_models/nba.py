@@ -9,6 +9,7 @@ from core.jit import kernel
 from core.leaf_models import mc, nb
 from core.leaf_models.base import LeafModel
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import leaf_at
 
 
@@ -60,7 +61,7 @@ def account(
 ) -> None:
     """Count the weight that each of the two gets right."""
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    if plan[at.PLAN_MOA] != 0 and ints[node + at.NODE_REACH] == 0:
+    if plan[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES != 0 and ints[node + at.NODE_REACH] == 0:
         # MOA: an empty distribution has no majority, but the first maximum of no votes is class 0.
         floats[leaf + at.LEAF_BAYES_RIGHT] += weight if label == 0 else 0.0
         return

@@ -18,7 +18,7 @@ from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
 from core.schema.dimensions import Dimensions, values_carried
 from core.schema.schema import Schema
 from core.tree import layout as at
-from core.tree import outline
+from core.tree import outline, quirks
 from core.tree.conditions import Branch, end_of, path_to
 from core.tree.layout import Floats, Ints, TreeShape, TreeView
 from core.tree.outline import Outline
@@ -229,7 +229,7 @@ class TreeLayout(BlockLayout):
         """Return the path of branches to the node where a record ends."""
         tree = self.view(ints, t)
         if place is None:
-            node = end_of(tree, x, stop_at_missing=self.learner.compat is not None)
+            node = end_of(tree, x, stop_at_missing=bool(self.learner.quirks & quirks.STOPS_AT_MISSING))
         else:
             node = (place - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
         return path_to(schema, tree, node, x)

@@ -15,7 +15,7 @@ from core.learners.protocol import Learner
 from core.plugin import Parameters, choice, count, number
 from core.schema.dimensions import Dimensions
 from core.tree import layout as at
-from core.tree import prefetch
+from core.tree import prefetch, quirks
 from core.tree.layout import Floats, Ints, TreeView
 from core.tree.statistics import SLACK
 
@@ -105,6 +105,11 @@ class HoeffdingLearner(Learner):
         raise NotImplementedError
 
     @property
+    def quirks(self) -> int:
+        """Return which quirks of published code hold (core/tree/quirks.py), a bit each."""
+        return quirks.OF_COMPAT[self.compat]
+
+    @property
     def tie_threshold(self) -> float:
         """Return τ, below which ε makes two tests as good as each other; 0: never."""
         return 0.0
@@ -142,7 +147,7 @@ class HoeffdingLearner(Learner):
         observer = registry.module("observers", self.numeric_observer.name)
         criterion = registry.module("criteria", self.criterion.name)
         rough = hasattr(observer, "propose_roughly") and hasattr(criterion, "impurity_roughly")
-        return rough and self.compat is None
+        return rough and not self.quirks
 
     @property
     def freezes(self) -> bool:
@@ -191,7 +196,7 @@ class HoeffdingLearner(Learner):
     # The weight that schedules count, of which MOA counts what was inherited too.
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:
-        if self.compat is not None:
+        if self.quirks & quirks.INHERITED_COUNTS:
             first = node + at.NODE_FIELDS
             total = 0.0
             for mass in model.floats[first : first + model.ints.item(at.MODEL_CLASSES)].tolist():
@@ -201,7 +206,7 @@ class HoeffdingLearner(Learner):
 
     def begin(self, tree: TreeView, node: int, slot: int) -> None:
         """Set the schedule of a leaf that has seen nothing."""
-        if self.compat is not None:
+        if self.quirks & quirks.INHERITED_COUNTS:
             inherited = 0.0
             for mass in tree.masses[node].tolist():
                 inherited += mass
@@ -212,7 +217,7 @@ class HoeffdingLearner(Learner):
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
         """Return whether a leaf that the kernel reports is due indeed."""
-        if self.compat is None or not self.schedule.periodic:
+        if not self.quirks & quirks.INHERITED_COUNTS or not self.schedule.periodic:
             return True
         since = self.weight(model, node, leaf) - model.floats.item(leaf + at.LEAF_EVALUATED)
         step = self.schedule.step
@@ -286,9 +291,9 @@ class HoeffdingLearner(Learner):
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: TreeLayout) -> None:
         """Write what kernels of trees branch on."""
         shape = blocks.shape(1, 1)
-        ints[at.PLAN_MOA] = self.compat is not None
+        ints[at.PLAN_QUIRKS] = self.quirks
         ints[at.PLAN_INHERITED] = self.evidence == "inherited"
-        ints[at.PLAN_COUNTED] = dims.attributes + (self.compat == "cdt")
+        ints[at.PLAN_COUNTED] = dims.attributes + bool(self.quirks & quirks.CLASS_COUNTED)
         ints[at.PLAN_SORTS] = self.criterion.sorts_branches
         ints[at.PLAN_NULL_MERIT] = self.criterion.null_merit_is_gain
         ints[at.PLAN_SCHEDULE_AT] = shape.schedule_at
@@ -300,13 +305,13 @@ class HoeffdingLearner(Learner):
         ints[at.PLAN_WATCHES] = self.watches_inner_nodes
         if not dims.nominal:
             ints[at.PLAN_ROUTE_AHEAD] = prefetch.THRESHOLDS
-        elif dims.halves and self.only_multiway and self.compat is None:
+        elif dims.halves and self.only_multiway and not self.quirks & quirks.STOPS_AT_MISSING:
             ints[at.PLAN_ROUTE_AHEAD] = prefetch.HALVES
         ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
         # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
-        ints[at.PLAN_COMPILED] = self.compiled and self.compat is None
+        ints[at.PLAN_COMPILED] = self.compiled and not self.quirks
         floats[at.PLAN_TAU] = self.tie_threshold
-        ints[at.PLAN_LAST_OF_TWO] = self.last_of_two or self.compat == "cdt"
+        ints[at.PLAN_LAST_OF_TWO] = self.last_of_two or bool(self.quirks & quirks.LAST_OF_TWO)
 
 
 def _axis_name(axis: str, family: str, given: Any) -> str:

@@ -14,6 +14,7 @@ from core.hoeffding.split_decision import OPEN
 from core.learners import h_tree
 from core.plugin import choice, period
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.layout import TreeView
 from core.tree.statistics import weight_after
 
@@ -104,7 +105,7 @@ class Plugin(h_tree.Plugin):
         It forgets them below a numeric test, a replaced test, and a branch that grew later.
         """
         ints, plan = model.ints, model.plan
-        if self.compat is None or decision.test in (at.NUMERIC, at.LEAF):
+        if not self.quirks & quirks.USED_ABOVE or decision.test in (at.NUMERIC, at.LEAF):
             return False
         stride, floats = ints.item(t + at.TREE_NODE_STRIDE), model.floats
         while True:

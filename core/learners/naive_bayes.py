@@ -14,6 +14,7 @@ from core.numeric.special import LN2, exp, log2
 from core.observers import gaussian, nominal
 from core.plugin import choice
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.layout import Floats, Ints
 from core.tree.statistics import add_weight
 
@@ -40,7 +41,7 @@ class Plugin(ArrayLearner):
     )
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Any, blocks: Any) -> None:
-        ints[at.PLAN_MOA] = self.compat is not None
+        ints[at.PLAN_QUIRKS] = quirks.OF_COMPAT[self.compat]
 
 
 @kernel
@@ -64,7 +65,7 @@ def answer(
     if best < 0 or floats[counts + best] <= 0.0:
         return best, 0, -1
     numbers, values = array_at(plan, t, 1), array_at(plan, t, 2)
-    if plan[at.PLAN_MOA] != 0:
+    if plan[at.PLAN_QUIRKS] & quirks.MULTIPLIED_DENSITIES != 0:
         if plan[at.PLAN_NUMERIC] > 0:
             gaussian.densities_numeric(plan, params, floats, numbers, k, xs, shares)
         if plan[at.PLAN_NOMINAL] > 0:

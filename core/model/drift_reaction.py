@@ -20,6 +20,7 @@ from core.model import buffers
 from core.model.buffers import Block, new_block
 from core.model.model import Model
 from core.tree import layout as at
+from core.tree import quirks
 
 
 def react(model: Model, row: int, index: int) -> Drift:
@@ -51,7 +52,7 @@ def rebuild(model: Model, level: int) -> Action:
             lay_out(model, [main, new_block(model.plan)])
         model.ints[at.MODEL_BACKGROUND_STALE] = 0
         return "background tree started" if started else "none"
-    if model.plan.ints[at.PLAN_MOA]:
+    if model.plan.ints[at.PLAN_QUIRKS] & quirks.KEEPS_BACKGROUND:
         ints[at.MODEL_BACKGROUND_STALE] = 1
         return "none"
     return drop_background(model)

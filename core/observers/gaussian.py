@@ -11,7 +11,7 @@ from core.numeric import cephes
 from core.numeric.special import LN2, LN_SQRT_2PI, log2, normal_cdf, rough_cdf
 from core.observers.base import Observer
 from core.plugin import count
-from core.tree import layout
+from core.tree import layout, quirks
 
 WEIGHT: Final = 0
 MEAN: Final = 1
@@ -163,7 +163,7 @@ def propose_numeric(
             for i in range(a * candidates, (a + 1) * candidates):
                 below[i] = _standardised(value[i], low, high, mean, deviation)
                 weight[i] = n
-        if plan[layout.PLAN_MOA] != 0:
+        if plan[layout.PLAN_QUIRKS] & quirks.ROUNDED_MASSES != 0:
             _propose_moa(plan, floats, row, end - start, candidates, value, below, weight)
         else:
             for i in range((end - start) * candidates):
@@ -257,7 +257,7 @@ def masses_numeric(
         n, low, high = floats[row], floats[row + LOW * d], floats[row + HIGH * d]
         deviation = _deviation(n, floats[row + M2 * d])
         z = _standardised(value, low, high, floats[row + MEAN * d], deviation)
-        if plan[layout.PLAN_MOA] != 0:
+        if plan[layout.PLAN_QUIRKS] & quirks.ROUNDED_MASSES != 0:
             left[c], right[c] = _moa_masses(value, low, high, n, floats[row + MEAN * d], deviation)
         else:
             left[c] = n * normal_cdf(z)

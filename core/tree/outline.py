@@ -10,6 +10,7 @@ import numpy as np
 
 from core.schema.schema import Schema
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.conditions import Branch, branches
 from core.tree.layout import Ints, TreeView
 
@@ -96,7 +97,7 @@ def majority(plan: Any, ints: Ints, tree: TreeView, node: int) -> int | None:
     masses = tree.masses[node]
     parent = tree.node_ints.item(node, at.NODE_PARENT)
     absent = tree.node_ints.item(node, at.NODE_KIND) == at.ABSENT
-    if parent >= 0 and (absent or not (masses.any() or plan.ints[at.PLAN_MOA])):
+    if parent >= 0 and (absent or not (masses.any() or plan.ints[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES)):
         masses = tree.masses[parent]
     if not masses.any():
         return None

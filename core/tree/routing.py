@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from core.jit import kernel, words_at
 from core.tree import layout as at
+from core.tree import quirks
 
 UNCOUNTED: Final = -1
 """No node: a value is missing, and the tree does not know which child is the busiest."""
@@ -39,7 +40,7 @@ def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool, rout
     while kind != at.LEAF and kind != at.ABSENT:
         child = branch(kind, x[ints[node + at.NODE_ATTRIBUTE]], ints, floats, node)
         if child < 0:
-            if plan[at.PLAN_MOA] != 0:
+            if plan[at.PLAN_QUIRKS] & quirks.STOPS_AT_MISSING != 0:
                 break
             if ints[t + at.TREE_PATHS] == 0 and not frozen:
                 count_paths(ints, floats, t)

@@ -9,6 +9,7 @@ import numpy as np
 from core.jit import kernel, outlined
 from core.numeric import rng
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import node_at
 
 SLACK: Final = 1e-6
@@ -32,7 +33,7 @@ def voting_masses(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
         lender = node_at(ints, t, parent) + at.NODE_FIELDS
         if ints[node + at.NODE_KIND] == at.ABSENT:
             return lender
-        if plan[at.PLAN_MOA] == 0:
+        if plan[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES == 0:
             masses = node + at.NODE_FIELDS
             for c in range(ints[at.MODEL_CLASSES]):
                 if floats[masses + c] > 0.0:
@@ -152,7 +153,9 @@ def own_evidence(floats: Any, leaf: int) -> float:
 @kernel
 def reckoned_weight(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
     """Return the weight by which schedules count: for MOA with what was inherited."""
-    return floats[leaf + at.LEAF_OBSERVED] if plan[at.PLAN_MOA] == 0 else all_weight(ints, floats, node)
+    if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0:
+        return floats[leaf + at.LEAF_OBSERVED]
+    return all_weight(ints, floats, node)
 
 
 @kernel

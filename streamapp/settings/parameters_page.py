@@ -16,6 +16,7 @@ from core import registry, spelling
 from core.learners.base import AXES, HoeffdingLearner
 from core.plugin import Parameters
 from core.spec import MAX_SEED, EvaluationPlan, Spec
+from core.tree import quirks
 from streamapp.settings.tables import code, table
 
 FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
@@ -76,11 +77,26 @@ def page() -> str:
         if common:
             who = "All trees" if family == "learners" else "All of them"
             parts += [f"\n{who}:\n\n", table(HEAD, common.values())]
+        if family == "learners":
+            parts += ["\nThe quirks that hold with a `compat` (core/tree/quirks.py):\n\n", _quirks()]
         for name in registry.names(family):
             module = registry.module(family, name)
             is_alike = family != "learners" or issubclass(module.Plugin, HoeffdingLearner)
             parts += _variant(family, module, common if is_alike else {})
     return "".join(parts)
+
+
+def _quirks() -> str:
+    """The table of what published codes do otherwise, by ``compat``."""
+    compats = [compat for compat in quirks.OF_COMPAT if compat]
+    names = {value: name.lower() for name, value in vars(quirks).items() if isinstance(value, int)}
+    return table(
+        ("quirk", *map(code, compats), "meaning"),
+        (
+            (code(names[bit]), *("yes" if quirks.OF_COMPAT[each] & bit else "" for each in compats), meaning)
+            for bit, meaning in quirks.MEANINGS.items()
+        ),
+    )
 
 
 def rows_of(plugin: Any) -> dict[str, Row]:

@@ -9,6 +9,7 @@ from core.criteria import base as criteria
 from core.hoeffding import ranking
 from core.jit import kernel
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.statistics import SLACK, later, reckoned_weight
 
 FARTHEST: Final = 100_000.0
@@ -23,7 +24,8 @@ merit_range = criteria.range_dispatcher()
 @kernel
 def squared_range(plan: Any, ints: Any, node: int) -> float:
     """Return R² of the merit at a leaf, of the classes known, for MOA of those the leaf has met."""
-    classes = ints[at.MODEL_CLASSES] if plan[at.PLAN_MOA] == 0 else ints[node + at.NODE_REACH]
+    by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
+    classes = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]
     reach = merit_range(plan[at.PLAN_CRITERION], classes)
     return reach * reach
 
@@ -48,7 +50,7 @@ def wait(plan: Any, ints: Any, floats: Any, node: int, leaf: int, weight: float)
     """Make a leaf that had an attempt now due again after this weight, rounded up, at least 1."""
     due = later(floats[leaf + at.LEAF_OBSERVED], max(math.ceil(weight), 1.0))
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
-    floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_MOA] == 0 else due - SLACK
+    floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0 else due - SLACK
 
 
 @kernel

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from core import registry
 from core.plugin import Parameters
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.layout import TreeView
 
 
@@ -65,7 +66,7 @@ class Schedule(Parameters):
     def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
         """Yield what is wrong with the schedule of the leaf record ``slot`` of a model's tree."""
         overdue = tree.leaf_floats[slot, at.LEAF_OBSERVED] >= tree.leaf_floats[slot, at.LEAF_NEXT]
-        if model.spec.learner.compat is None and overdue:
+        if overdue and not model.plan.ints[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS:
             yield "an attempt is overdue"
 
 

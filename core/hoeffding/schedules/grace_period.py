@@ -9,6 +9,7 @@ from core.hoeffding.schedules.base import Schedule
 from core.jit import kernel
 from core.plugin import period
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.statistics import SLACK, later, reckoned_weight
 
 
@@ -63,4 +64,4 @@ def reschedule(
 ) -> None:
     due = later(floats[leaf + at.LEAF_OBSERVED], params[plan[at.PLAN_SCHEDULE + 1]])
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
-    floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_MOA] == 0 else due - SLACK
+    floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0 else due - SLACK

@@ -17,6 +17,7 @@ from core.hoeffding.schedules.base import Schedule
 from core.jit import WORDS, kernel, outlined
 from core.plugin import flag, period
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.layout import TreeView
 from core.tree.statistics import evidence, later, own_evidence, reckoned_weight
 
@@ -109,7 +110,7 @@ def observe(
         return False
     if classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) >= 2:
         return True
-    if plan[at.PLAN_MOA] != 0:  # IMAC's code waits for another cold start
+    if plan[at.PLAN_QUIRKS] & quirks.COLD_STARTS != 0:
         floats[leaf + at.LEAF_NEXT] = later(floats[leaf + at.LEAF_OBSERVED], params[parameters(plan)])
     return False
 
@@ -135,10 +136,11 @@ def watch(
     observed = floats[leaf + at.LEAF_OBSERVED]
     is_check = observed - floats[state + candidates.CHECKED] >= params[parameters(plan) + 1]
     n, k = evidence(plan, ints, floats, node, leaf), ints[at.MODEL_CLASSES]
-    classes = k if plan[at.PLAN_MOA] == 0 else ints[node + at.NODE_REACH]
+    classes = k if plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE == 0 else ints[node + at.NODE_REACH]
     square = candidates.known_range(plan, ints, floats, node, leaf, classes)
     is_tie = n > params[at.PLAN_TIE] * square
-    if plan[at.PLAN_MOA] != 0:
+    follows = plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY != 0
+    if follows:
         candidates.follow(plan, params, ints, floats, t, leaf, room, x, label, weight)
         null = moa_merits(plan, floats, node, k)[1]
         ratio = math.nan
@@ -153,7 +155,7 @@ def watch(
     epsilon = math.sqrt(params[at.PLAN_GAP] * square / n)
     best, second = candidates.rivals(plan, ints, floats, leaf, room, null)
     due = best - second > epsilon
-    if plan[at.PLAN_MOA] == 0:
+    if not follows:
         own = own_evidence(floats, leaf)
         quiet = candidates.quiet_leaf(plan, ints, floats, leaf, room, best - second, epsilon, own, ratio)
         floats[state + candidates.QUIET] = observed + quiet

@@ -16,7 +16,7 @@ so that the loops over candidates run in vectors; the last words of a column bel
 Every record is counted at once. The merits are computed from the counts only when they can matter: a record
 of weight w adds at most w·steepest (core/criteria/base.py) to mass times impurity, and subtracts nothing, so
 that a gap that is far too small stays too small for a known weight (QUIET). IMAC's code updates the
-impurities record by record, with masses below 1 taken for 1; so does ``compat``.
+impurities record by record, with masses below 1 taken for 1; so does ``compat`` (core/tree/quirks.py).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from core.hoeffding.branch_masses import divide_leaf, nominal_entry
 from core.hoeffding.schedules import _waiting as waiting
 from core.jit import WORDS, kernel, outlined
 from core.tree import layout as at
+from core.tree import quirks
 
 # Header
 COUNT: Final = 0
@@ -211,7 +212,7 @@ measure_here: Any = outlined(measure)
 @kernel
 def merit_of(plan: Any, before: float, mixed: float, weight: float) -> float:
     """Return the gain of a test; IMAC's code leaves out what all tests have in common."""
-    if plan[at.PLAN_MOA] == 0:
+    if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY == 0:
         return (before - mixed) / weight
     return (1.0 if plan[at.PLAN_NULL_MERIT] != 0 else 0.0) - mixed / weight
 
@@ -472,7 +473,7 @@ def rivals(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float)
     Else the best average over the evaluations of the leaf, this one included, and 0 for "do not split"
     (core/hoeffding/reevaluation.py) [D39]; the candidates' merits are gains.
     """
-    if plan[at.PLAN_REVISION] == 0 or plan[at.PLAN_MOA] != 0:
+    if plan[at.PLAN_REVISION] == 0 or plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY != 0:
         return leaders(plan, ints, floats, leaf, room, null)
     rows, section = rows_at(plan, leaf), leaf + plan[at.PLAN_REVISION]
     best = -math.inf

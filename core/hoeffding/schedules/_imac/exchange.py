@@ -11,6 +11,7 @@ from core.hoeffding.ranking import beats, new_survey, suggest_nominal_here, sugg
 from core.hoeffding.schedules._imac import candidates
 from core.jit import WORDS, kernel, outlined
 from core.tree import layout as at
+from core.tree import quirks
 from core.tree.routing import node_at
 
 NO_ATTRIBUTE: Final = -1
@@ -41,7 +42,7 @@ def suggest(
     test[attribute] = at.LEAF
     k = ints[at.MODEL_CLASSES]
     before = math.nan
-    if plan[at.PLAN_MOA] != 0:
+    if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY != 0:
         before = 1.0 if plan[at.PLAN_NULL_MERIT] != 0 else 0.0
     if is_numeric(plan, attribute):
         p = 0
@@ -63,7 +64,7 @@ suggest_here: Any = outlined(suggest)
 def room_for(plan: Any, out: Any) -> int:
     """Return how many candidates an attempt chooses; IMAC's code takes 2 if it were more than half."""
     d = plan[at.PLAN_ATTRIBUTES]
-    if plan[at.PLAN_MOA] == 0:
+    if plan[at.PLAN_QUIRKS] & quirks.EXCHANGES_ONLY == 0:
         return min(d, min(max(d // 10, 5), 10))
     suggestions = int(out[ranking.SUGGESTIONS])
     wanted = min(max(suggestions // 10, 5), 10)
@@ -95,6 +96,7 @@ def choose_candidates(
     first = candidates.attributes_at(plan, leaf)
     for a in range(d):
         put(plan, ints, floats, leaf, a, candidates.AWAY if usable[a] else candidates.ILLEGAL, -math.inf)
+    last_wins = plan[at.PLAN_QUIRKS] & quirks.LAST_OF_EQUALS != 0
     count, best = 0, -math.inf
     if ints[node + at.NODE_KIND] != at.LEAF:
         own, kind = ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_KIND]
@@ -106,7 +108,7 @@ def choose_candidates(
         for a in range(d):
             if ints[first + 2 * a] != candidates.AWAY or test[a] == at.LEAF:
                 continue
-            if next_best == NO_ATTRIBUTE or beats(merit[a], merit[next_best], plan[at.PLAN_MOA] != 0):
+            if next_best == NO_ATTRIBUTE or beats(merit[a], merit[next_best], last_wins):
                 next_best = a
         if next_best == NO_ATTRIBUTE:
             break
@@ -214,7 +216,7 @@ def exchange(
     The loser is illegal if its gap to the best exceeds ε. While there is room no candidate is replaced.
     """
     state, rows = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.rows_at(plan, leaf)
-    newcomer = NO_ATTRIBUTE
+    newcomer, has_places = NO_ATTRIBUTE, plan[at.PLAN_QUIRKS] & quirks.EXCHANGES_ONLY == 0
     while True:
         count = ints[state + candidates.COUNT]
         q, a = worst_candidate(plan, ints, floats, leaf, room, 0), best_potential(plan, ints, floats, leaf)
@@ -224,7 +226,7 @@ def exchange(
         new = merit[a] if test[a] != at.LEAF else -math.inf
         best, _ = candidates.leaders(plan, ints, floats, leaf, room, -math.inf)
         worst = floats[rows + candidates.MERIT * room + q] if q >= 0 else -math.inf
-        has_room = count < limit and plan[at.PLAN_MOA] == 0
+        has_room = has_places and count < limit
         if test[a] == at.LEAF or not (has_room or new > worst):
             illegal = test[a] != at.LEAF and best - new > epsilon
             put(plan, ints, floats, leaf, a, candidates.ILLEGAL if illegal else candidates.POTENTIAL, new)
@@ -239,7 +241,7 @@ def exchange(
             old = ints[rows + candidates.ATTRIBUTE * room + q]
             illegal = best - worst > epsilon
             put(plan, ints, floats, leaf, old, candidates.ILLEGAL if illegal else candidates.POTENTIAL, worst)
-            if plan[at.PLAN_MOA] != 0 and best - new > epsilon:
+            if not has_places and best - new > epsilon:
                 put(plan, ints, floats, leaf, a, candidates.ILLEGAL, new)
                 drop(plan, ints, floats, leaf, room, q)
                 continue
@@ -283,7 +285,7 @@ def check(
         return True
     usable = untested(plan, ints, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]))
     merit, test, value, out = new_survey(plan)
-    if plan[at.PLAN_MOA] == 0:
+    if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY == 0:
         candidates.evaluate_here(plan, params, ints, floats, t, leaf, room)
     refresh(plan, params, ints, floats, t, leaf, room, 0, usable, merit, test, value)
     best, second = candidates.rivals(plan, ints, floats, leaf, room, null)
