@@ -57,12 +57,18 @@ def connect(
         if reach == 0 and may_be_absent:
             ints[child + at.NODE_KIND] = at.ABSENT
             continue
-        ints[t + at.TREE_LEAVES] += 1
         if inherits:
             ints[child + at.NODE_REACH] = reach
             for c in range(k):
                 floats[child + at.NODE_FIELDS + c] = max(masses[b, c], 0.0)
         take_record(ints, t, child, first + b)
+
+
+@kernel("void(int64, int64, int64)")
+def grow(address: int, t: int, number: int) -> None:
+    """Make an absent branch a leaf; the block must have room for its record."""
+    ints, _ = words_at(address)
+    take_record(ints, t, node_at(ints, t, number), number)
 
 
 @kernel
@@ -81,5 +87,6 @@ def take_record(ints: Any, t: int, node: int, number: int) -> None:
     else:
         slot = ints[t + at.TREE_SLOTS]
         ints[t + at.TREE_SLOTS] += 1
+    ints[t + at.TREE_LEAVES] += 1
     ints[node + at.NODE_KIND], ints[node + at.NODE_SLOT] = at.LEAF, slot
     ints[leaf_at(ints, t, slot) + at.LEAF_NODE] = number

@@ -31,13 +31,10 @@ def revise_path(model: HasState, t: int, node: int, row: int, index: int) -> lis
     events: list[Event] = []
     ints, learner, plan = model.ints, model.spec.learner, model.plan.address
     is_first = t == model.block_places[0]
-    stride = ints.item(t + at.TREE_NODE_STRIDE)
     depth = reevaluation.ABOVE_ROOT
     while (due := int(reevaluation.next_due(plan, model.address, t, node, depth))) >= 0:
         depth = ints.item(due + at.NODE_DEPTH)
-        leaf = t + ints.item(t + at.TREE_LEAVES_AT)
-        leaf += ints.item(due + at.NODE_SLOT) * ints.item(t + at.TREE_LEAF_STRIDE)
-        number = (due - t - at.TREE_HEADER) // stride
+        leaf, number = at.leaf_of(ints, t, due), at.number_of(ints, t, due)
         is_leaf = ints[due + at.NODE_KIND] == at.LEAF
         if is_leaf and ints[t + at.TREE_STOPPED]:
             model.floats[leaf + at.LEAF_NEXT] = math.inf

@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.errors import GroveError
-from core.growth.children import connect
+from core.growth.children import connect, grow
 from core.growth.events import Event, GrowthStopped, Kind, Split
 from core.hoeffding import split_attempt
-from core.hoeffding.branch_masses import divide_leaf
+from core.hoeffding.branch_masses import branches_of, divide_leaf
 from core.hoeffding.decision import FORGET, Decision, HasState
 from core.jit import kernel, words_at
 from core.tree import layout as at
 from core.tree import quirks
 from core.tree.layout import TreeView, tree_view
+from core.tree.routing import leaf_at, node_at
 from core.tree.statistics import weight_after
 
 TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
@@ -29,8 +29,7 @@ def attempt(model: HasState, t: int, node: int, row: int, index: int) -> Event |
     """
     ints, floats = model.ints, model.floats
     learner = model.spec.learner
-    leaf = t + ints.item(t + at.TREE_LEAVES_AT)
-    leaf += ints.item(node + at.NODE_SLOT) * ints.item(t + at.TREE_LEAF_STRIDE)
+    leaf = at.leaf_of(ints, t, node)
     if not learner.is_due(model, node, leaf):
         return None
     if ints[t + at.TREE_STOPPED]:
@@ -43,7 +42,7 @@ def attempt(model: HasState, t: int, node: int, row: int, index: int) -> Event |
     if decision is None:
         split_attempt.reschedule(model.plan.address, model.address, t, node)
         return None
-    number = (node - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
+    number = at.number_of(ints, t, node)
     if decision.test == FORGET:
         forget(model, t, number)
         return None
@@ -84,8 +83,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
 def watch_anew(model: HasState, t: int, node: int) -> None:
     """Let the schedule watch what could take the place of the test that node number ``node`` has got."""
     if model.spec.learner.watches_inner_nodes:
-        record = t + at.TREE_HEADER + node * model.ints.item(t + at.TREE_NODE_STRIDE)
-        split_attempt.reschedule(model.plan.address, model.address, t, record)
+        split_attempt.reschedule(model.plan.address, model.address, t, at.node_at(model.ints, t, node))
 
 
 def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
@@ -107,7 +105,8 @@ def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
 
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
     """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
-    masses = branch_masses(model, t, node, decision, branch_count(model, decision))
+    test = (decision.attribute, decision.test, decision.value)
+    masses = divide(model.plan.address, model.address, t, node, *test)
     if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_QUIRKS] & quirks.ABSENT_BRANCHES:
         # MOA makes branches up to the largest value seen, later ones as they come.
         return masses, int((masses >= 0.0).any(axis=1).sum())
@@ -117,35 +116,20 @@ def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any
     return masses, len(masses)
 
 
-def branch_count(model: HasState, decision: Decision) -> int:
-    """Return the number of branches: two, or the values the model knows."""
-    if decision.test != at.MULTIWAY:
-        return 2
-    position = list(model.plan.values_index).index(decision.attribute)
-    return int(model.ints[int(model.plan.ints[at.PLAN_VALUES_SEEN]) + position])
-
-
-def branch_masses(model: HasState, t: int, node: int, decision: Decision, branches: int) -> Any:
-    """Return the class masses that the observers estimate for the branches, float64[branch, class].
+@kernel("float64[:, ::1](int64, int64, int64, int64, int64, int64, float64)")
+def divide(
+    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float
+) -> Any:
+    """Return the class masses that a test of leaf number ``node`` makes, float64[branch, class].
 
     -1 marks a class that a branch has never had anything to do with.
     """
-    masses = np.empty((branches, int(model.ints[at.MODEL_CLASSES])))
-    test = (decision.attribute, decision.test, decision.value)
-    divide(model.plan.address, model.address, t, node, *test, masses)
-    return masses
-
-
-@kernel("void(int64, int64, int64, int64, int64, int64, float64, float64[:, ::1])")
-def divide(
-    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float, out: Any
-) -> None:
-    """Write the class masses that a test of leaf number ``node`` makes, out: float64[branch, class]."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
-    record = t + at.TREE_HEADER + node * ints[t + at.TREE_NODE_STRIDE]
-    leaf = t + ints[t + at.TREE_LEAVES_AT] + ints[record + at.NODE_SLOT] * ints[t + at.TREE_LEAF_STRIDE]
-    divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, out)
+    masses = np.empty((branches_of(plan, ints, attribute, test), ints[at.MODEL_CLASSES]))
+    leaf = leaf_at(ints, t, ints[node_at(ints, t, node) + at.NODE_SLOT])
+    divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, masses)
+    return masses
 
 
 def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int) -> bool:
@@ -190,24 +174,6 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
     ):
         rooms = [n + max(room - n, 0) // 2 for n, room in zip(needed, rooms, strict=True)]
     return model.make_room(t, (rooms[0], rooms[1]))
-
-
-def take_slot(model: HasState, tree: TreeView, node: int) -> None:
-    """Give a node a leaf record that has seen nothing: the one freed last, else a new one."""
-    slot = int(tree.header[at.TREE_FREE])
-    if slot >= 0:
-        tree.header[at.TREE_FREE] = tree.leaf_ints[slot, at.LEAF_NODE]
-    else:
-        slot = int(tree.header[at.TREE_SLOTS])
-        if slot >= tree.shape.slots:
-            msg = f"slots={tree.shape.slots} must be enough for {slot + 1} leaves"
-            raise GroveError(msg)
-        tree.header[at.TREE_SLOTS] += 1
-    tree.node_ints[node, at.NODE_KIND] = at.LEAF
-    tree.node_ints[node, at.NODE_SLOT] = slot
-    at.end_here(tree, node)
-    tree.leaf_ints[slot, at.LEAF_NODE] = node
-    model.spec.learner.begin(tree, node, slot)
 
 
 def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) -> None:
@@ -261,10 +227,11 @@ def forget(model: HasState, t: int, node: int) -> None:
 
 def grow_branch(model: HasState, t: int, node: int) -> None:
     """Make an absent branch a leaf; t and node are the first words of the tree and of the branch's record."""
-    number = (node - t - at.TREE_HEADER) // int(model.ints[t + at.TREE_NODE_STRIDE])
+    number = at.number_of(model.ints, t, node)
     t = make_room(model, t, 0, 1)
+    grow(model.address, t, number)
     tree = tree_view(model.plan, model.ints, t)
-    take_slot(model, tree, number)
-    tree.header[at.TREE_LEAVES] += 1
+    slot = tree.node_ints.item(number, at.NODE_SLOT)
+    model.spec.learner.begin(tree, number, slot)
     if tree.shape.revision:
-        tree.revision[int(tree.node_ints[number, at.NODE_SLOT]), at.REVISION_FORGETS] = 1.0
+        tree.revision[slot, at.REVISION_FORGETS] = 1.0

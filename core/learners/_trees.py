@@ -231,7 +231,7 @@ class TreeLayout(BlockLayout):
         if place is None:
             node = end_of(tree, x, stop_at_missing=bool(self.learner.quirks & quirks.STOPS_AT_MISSING))
         else:
-            node = (place - t - at.TREE_HEADER) // ints.item(t + at.TREE_NODE_STRIDE)
+            node = at.number_of(ints, t, place)
         return path_to(schema, tree, node, x)
 
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:

@@ -107,16 +107,14 @@ class Plugin(h_tree.Plugin):
         ints, plan = model.ints, model.plan
         if not self.quirks & quirks.USED_ABOVE or decision.test in (at.NUMERIC, at.LEAF):
             return False
-        stride, floats = ints.item(t + at.TREE_NODE_STRIDE), model.floats
+        floats = model.floats
         while True:
-            record = t + ints.item(t + at.TREE_LEAVES_AT)
-            record += ints.item(node + at.NODE_SLOT) * ints.item(t + at.TREE_LEAF_STRIDE)
-            if floats[record + plan.ints.item(at.PLAN_REVISION) + at.REVISION_FORGETS]:
+            if floats[at.leaf_of(ints, t, node) + plan.ints.item(at.PLAN_REVISION) + at.REVISION_FORGETS]:
                 return False
             parent = ints.item(node + at.NODE_PARENT)
             if parent < 0:
                 return False
-            node = t + at.TREE_HEADER + parent * stride
+            node = at.node_at(ints, t, parent)
             if ints[node + at.NODE_KIND] == at.NUMERIC:
                 return False
             if ints[node + at.NODE_ATTRIBUTE] == decision.attribute:

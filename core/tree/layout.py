@@ -363,6 +363,26 @@ def tree_view(plan: Any, ints: Ints, t: int) -> TreeView:
     return TreeView(ints, ints.view(np.float64), t, shape)
 
 
+def node_at(ints: Any, t: int, node: int) -> int:
+    """Return the first word of a node's record; for kernels core/tree/routing.py has it."""
+    return t + TREE_HEADER + node * int(ints[t + TREE_NODE_STRIDE])
+
+
+def leaf_at(ints: Any, t: int, slot: int) -> int:
+    """Return the first word of a leaf's record; for kernels the same."""
+    return t + int(ints[t + TREE_LEAVES_AT]) + slot * int(ints[t + TREE_LEAF_STRIDE])
+
+
+def number_of(ints: Ints, t: int, record: int) -> int:
+    """Return the number of the node whose record begins at a word."""
+    return (record - t - TREE_HEADER) // ints.item(t + TREE_NODE_STRIDE)
+
+
+def leaf_of(ints: Ints, t: int, record: int) -> int:
+    """Return the first word of the leaf record that belongs to a node record."""
+    return leaf_at(ints, t, ints.item(record + NODE_SLOT))
+
+
 def end_here(tree: TreeView, node: int) -> None:
     """Let a node be where ways end, a leaf or an absent branch: its test leads to itself.
 

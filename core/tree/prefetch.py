@@ -45,46 +45,43 @@ def route_ahead(kind: int, ints: Any, floats: Any, t: int, xs: Any, d: int, ends
             ends[i] = -1
 
 
-@kernel
-def descend(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
-    """Go down to the leaves; return not 0 if a value that a test asks for is missing."""
-    stay_apart()
-    stride = ints[t + at.TREE_NODE_STRIDE]
-    first = t + at.TREE_HEADER
-    missed = 0
-    moved = 1
-    while moved != 0:
-        moved = 0
-        for i in range(WIDTH):
-            node = ends[i]
-            value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
-            child = 1 if value > floats[node + at.NODE_VALUE] else 0
-            below = first + (ints[node + at.NODE_CHILD] + child) * stride
-            ends[i] = below
-            moved |= below ^ node
-            missed |= 1 if value != value else 0
-    return missed
+def _descent(is_unplaced: Any) -> Any:
+    """Return the kernel ``descend``; is_unplaced: whether a test cannot place a value, as a kernel."""
+
+    @kernel
+    def descend(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
+        """Go down to the leaves; return not 0 if a value that a test asks for cannot be placed."""
+        stay_apart()
+        stride = ints[t + at.TREE_NODE_STRIDE]
+        first = t + at.TREE_HEADER
+        missed = 0
+        moved = 1
+        while moved != 0:
+            moved = 0
+            for i in range(WIDTH):
+                node = ends[i]
+                value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
+                child = 1 if value > floats[node + at.NODE_VALUE] else 0
+                below = first + (ints[node + at.NODE_CHILD] + child) * stride
+                ends[i] = below
+                moved |= below ^ node
+                missed |= 1 if is_unplaced(value) else 0
+        return missed
+
+    return descend
 
 
 @kernel
-def halve(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
-    """Go down to the leaves; return not 0 if a value that a test asks for is neither 0 nor 1.
+def is_missing(value: float) -> bool:
+    """Return whether a value is none; any other is at most a threshold or above it."""
+    return value != value
 
-    The test of a multiway node of two values reads "at most 0", that of a leaf "at most infinity".
-    """
-    stay_apart()
-    stride = ints[t + at.TREE_NODE_STRIDE]
-    first = t + at.TREE_HEADER
-    missed = 0
-    moved = 1
-    while moved != 0:
-        moved = 0
-        for i in range(WIDTH):
-            node = ends[i]
-            value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
-            child = 1 if value > floats[node + at.NODE_VALUE] else 0
-            below = first + (ints[node + at.NODE_CHILD] + child) * stride
-            ends[i] = below
-            moved |= below ^ node
-            missed |= 1 if value * (value - 1.0) != 0.0 else 0
-    return missed
+
+@kernel
+def is_no_half(value: float) -> bool:
+    """Return whether a value is neither 0 nor 1; the test of a node of two values reads "at most 0"."""
+    return value * (value - 1.0) != 0.0
+
+
+descend: Any = _descent(is_missing)
+halve: Any = _descent(is_no_half)

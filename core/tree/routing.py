@@ -12,16 +12,8 @@ UNCOUNTED: Final = -1
 """No node: a value is missing, and the tree does not know which child is the busiest."""
 
 
-@kernel
-def node_at(ints: Any, t: int, node: int) -> int:
-    """Return the first word of a node's record."""
-    return t + at.TREE_HEADER + node * ints[t + at.TREE_NODE_STRIDE]
-
-
-@kernel
-def leaf_at(ints: Any, t: int, slot: int) -> int:
-    """Return the first word of a leaf's record."""
-    return t + ints[t + at.TREE_LEAVES_AT] + slot * ints[t + at.TREE_LEAF_STRIDE]
+node_at = kernel(at.node_at)
+leaf_at = kernel(at.leaf_at)
 
 
 @kernel

@@ -126,8 +126,8 @@ class LimitedTable(ModelTable):
     def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
         """Take the decision that stopped the kernel; after a split, see who may learn."""
         known = len(events)
-        stride = self.model(index).ints.item(cursor.item(CURSOR_BLOCK) + at.TREE_NODE_STRIDE)
-        node = (cursor.item(CURSOR_PLACE) - cursor.item(CURSOR_BLOCK) - at.TREE_HEADER) // stride
+        block, place = cursor.item(CURSOR_BLOCK), cursor.item(CURSOR_PLACE)
+        node = at.number_of(self.model(index).ints, block, place)
         super()._decide(reason, cursor, row, index, events)
         if reason != DECISION_DUE:
             return
