@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from streamapp.migration.arriving import create_of, import_of, in_effect
+import orjson
+
+from core.spec import Spec
 from streamapp.migration.errors import MigrationError
-from streamapp.migration.fingerprints import Fingerprints, of_awaited, of_file
+from streamapp.migration.fingerprints import Fingerprints, of_awaited, of_file, of_task
 from streamapp.migration.leaving import Leaving, Stays
 from streamapp.restore.rebuild import Committed
 from streamapp.task.config import TaskConfig
+from streamapp.task.models.importing import control_values
 from streamapp.task.models.quota import ModelQuota
 from streamapp.task.sources import Positions, SourceName
+from streamapp.task.task import Task, TaskRun
 from topics.records import RawRecords
 
 NAMED: Final = 5
 """Keys named in a line; of more, how many."""
+
+REFUSALS_TOLD: Final = 3
 
 
 class Old(Protocol):
@@ -197,3 +204,29 @@ def named(keys: list[str]) -> str:
     """Return the first few keys in words."""
     shown = ", ".join(map(repr, keys[:NAMED]))
     return shown if len(keys) <= NAMED else f"{shown} and {len(keys) - NAMED} more"
+
+
+def import_of(data: bytes, piece_bytes: int) -> list[bytes]:
+    """Return the values of the controls that make a file the model of a key, whatever it has now."""
+    return control_values(data, secrets.token_hex(8), size=piece_bytes, replace=True)
+
+
+def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
+    """Return those that let a key await its first instance; anew: something else is there."""
+    create = {"command": "create", "spec": spec.to_dict()}
+    return [orjson.dumps(each) for each in ([{"command": "delete"}] if anew else []) + [create]]
+
+
+def in_effect(
+    partition: int, controls: Iterable[RawRecords], config: TaskConfig, quota: ModelQuota
+) -> tuple[Fingerprints, list[str]]:
+    """Return what a worker will have of a partition once it has read its controls, and what it will refuse.
+
+    Of the refusals the last few; `quota`: of all models of the worker.
+    """
+    task = Task(partition, config, quota)
+    refused: list[str] = []
+    for raw in controls:
+        effects = task.process(TaskRun("controls", raw))
+        refused += [letter.detail for letter in effects.dead_letters]
+    return of_task(task), refused[-REFUSALS_TOLD:]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from streamapp.offline.answered import Comparison, compare
-from streamapp.offline.explaining import explain
+from streamapp.offline.explaining import Explanation, explain
 from streamapp.offline.listing import exported, row
 from streamapp.offline.place import Place
 from streamapp.offline.time_travel import Arrived
 from streamapp.task.models.store import NO_MODEL
 from topics.records import RawRecords
 
+Comparison = Literal["equal", "different", "not-found"]
 SAID: dict[Comparison, str] = {
     "equal": "that is what was sent",
     "different": "something else was sent: another release or platform, or a reset of offsets",
@@ -66,6 +67,25 @@ def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -
             "sent": compare(explanation, stored.predictions_since(raw.timestamps[0])),
         }
     return Audit(document, file)
+
+
+def compare(explanation: Explanation, predictions: Iterable[RawRecords]) -> Comparison:
+    """Return whether an answer among the predictions of its partition is the one that is explained.
+
+    At least once an instance may have been answered twice: one answer that is equal is enough.
+    """
+    result: Comparison = "not-found"
+    if not explanation.answers or explanation.key is None:
+        return result
+    key = explanation.key.encode()
+    for raw in predictions:
+        for of, value in zip(raw.keys, raw.values, strict=True):
+            same = explanation.same_as(value) if of == key and value else None
+            if same:
+                return "equal"
+            if same is False:
+                result = "different"
+    return result
 
 
 def as_text(document: dict[str, Any]) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol, cast
 
 import faust
 from faust.types import TP
+from faust.web.drivers import aiohttp as driver
 
-from streamapp.transport.web import Pages
 from topics.access import Access
 
 STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last commit
@@ -94,6 +94,28 @@ class Wiring:
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
     access: Access  # who this worker is to the broker
     abandoned: AbandonedTransactions
+
+
+class PagesThread(driver.ServerThread):
+    """The server's thread. A crash of the worker ends it at once; then no thread is left to be told."""
+
+    def _stopped_set(self) -> None:
+        try:
+            super()._stopped_set()
+        except RuntimeError:
+            if not self.thread_loop.is_closed():
+                raise
+
+
+class Pages(driver.Web):
+    """The server of the worker's pages."""
+
+    async def on_start(self) -> None:
+        """Start the thread."""
+        assert self.cors
+        self.init_server()
+        self._thread = PagesThread(self, loop=self.loop, beacon=self.beacon)
+        self.add_dependency(self._thread)
 
 
 class App(faust.App):

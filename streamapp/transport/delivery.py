@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
+
+import faust
 
 from streamapp.transport.runs import Run
 
@@ -21,3 +25,15 @@ class Delivery:
         """Let the driver go on."""
         if not self.done.done():
             self.done.set_result(None)
+
+
+class DeliverySchema(faust.Schema[Any, Any]):
+    """How Faust decodes it: not at all; the agent gets the object that the driver made."""
+
+    def compile(self, app: Any, **_options: Any) -> Callable[..., Awaitable[Any]]:
+        create_event = app.create_event
+
+        async def decode(message: Any, *, propagate: bool = False) -> Any:
+            return create_event(None, message.value, None, message)
+
+        return decode

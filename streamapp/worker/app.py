@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from faust.web.base import BlueprintManager
+from mode import CrashingSupervisor
 
 from streamapp import transport
 from streamapp.observability.health import Health
@@ -18,9 +19,8 @@ from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.snapshots.table import add_table
 from streamapp.task.sources import source_topics
 from streamapp.transport.application import App, Wiring
+from streamapp.transport.delivery import DeliverySchema
 from streamapp.transport.log_throttle import throttle_logs
-from streamapp.transport.schema import DeliverySchema
-from streamapp.worker.agents import add_agent
 from streamapp.worker.gauges import manager_gauges
 from topics.access import Access
 from topics.definitions import TopicNames
@@ -82,6 +82,22 @@ def create_app(
     add_pages(app, health, metrics.registry)
     add_model_page(app, manager)
     return app
+
+
+def add_agent(app: Any, channel: Any, manager: TaskManager) -> None:
+    """Give `app` the agent that hands the deliveries of `channel` to `manager`.
+
+    One for all input topics, concurrency 1: a worker has one total order of events. An exception ends the
+    worker: a restarted agent would go on behind the hole.
+    """
+
+    async def process(stream: Any) -> None:
+        async for event in stream.events():
+            await manager.process(event.value)
+
+    app.agent(
+        channel, name="streamapp.worker.agents.process", concurrency=1, supervisor_strategy=CrashingSupervisor
+    )(process)
 
 
 def _fetch(settings: Settings) -> dict[str, Any]:

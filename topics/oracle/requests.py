@@ -13,7 +13,6 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from topics.access import Access, denied_kind
 from topics.errors import BrokerError
 from topics.oracle.assignment import Assignment
-from topics.oracle.offsets import OffsetTracker
 
 logger = logging.getLogger(__name__)
 
@@ -159,6 +158,34 @@ class RequestTopic:
         for partition in gone:
             self._trackers.pop(partition, None)
         self._assignment.drop(gone)
+
+
+class OffsetTracker:
+    """Offsets of one partition, begun in ascending order, finished in any: no commit precedes its answer."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, None] = {}  # in ascending order
+        self._next = -1  # behind the highest offset begun
+        self._committed = -1
+
+    def begin(self, offset: int) -> None:
+        """Note a consumed record."""
+        self._open[offset] = None
+        self._next = offset + 1
+
+    def finish(self, offset: int) -> None:
+        """Note that nothing more is to be done about a record."""
+        del self._open[offset]
+
+    def committable(self) -> int | None:
+        """Return the offset to commit: the first record not dealt with; None if it is committed."""
+        offset = next(iter(self._open), self._next)
+        if offset < 0 or offset == self._committed:
+            return None
+        return offset
+
+    def committed(self, offset: int) -> None:
+        self._committed = offset
 
 
 def place(message: Message) -> tuple[int, int]:
