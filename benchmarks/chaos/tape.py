@@ -107,7 +107,7 @@ class Tape:
                 self._keep(number, message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 at_end.add(number)
-                # Behind the last record lie the marks of its transaction, and workers trim up to behind those.
+                # Behind the last record lie the marks of its transaction; workers trim up to behind those.
                 self._next[number] = max(self._next[number], int(message.offset() or 0))
             elif not error.retriable():
                 raise ChaosError(error.str())
