@@ -20,10 +20,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
 
 from streamapp.blocking_calls import run_blocking
-from streamapp.transport.runs import Run
+from streamapp.processing.pipeline import Pipeline, Results
 
 # Commits that take longer than half the interval come less often, but not because one waited out an outage.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
@@ -32,43 +31,24 @@ MAX_HELD_RECORDS = 20_000
 MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
 
 
-class Outputs(Protocol):
-    """Where effects go."""
-
-    def send(self, run: Run, effects: Any) -> None:
-        """Hand the outputs of a run to the producer; never wait for it."""
-
-    def bytes_of(self, effects: Any) -> int:
-        """Return what the outputs of a run take in memory."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the producer has no room for more."""
-
-    def drain(self) -> None:
-        """Return when the producer has room again; raise when outputs cannot be delivered."""
-
-    def flush(self) -> None:
-        """Return when all that was sent is acknowledged; raise when some of it cannot be delivered."""
-
-
 class Commits:
     """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
 
     def __init__(
         self,
-        outputs: Outputs,
+        pipeline: Pipeline,
         *,
         interval: float,
         exactly_once: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`interval`: seconds between commits; `exactly_once`: outputs are part of the transaction."""
-        self._outputs = outputs
+        """`pipeline`: sends outputs; `interval`: seconds between commits; `exactly_once`: outputs are part of
+        the transaction."""
+        self._pipeline = pipeline
         self._exactly_once = exactly_once
         self._interval = interval
         self._clock = clock
-        self._held: list[tuple[Run, Any]] = []
+        self._held: list[Results] = []
         self._held_records = 0
         self._held_bytes = 0
         self._passed_records = 0  # sent since the flush under way began
@@ -91,26 +71,24 @@ class Commits:
         """Tell whether it is time to commit."""
         return self.due is not None and now >= self.due
 
-    def send(self, run: Run, effects: Any) -> None:
+    def send(self, results: Results) -> None:
         """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
-        n = len(run.raw)
+        n = len(results.run.raw)
         if not self._flushed.is_set():
             if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
-                self._held.append((run, effects))
+                self._held.append(results)
                 self._held_records += n
-                self._held_bytes += sum(map(len, filter(None, run.raw.values))) + self._outputs.bytes_of(
-                    effects
-                )
+                self._held_bytes += results.size
                 return
             self._passed_records += n
-        self._outputs.send(run, effects)
+        self._pipeline.send(results)
 
     async def room(self) -> None:
         """Return when more may be sent or held; raise when outputs cannot be delivered."""
         if self._held_records > MAX_HELD_RECORDS or self._held_bytes > MAX_HELD_BYTES:
             await self._flushed.wait()
-        if self._outputs.is_full:
-            await run_blocking(self._outputs.drain)
+        if self._pipeline.sender.is_full:
+            await run_blocking(self._pipeline.sender.drain)
 
     def forget(self) -> None:
         """Throw away what is held: it will be computed again."""
@@ -118,13 +96,16 @@ class Commits:
         self.due = None
 
     async def commit(self, transact: Callable[[], Awaitable[None]]) -> None:
-        """Flush what was sent up to now and `transact`, or both at once."""
+        """Flush what was sent up to now and `transact`, or both at once (steps 3 to 6 of `committer.py`).
+
+        Raise AbortedError if the transaction has to be aborted.
+        """
         started = self._clock()
         self.due = None
         self._passed_records = 0
         self._flushed.clear()
         try:
-            await (transact() if self._exactly_once else run_blocking(self._outputs.flush))
+            await (transact() if self._exactly_once else run_blocking(self._pipeline.sender.flush))  # 3.
         except BaseException:
             self.forget()
             raise
@@ -132,8 +113,8 @@ class Commits:
             held, self._held = self._held, []
             self._held_records = self._held_bytes = 0
             self._flushed.set()
-        for run, effects in held:
-            self._outputs.send(run, effects)
+        for results in held:
+            self._pipeline.send(results)
         if not self._exactly_once:
-            await transact()
+            await transact()  # 4. to 6.
         self.seconds = self._clock() - started

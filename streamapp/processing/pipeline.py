@@ -1,12 +1,14 @@
-"""Pipeline: a run through the worker: decode, process, encode (the task), then outputs, logs and counts.
+"""Pipeline: a run through the worker, in one call: load models, decode, process (the task), encode.
 
-What the driver calls a run of the topic `grove.labels` is a run of the source `labels` for the task.
+Its outputs are sent by another one, `send`, at once or when a commit that is under way is over. What the
+driver calls a run of the topic `grove.labels` is a run of the source `labels` for the task.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,11 +17,9 @@ from streamapp.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.observability.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
-from streamapp.outputs.outbox import Outbox
 from streamapp.outputs.outgoing import OutputRecords
 from streamapp.processing.model_loading import reload
 from streamapp.settings import Settings
-from streamapp.snapshots.writer import TaskCut
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects.effects import Effects, Notice
 from streamapp.task.error_isolation import process_isolated
@@ -40,14 +40,22 @@ MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per wo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """What a run led to, and the records that say so, ready to be sent."""
+    """What a run led to: the records that say so, ready to be sent, and what the journal has to say of it."""
 
+    run: runs.Run
     effects: Effects
     records: list[OutputRecords]
+    step: Step
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take in memory, roughly: the records of the run and those to be sent."""
+        outputs = sum(len(value) for each in self.records for value in each.values if value)
+        return self.run.raw.value_bytes + outputs
 
 
 class Pipeline:
-    """Tasks, outbox, metrics and log of one worker, as the task manager uses them."""
+    """Makes tasks, and results of their runs, for one worker."""
 
     def __init__(
         self,
@@ -69,7 +77,7 @@ class Pipeline:
         self._quota = ModelQuota(self._config.models_max_count)
         self._memory = memory or ModelMemory()
         self._encoder = Encoder.from_settings(settings, names, limits)
-        self._outbox = Outbox(sender)
+        self.sender = sender
         self._metrics = metrics
         self._placement = KeyPlacement(metrics, partitions)
 
@@ -87,33 +95,32 @@ class Pipeline:
         task.configure(self._config)
         task.join(self._quota, self._memory)
 
-    def cut_task(self, task: Task) -> TaskCut:
-        """Return a task as it is now, for a snapshot."""
-        return task.cut()
+    async def process(self, task: Task, run: runs.Run, is_ours: Callable[[], bool]) -> Results | None:
+        """Return what a run leads to; None if `is_ours` says, when its models are here, that it is not ours.
 
-    def advance(self, task: Task, topic: str, position: int) -> None:
-        """Tell a task that a topic has no record left before a position."""
-        task.advance(self._sources[topic], position)
-
-    def drop_task(self, task: Task) -> None:
-        """Give up a task: its partition left, or its state is not to be trusted."""
-        task.close()
-
-    async def ready(self, task: Task, run: runs.Run) -> None:
-        """Return when the models that a run names are in memory; SwapFileError."""
-        started = time.perf_counter()
-        if await reload(task.models, run.raw):
-            self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
-
-    def compute(self, task: Task, run: runs.Run) -> Results:
-        """Return what a run leads to; ProcessingError, with the record, if our own code fails."""
+        Raise ProcessingError, with the record, if our own code fails; SwapFileError if models are lost.
+        """
+        try:
+            await self._load_models(task, run)
+        except Exception:
+            if is_ours():
+                raise
+            return None  # of a task that was dropped it means nothing
+        if not is_ours():
+            return None
         started = time.perf_counter()
         source = self._sources[run.topic]
         self._placement.check(run)
         of_task = TaskRun(source, run.raw, position=run.position)
         effects, records = process_isolated(task, of_task, self._encode, run.skipped)
         self._metrics.computed(source, time.perf_counter() - started)
-        return Results(effects, records)
+        return Results(run, effects, records, step_of(source, run.raw, run.position, effects))
+
+    async def _load_models(self, task: Task, run: runs.Run) -> None:
+        """Return when the models that a run names are in memory."""
+        started = time.perf_counter()
+        if await reload(task.models, run.raw):
+            self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
 
     def _encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
         """Return the outputs of a run; raise if the journal could not take its records."""
@@ -121,37 +128,19 @@ class Pipeline:
             check_controls(raw, effects, self._room)
         return self._encoder.encode(raw, effects)
 
-    def step(self, run: runs.Run, results: Results) -> Step:
-        """Return what the journal has to say of a run."""
-        return step_of(self._sources[run.topic], run.raw, run.position, results.effects)
+    def send(self, results: Results) -> None:
+        """Hand the outputs of a run to the producer, in order, and never wait for it; say what it led to.
 
-    def send(self, run: runs.Run, results: Results) -> None:
-        """Produce the outputs of a run; say and count what it led to."""
-        self._outbox.send(run.raw.partition, results.records)
-        self._metrics.sent(run.raw, results.effects)
+        Order is that of the input, and so is the partition.
+        """
+        raw = results.run.raw
+        for each in results.records:
+            self.sender.offer_run(
+                each.topic, raw.partition, each.values, each.keys, each.timestamps, each.headers
+            )
+        self._metrics.sent(raw, results.effects)
         for notice in results.effects.notices:
-            _say(run, notice)
-
-    def bytes_of(self, results: Results) -> int:
-        """Return what results take in memory, roughly: the records to be sent."""
-        return sum(len(value) for each in results.records for value in each.values if value)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the producer has no room for more outputs."""
-        return self._outbox.is_full
-
-    def drain(self) -> None:
-        """Return when the producer has room again."""
-        self._outbox.drain()
-
-    def flush(self) -> None:
-        """Return when the broker has all outputs; raise when it cannot have them."""
-        self._outbox.flush()
-
-    def close(self) -> None:
-        """Give up outputs that are not delivered."""
-        self._outbox.close()
+            _say(results.run, notice)
 
 
 class KeyPlacement:

@@ -49,12 +49,15 @@ class Transactions:
         self._sender.open()
 
     def commit(self, transaction: Transaction) -> None:
-        """Commit a transaction with everything that was sent; AbortedError if that cannot be."""
-        for partition, records in transaction.records.items():
+        """Commit a transaction with everything that was sent; AbortedError if that cannot be.
+
+        The steps 4 to 6 of `committer.py`; `TransactionalSender.commit` takes the last two.
+        """
+        for partition, records in transaction.records.items():  # 4.
             n = len(records)
             self._sender.send_run(self._journal, partition, list(map(encode, records)), [None] * n, [0] * n)
         faults.point("commit-before")
-        self._sender.commit(
+        self._sender.commit(  # 5. and 6.
             {(t, p): at for (t, p), at in transaction.offsets.items()},
             group_metadata(self._group, transaction.membership),
             {(t, p): metadata_of(topic_id) for (t, p), topic_id in transaction.topic_ids.items()},

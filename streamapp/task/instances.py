@@ -34,8 +34,8 @@ from streamapp.task.models.placement import Part, Placed
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
+from streamapp.task.pending.entries import Name
 from streamapp.task.pending.event_time import RunTime
-from streamapp.task.pending.pending import Name
 from streamapp.task.pending_policy import keep_pending
 from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule

@@ -28,8 +28,8 @@ from streamapp.task.models.store import NO_MODEL
 from streamapp.task.own_features import OwnFeatures
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
+from streamapp.task.pending.entries import Kept, Name
 from streamapp.task.pending.event_time import RunTime
-from streamapp.task.pending.pending import Kept, Name
 from streamapp.task.training_batch import TrainingBatch, TrainingColumns, TrainingRow
 from topics.errors import Reason
 from topics.records import Floats, Ints32, Ints64, Labels, RawRecords

@@ -18,7 +18,7 @@ from streamapp.task import counters
 from streamapp.task.effects.effects import Effects
 from streamapp.task.effects.replies import Replies
 from streamapp.task.partition_state import PartitionState
-from streamapp.task.pending.pending import Kept, Name
+from streamapp.task.pending.entries import Kept, Name
 from topics.records import Floats, Ints32, Ints64
 
 Mask = npt.NDArray[np.bool_]

@@ -17,10 +17,26 @@ STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last c
 
 
 class Manager(Protocol):
-    """Who processes what the driver delivers and decides what is committed."""
+    """Who processes what the driver delivers."""
 
     def attach(self, consumer: Any) -> None:
         """Get to know the driver's consumer, before anything else is called."""
+
+    async def stopping(self, timeout_s: float) -> None:
+        """Finish, and let go of what needs the app; called before any part of it stops.
+
+        `timeout_s`: seconds that a commit may take.
+        """
+
+    def moved(self, partition: int, topic: str, position: int) -> None:
+        """Note that there is no record left before `position`."""
+
+    def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
+        """Return where to go on in a log from `first` to `end` that has not `position`; None: not at all."""
+
+
+class Assignments(Protocol):
+    """Who restores the state of partitions."""
 
     def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget every other partition; none is live. Return those whose state is here."""
@@ -32,12 +48,6 @@ class Manager(Protocol):
         NotYetError if it has to be asked again.
         """
 
-    async def stopping(self, timeout_s: float) -> None:
-        """Finish, and let go of what needs the app; called before any part of it stops.
-
-        `timeout_s`: seconds that a commit may take.
-        """
-
     def waits(self, partition: int, reason: str) -> None:
         """Note why a partition cannot be restored yet."""
 
@@ -47,8 +57,9 @@ class Manager(Protocol):
     def live(self, partition: int) -> None:
         """Note that the records of a partition are being fetched."""
 
-    def moved(self, partition: int, topic: str, position: int) -> None:
-        """Note that there is no record left before `position`."""
+
+class Committer(Protocol):
+    """Who decides what is committed, and when."""
 
     def tick_due(self, now: float) -> int | None:
         """Return a partition that needs a tick, if one does."""
@@ -58,6 +69,10 @@ class Manager(Protocol):
 
     async def commit(self, why: str, timeout_s: float | None = None) -> None:
         """Commit what is processed, after the run at hand; give up after `timeout_s`."""
+
+
+class ReadProgress(Protocol):
+    """Who is told how far reading is."""
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
         """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
@@ -70,9 +85,6 @@ class Manager(Protocol):
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
         """Count partitions whose fetch position was not ours."""
-
-    def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
-        """Return where to go on in a log from `first` to `end` that has not `position`; None: not at all."""
 
 
 class AbandonedTransactions(Protocol):
@@ -87,6 +99,9 @@ class Wiring:
     """What the driver is set up with."""
 
     manager: Manager
+    assignments: Assignments
+    committer: Committer
+    progress: ReadProgress
     topics: tuple[str, ...]  # the sources, in causal order (see `streamapp.transport.runs`)
     skew_ms: int  # input.skew.ms
     max_idle_ms: int  # max.task.idle.ms

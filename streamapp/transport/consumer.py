@@ -5,7 +5,7 @@ Group membership, assignor, recovery and agents stay Faust's. What differs:
 - `_drain_messages` hands out runs (runs.py), one event each, and waits until each is processed;
 - a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all
   queues when it resumes, so whatever is fetched earlier would be lost;
-- offsets are committed by the task manager, in transactions, as the member that processed the records;
+- offsets are committed by the committer, in transactions, as the member that processed the records;
   Faust's acks are off.
 """
 
@@ -43,8 +43,7 @@ class Consumer(driver.Consumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.wiring = cast(App, self.app).wiring
-        self.manager = self.wiring.manager
-        self.manager.attach(self)
+        self.wiring.manager.attach(self)
         self.membership: Membership | None = None
         self.epoch = 0  # counts assignments and their ends
         self._standbys_read = False  # what is fetched for standbys stays in Faust's queue
@@ -80,7 +79,7 @@ class Consumer(driver.Consumer):
             await self._feed(epoch, await self._take(IDLE_POLL))
             while await self._deliver_round(epoch):
                 pass
-            tick = self.manager.tick_due(time.monotonic())
+            tick = self.wiring.committer.tick_due(time.monotonic())
             if tick is not None:
                 await self._deliver(epoch, tick, None)
 
@@ -91,7 +90,7 @@ class Consumer(driver.Consumer):
             for ahead in order.wanted()
         }
         now = time.monotonic()
-        waits = [timeout_s, self.manager.seconds_to_tick(now)]
+        waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
         return await self._thread.take(wanted, min(waits), self._changelogs())
 
@@ -140,7 +139,7 @@ class Consumer(driver.Consumer):
         """Give a table's records to Faust, one event each: they are large and few."""
         generation, recovery = self.app.consumer_generation_id, self._recovery
         for tp, found in records.items():
-            self.manager.read_changelog(
+            self.wiring.progress.read_changelog(
                 len(found),
                 sum(len(record.value or b"") for record in found),
                 standby=tp in recovery.standby_tps,
@@ -163,10 +162,10 @@ class Consumer(driver.Consumer):
             order = self._orders.get(tp.partition)
             if order is not None:
                 order.add(tp.topic, columns)
-                self.manager.moved(tp.partition, tp.topic, order.topics[tp.topic].next)
-        self.manager.lag(self._log_ends(), fetched.unserved)
+                self.wiring.manager.moved(tp.partition, tp.topic, order.topics[tp.topic].next)
+        self.wiring.progress.lag(self._log_ends(), fetched.unserved)
         if fetched.sought_back:
-            self.manager.sought_back(fetched.sought_back)
+            self.wiring.progress.sought_back(fetched.sought_back)
         if fetched.out_of_range:
             await self._jump(epoch, fetched.out_of_range)
 
@@ -200,7 +199,7 @@ class Consumer(driver.Consumer):
     async def _go_live(self, epoch: int, again: bool) -> None:
         try:
             if again:
-                await self.manager.commit("going live again")
+                await self.wiring.committer.commit("going live again")
             if epoch != self.epoch:
                 return  # that commit was aborted
             await self._bring_to_life(epoch)
@@ -214,7 +213,7 @@ class Consumer(driver.Consumer):
     async def _bring_to_life(self, epoch: int) -> None:
         topics = self.wiring.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
-        here = self.manager.assigned(partitions)
+        here = self.wiring.assignments.assigned(partitions)
         self.wiring.abandoned.check(abort=not here >= set(partitions))
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()
@@ -259,7 +258,7 @@ class Consumer(driver.Consumer):
                 return
             except NotYetError as reason:
                 if epoch == self.epoch:
-                    self.manager.waits(partition, str(reason))
+                    self.wiring.assignments.waits(partition, str(reason))
             await asyncio.sleep(PENDING_PAUSE)
 
     async def _bring_one_to_life(self, epoch: int, partition: int, known: dict[TP, tuple[int, int]]) -> None:
@@ -268,7 +267,7 @@ class Consumer(driver.Consumer):
         if not logs:
             logs = await self._thread.log_ranges(sources)
         first = {tp.topic: self._first(log) for tp, log in logs.items()}
-        positions = await self.manager.restore(partition, first)
+        positions = await self.wiring.assignments.restore(partition, first)
         if positions is None or epoch != self.epoch:
             return
         if not all(_is_in(positions[tp.topic], logs[tp]) for tp in sources):
@@ -285,14 +284,14 @@ class Consumer(driver.Consumer):
             tp = TP(topic, partition)
             start: int | None = at
             if not _is_in(at, logs[tp]):
-                start = self.manager.out_of_range(tp, at, *logs[tp])
+                start = self.wiring.manager.out_of_range(tp, at, *logs[tp])
             if start is None:
                 return  # stopped
             starts[topic] = start
         await self._thread.seek_all({TP(topic, partition): at for topic, at in starts.items()})
         if epoch == self.epoch:
             self._orders[partition] = self._new_order(partition, starts)
-            self.manager.live(partition)
+            self.wiring.assignments.live(partition)
             self._thread.interrupt()
 
     def _new_order(self, partition: int, starts: Mapping[str, int]) -> TimeOrder:
@@ -331,7 +330,7 @@ class Consumer(driver.Consumer):
             if order is None or epoch != self.epoch:
                 continue
             ahead = order.topics[tp.topic]
-            start = self.manager.out_of_range(tp, ahead.position, *logs[tp])
+            start = self.wiring.manager.out_of_range(tp, ahead.position, *logs[tp])
             if start is not None:
                 ahead.go_on(start, logs[tp][1])
 
@@ -366,7 +365,7 @@ class Consumer(driver.Consumer):
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         self.abandon()
         self._standbys_read = False
-        self.manager.revoked()
+        self.wiring.assignments.revoked()
         await super().on_partitions_revoked(revoked)  # commits, in commit_and_end_transactions
         self.membership = None
 
@@ -379,7 +378,7 @@ class Consumer(driver.Consumer):
         """Whether the group's coordinator is known and has not failed to answer."""
         return self._thread.broker_reachable
 
-    # -- offsets: the task manager's ------------------------------------------------------------------------
+    # -- offsets: the committer's ---------------------------------------------------------------------------
 
     async def rejoin(self) -> None:
         """Join the group anew: every partition is then restored."""
@@ -388,9 +387,9 @@ class Consumer(driver.Consumer):
     async def commit_and_end_transactions(self) -> None:
         """Commit what is processed; Faust calls this when partitions are revoked and when it stops."""
         if self.app.should_stop:
-            await self.manager.commit("stopping", timeout_s=STOP_TIMEOUT_S)
+            await self.wiring.committer.commit("stopping", timeout_s=STOP_TIMEOUT_S)
         else:
-            await self.manager.commit("partitions revoked")
+            await self.wiring.committer.commit("partitions revoked")
 
     async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
         """Do nothing: Faust's commit timer knows only acks."""

@@ -65,6 +65,9 @@ def create_app(
     app.web.blueprints = BlueprintManager()
     app.wiring = Wiring(
         manager=manager,
+        assignments=manager.assignments,
+        committer=manager.committer,
+        progress=manager.progress,
         topics=sources,
         skew_ms=settings.input_skew_ms,
         max_idle_ms=settings.max_task_idle_ms,
@@ -75,7 +78,7 @@ def create_app(
             settings, instance, librdkafka_properties(settings), lambda: health.stopping
         ),
     )
-    # acks=False: the task manager, not Faust, knows what is processed and what may be committed.
+    # acks=False: the committer, not Faust, knows what is processed and what may be committed.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
     manager.attach_table(add_table(app, names.snapshots))
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))

@@ -16,12 +16,11 @@ from streamapp.task.models.memory import ModelMemory
 if TYPE_CHECKING:
     from core.model.model import Scale
     from core.spec import Spec
-    from streamapp.task.task import Task  # compiled kernels: not for who only looks
 
 
 def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator[Metric]:
     """Yield the gauges of the driver and of the task manager."""
-    lags = [((group, tp.topic, str(tp.partition)), float(lag)) for tp, lag in manager.lags().items()]
+    lags = [((group, tp.topic, str(tp.partition)), float(lag)) for tp, lag in manager.progress.lags().items()]
     yield gauge(
         "kafka_consumergroup_lag",
         "Offsets of a live partition that are not committed, up to the last stable one (process).",
@@ -30,7 +29,9 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
         "topic",
         "partition",
     )
-    restoring = [((str(number),), progress) for number, progress in list(manager.restoring.items())]
+    restoring = [
+        ((str(number),), progress) for number, progress in list(manager.assignments.restoring.items())
+    ]
     yield gauge(
         "grove_restore_replayed_records",
         "Offsets replayed so far of a partition that is being restored (process).",
@@ -54,7 +55,7 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
 
 def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     """Yield the gauges of what the tasks hold."""
-    tasks: list[Task] = [state.task for state in list(manager.partitions.values())]
+    tasks = [state.task for state in list(manager.partitions.values())]
     sums = (
         ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
         (

@@ -24,9 +24,11 @@ from streamapp.observability.logs import configure_logs
 from streamapp.observability.metrics import Metrics
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.senders import plain_sender, transactional_sender
-from streamapp.processing.interfaces import Processor, Restorer
+from streamapp.processing.pipeline import Pipeline
 from streamapp.processing.task_manager import TaskManager
 from streamapp.processing.transactions import Transactions
+from streamapp.restore.rebuild import Restored, RestoreRequest
+from streamapp.restore.restorer import Restorer
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties, offset_reset
 from streamapp.settings.loading import unknown_variables
@@ -75,16 +77,13 @@ def run_worker(settings: Settings) -> int:
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        from streamapp.processing.pipeline import Pipeline
-
         transactional = transactional_sender(settings, limits, instance, lambda: health.stopping)
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
         memory = ModelMemory(settings.models_max_bytes, directory.path)
-        processor = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits, memory=memory)
-        manager = create_manager(
-            settings, processor, transactional, metrics, health, memory=lambda: memory.apart(partitions)
-        )
+        pipeline = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits, memory=memory)
+        restore = restorer(settings, lambda: memory.apart(partitions)).restore
+        manager = create_manager(settings, pipeline, transactional, restore, metrics, health)
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
@@ -94,32 +93,27 @@ def run_worker(settings: Settings) -> int:
             return run_app(app, loop, health)
         finally:
             # What counts is flushed; else librdkafka would wait for a broker that is away.
-            processor.close()
+            outputs.close()
             transactional.close()
 
 
 def create_manager(
     settings: Settings,
-    processor: Processor,
+    pipeline: Pipeline,
     sender: TransactionalSender,
+    restore: Callable[[RestoreRequest], Restored],
     metrics: Metrics,
     health: Health,
-    restorer: Restorer | None = None,
-    memory: Callable[[], ModelMemory] = ModelMemory,
 ) -> TaskManager:
     """Return the task manager of a worker with all it commits through and restores from.
 
-    `sender`: takes the journal; with exactly once, the outputs of `processor` too. `restorer`: other than
-    from snapshots and journal, with `memory` for the models of each partition.
+    `sender`: takes the journal; with exactly once, the outputs of `pipeline` too.
     """
-    from streamapp.restore.restorer import Restorer as FromSnapshots
-
-    kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
-    group, config = settings.application_id, TaskConfig.from_settings(settings)
+    names = TopicNames(settings.topics_prefix)
     return TaskManager(
-        processor,
-        Transactions(sender, names.journal, group),
-        restorer or FromSnapshots(kafka, group, names, config, memory),
+        pipeline,
+        Transactions(sender, names.journal, settings.application_id),
+        restore,
         snapshot_writer(settings, names, metrics),
         metrics,
         health,
@@ -128,6 +122,12 @@ def create_manager(
         exactly_once=settings.processing_guarantee == "exactly_once",
         commit_start=offset_reset(settings) == "latest",
     )
+
+
+def restorer(settings: Settings, memory: Callable[[], ModelMemory]) -> Restorer:
+    """Return what restores partitions from snapshots and journal; `memory`: gives one to each's models."""
+    names, config = TopicNames(settings.topics_prefix), TaskConfig.from_settings(settings)
+    return Restorer(librdkafka_properties(settings), settings.application_id, names, config, memory)
 
 
 def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> SnapshotWriter:

@@ -13,7 +13,8 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import KafkaError, Producer
@@ -55,14 +56,31 @@ class Nothing:
         """Nothing counts as changed again."""
 
 
+class Counting:
+    """A task that counts its records."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def cut(self) -> Nothing:
+        return Nothing()
+
+    def advance(self, source: str, position: int) -> None:
+        """Nothing depends on positions."""
+
+    def close(self) -> None:
+        """Nothing is held for it."""
+
+
 class Echo:
-    """The smallest processor: counts, and echoes through an idempotent producer."""
+    """The smallest pipeline, and its sender: counts, and echoes through an idempotent producer."""
 
     config = "{}"
     journal_bytes = 1 << 20
 
     def __init__(self, settings: Settings) -> None:
         names = TopicNames(settings.topics_prefix)
+        self.sender = self
         self._topic = names.predictions
         self._sources = {topic: source for source, topic in source_topics(names).items()}
         self._lost: KafkaError | None = None
@@ -74,34 +92,22 @@ class Echo:
     def _delivered(self, error: KafkaError | None, _message: Any) -> None:
         self._lost = self._lost or error
 
-    def new_task(self, partition: int) -> dict[str, int]:
-        return {"n": 0}
+    def new_task(self, partition: int) -> Counting:
+        return Counting()
 
-    def adopt_task(self, task: dict[str, int]) -> None:
+    def adopt_task(self, task: Counting) -> None:
         """Nothing is to be done for it."""
 
-    def step(self, run: Run, effects: list[dict[str, Any]]) -> Step:
-        return Step(self._sources[run.topic], run.position)
+    async def process(self, task: Counting, run: Run, is_ours: Callable[[], bool]) -> Any:
+        return self._echo(task, run)
 
-    def cut_task(self, task: dict[str, int]) -> Nothing:
-        return Nothing()
-
-    def advance(self, task: dict[str, int], topic: str, position: int) -> None:
-        """Nothing depends on positions."""
-
-    def drop_task(self, task: dict[str, int]) -> None:
-        """Nothing is held for it."""
-
-    async def ready(self, task: dict[str, int], run: Run) -> None:
-        """It needs nothing."""
-
-    def compute(self, task: dict[str, int], run: Run) -> list[dict[str, Any]]:
+    def _echo(self, task: Counting, run: Run) -> Any:
         raw, echoes = run.raw, []
         for value, offset, timestamp in zip(raw.values, raw.offsets, raw.timestamps, strict=True):
-            task["n"] += 1
+            task.n += 1
             source = raw.topic.rpartition(".")[2]
             text = value.decode() if value is not None else None
-            echo = {"source": source, "offset": offset, "timestamp": timestamp, "n": task["n"], "value": text}
+            echo = {"source": source, "offset": offset, "timestamp": timestamp, "n": task.n, "value": text}
             if text is not None and text.startswith("sleep "):
                 logging.getLogger(__name__).warning("asleep")
                 time.sleep(float(text.split()[1]))
@@ -109,20 +115,19 @@ class Echo:
                 message = "poisoned"
                 raise ValueError(message)
             echoes.append(echo)
-        return echoes
+        step = Step(self._sources[run.topic], run.position)
+        return SimpleNamespace(run=run, echoes=echoes, size=200 * len(echoes), step=step)
 
-    def send(self, run: Run, effects: list[dict[str, Any]]) -> None:
-        for key, echo in zip(run.raw.keys, effects, strict=True):
+    def send(self, results: Any) -> None:
+        raw = results.run.raw
+        for key, echo in zip(raw.keys, results.echoes, strict=True):
             while True:
                 try:
-                    self._producer.produce(self._topic, json.dumps(echo).encode(), key, run.raw.partition)
+                    self._producer.produce(self._topic, json.dumps(echo).encode(), key, raw.partition)
                     break
                 except BufferError:
                     self._producer.poll(0.1)
         self._producer.poll(0)
-
-    def bytes_of(self, effects: list[dict[str, Any]]) -> int:
-        return 200 * len(effects)
 
     @property
     def is_full(self) -> bool:
@@ -170,7 +175,8 @@ def main() -> int:
         limits = OutputLimits.of_catalogue(names)
         sender = transactional_sender(settings, limits, instance, lambda: health.stopping)
         restorer = CommittedPositions(kafka, settings.application_id, names)
-        manager = create_manager(settings, Echo(settings), sender, metrics, health, restorer)
+        pipeline: Any = Echo(settings)
+        manager = create_manager(settings, pipeline, sender, restorer.restore, metrics, health)
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         return run_app(app, loop, health)
 

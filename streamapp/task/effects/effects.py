@@ -1,6 +1,6 @@
 """Effects of a run: columns and small records in input order, for outputs and log.
 
-Rows refer to the records of the run by their index in `RawRecords`: the outbox takes key, timestamp and
+Rows refer to the records of the run by their index in `RawRecords`: the encoder takes key, timestamp and
 headers of an answer from the record it answers.
 """
 

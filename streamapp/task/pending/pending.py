@@ -30,127 +30,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from operator import itemgetter
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from core.active.label_account import EXPIRED
-from core.schema.names import text_bytes
+from streamapp.task.pending.entries import (
+    ENTRY_BYTES,
+    GAPS,
+    ROW,
+    Floats,
+    Ints32,
+    Ints64,
+    Kept,
+    Mark,
+    Mask,
+    Name,
+    PendingImage,
+    compacted,
+    features_of,
+    sizes_of,
+    text_of,
+)
 
-Name = tuple[str, str]  # model key, instance id
 State = Literal["open", "settled", "expired", "unknown"]
-Ints32 = npt.NDArray[np.int32]
-Ints64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 Closings = Mapping[tuple[int, int], int]  # (model, ANSWERED | DECLINED | EXPIRED) -> requests
 
 TICKS: Final = 16
 """Ticks in a time to live: how finely the expiry of requests is resolved."""
-
-ENTRY_BYTES: Final = 320
-"""What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
-
-NAME_BYTES: Final = 64
-"""Of a model key and an id together that are in `ENTRY_BYTES`; what is longer counts beside it."""
-
-GAPS: Final = 1024
-"""Words that may lie between those in use before anything is moved, and that are free after it."""
-
-ROW: Final = np.dtype(
-    [
-        ("born", np.int64),  # clock when it was answered
-        ("start", np.int64),  # of its features in the words
-        ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
-        ("model", np.int32),
-        ("width", np.int32),  # number of features
-        ("text", np.int32),  # bytes of its name beyond NAME_BYTES
-        ("prediction", np.int32),  # class code answered, -1: none
-        ("requested", np.bool_),
-        ("importance", np.float64),  # inverse-probability weight of its label (core/active/label_query.py)
-        ("sampled", np.int8),  # whether and for what it was sampled (core/active/label_account.py)
-        ("settled", np.bool_),
-        ("struck", np.bool_),  # its name was taken out of the index
-    ]
-)
-
-
-class Kept(NamedTuple):
-    """Instances to keep: m rows in order of arrival, no two with the same name."""
-
-    names: list[Name]
-    model: Ints32  # int32[m] model in the table
-    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept
-    width: Ints32  # int32[m]
-    prediction: Ints32  # int32[m]
-    requested: Mask  # bool[m]
-    sampled: npt.NDArray[np.int8]  # int8[m]
-    importance: Floats  # float64[m]
-    born: Ints64  # int64[m] clock at the record, ascending
-
-    def slice(self, start: int, stop: int) -> Kept:
-        """Return the rows from `start` to before `stop`."""
-        cut = slice(start, stop)
-        return Kept(
-            self.names[cut],
-            self.model[cut],
-            self.x[cut],
-            self.width[cut],
-            self.prediction[cut],
-            self.requested[cut],
-            self.sampled[cut],
-            self.importance[cut],
-            self.born[cut],
-        )
-
-
-class PendingImage(NamedTuple):
-    """All pending instances as they were at a moment; what happens afterwards does not change it."""
-
-    first: int  # serial of rows[0]
-    live: int
-    next: int
-    told: int
-    tick: int
-    closings: Mapping[tuple[int, int], int]
-    rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
-    settled: Mask  # bool[next - first]
-    struck: Mask  # bool[next - first]
-    names: list[Name]
-    offset: int  # of rows[0] in the names
-    words: Floats
-    turned: int = 0  # how often the clock was turned back, which changes `born`
-
-    @property
-    def borders(self) -> tuple[int, int, int, int, int]:
-        """First, live, next, told and tick."""
-        return self.first, self.live, self.next, self.told, self.tick
-
-    @property
-    def holds(self) -> Mask:
-        """bool[next - first]: whether the features of an entry are there."""
-        holds = ~self.settled
-        holds[: self.live - self.first] = False
-        return holds
-
-
-class _Mark(NamedTuple):
-    """What `rollback` goes back to."""
-
-    first: int
-    live: int
-    next: int
-    n_words: int
-    text: int
-    bytes: int
-    expired: int
-    dropped: int
-    told: int
-    tick: int
-    closings: Counter[tuple[int, int]]
 
 
 class Pending:
@@ -263,13 +172,7 @@ class Pending:
 
     def features(self, serials: Ints64, n_columns: int) -> Floats:
         """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
-        rows = self._rows[serials - self._base]
-        x = np.full((len(rows), n_columns), np.nan)
-        for width in np.unique(rows["width"]).tolist():
-            of_width = np.flatnonzero(rows["width"] == width)
-            words = rows["start"][of_width, np.newaxis] + np.arange(width)
-            x[of_width[:, np.newaxis], np.arange(width)] = self._words[words]
-        return x
+        return features_of(self._rows[serials - self._base], self._words, n_columns)
 
     @property
     def first(self) -> int:
@@ -292,7 +195,7 @@ class Pending:
 
         `settled`: they have their labels already, and no features to keep; `new`: no name is remembered.
         """
-        text = _text(kept.names)
+        text = text_of(kept.names)
         sizes = ENTRY_BYTES + text + 8 * kept.width.astype(np.int64)
         at, n = 0, len(kept.names)
         while at < n:
@@ -454,17 +357,17 @@ class Pending:
         for row in np.flatnonzero(image.struck).tolist():  # unless its name came again afterwards
             if self._index.get(self._names[row]) == self._first + row:
                 del self._index[self._names[row]]
-        self._rows["text"] = _text(self._names)
+        self._rows["text"] = text_of(self._names)
         self._text = int(self._rows["text"].sum())
-        self.bytes = int(_sizes(self._rows, image.holds).sum())
+        self.bytes = int(sizes_of(self._rows, image.holds).sum())
         self._mark = self._now()
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _now(self) -> _Mark:
+    def _now(self) -> Mark:
         borders = (self._first, self._live, self._next, self._n_words, self._text)
         counts = (self.bytes, self.expired, self.dropped)
-        return _Mark(*borders, *counts, self._told, self._tick, Counter(self._closings))
+        return Mark(*borders, *counts, self._told, self._tick, Counter(self._closings))
 
     def _between(self, start: int, stop: int) -> npt.NDArray[np.void]:
         return self._rows[start - self._base : stop - self._base]
@@ -510,7 +413,7 @@ class Pending:
         rows = self._between(self._first, self._next)
         holds = ~rows["settled"]
         holds[: self._live - self._first] = False
-        freed = np.cumsum(_sizes(rows, holds))
+        freed = np.cumsum(sizes_of(rows, holds))
         too_much = self.bytes + size - (self._max_bytes - self._max_bytes // 16)
         self._forget(self._first + min(int(np.searchsorted(freed, too_much)) + 1, len(rows)))
         return True
@@ -527,7 +430,7 @@ class Pending:
         is_open[: max(self._told - self._first, 0)] = False
         for model in rows["model"][is_open].tolist():
             self.close(model, EXPIRED)
-        self.bytes -= int(_sizes(rows, holds).sum())
+        self.bytes -= int(sizes_of(rows, holds).sum())
         self._text -= int(rows["text"].sum())
         for serial in range(self._first, first):
             self._strike(serial)
@@ -579,14 +482,7 @@ class Pending:
             return
         self._own_rows()
         rows = self._between(self._live, self._next)
-        holds = np.flatnonzero(~rows["settled"])
-        width = rows["width"][holds].astype(np.int64)
-        n = int(width.sum())
-        start = np.cumsum(width) - width
-        words = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
-        self._words = np.concatenate((self._words[words], np.zeros(n + GAPS)))
-        rows["start"][holds] = start
-        self._n_words = n
+        self._words, self._n_words = compacted(rows, self._words)
 
     @property
     def _held_words(self) -> int:
@@ -598,19 +494,3 @@ class Pending:
         if self._imaged:
             self._rows = self._rows.copy()
             self._imaged = False
-
-
-def _sizes(rows: npt.NDArray[np.void], holds: Mask) -> Ints64:
-    """Return int64[n]: the bytes of entries; holds: bool[n], whether their features are there."""
-    sizes: Ints64 = ENTRY_BYTES + rows["text"] + 8 * np.where(holds, rows["width"], 0).astype(np.int64)
-    return sizes
-
-
-def _text(names: Sequence[Name]) -> Ints64:
-    """Return int64[n]: the bytes of names beyond NAME_BYTES."""
-    keys, ids = set(map(itemgetter(0), names)), list(map(itemgetter(1), names))
-    longest = max(map(len, keys), default=0) + max(map(len, ids), default=0)
-    if longest <= NAME_BYTES and "".join(keys).isascii() and "".join(ids).isascii():
-        return np.zeros(len(ids), dtype=np.int64)
-    sizes = [text_bytes(key) + text_bytes(name) - NAME_BYTES for key, name in names]
-    return np.maximum(np.array(sizes, dtype=np.int64), 0)

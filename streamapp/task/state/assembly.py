@@ -14,8 +14,8 @@ import numpy as np
 from streamapp.task.models.model_unit import MODEL, read_model
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
+from streamapp.task.pending.entries import PendingImage
 from streamapp.task.pending.event_time import ClockState
-from streamapp.task.pending.pending import PendingImage
 from streamapp.task.state.cut import TASK, lists_of
 from streamapp.task.state.list_unit import (
     AWAITED,

@@ -18,7 +18,7 @@ from core.state_version import STATE_VERSION
 from streamapp.task.effects.effects import Origin
 from streamapp.task.models.importing import Incoming
 from streamapp.task.pending.early_labels import HeldLabel
-from streamapp.task.pending.pending import Name
+from streamapp.task.pending.entries import Name
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 
 AWAITED: Final = "awaited"

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from streamapp.task.pending.pending import ROW, Name, PendingImage
+from streamapp.task.pending.entries import ROW, Name, PendingImage
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 
 PENDING: Final = "pending"

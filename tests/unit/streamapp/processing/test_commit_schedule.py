@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import cast
 
 from streamapp.processing.commit_schedule import MAX_STRETCHED_INTERVAL, Commits
-from streamapp.transport.runs import Run
+from streamapp.processing.pipeline import Pipeline
 from tests.unit.streamapp.processing.test_task_manager import Clock
 
 SETTING = 0.1  # seconds
 
 
-class Outputs:
-    """Takes whatever is sent, at once."""
-
-    is_full = False
-
-    def send(self, run: Run, effects: object) -> None: ...
-    def bytes_of(self, effects: object) -> int:
-        return 0
-
-    def drain(self) -> None: ...
-    def flush(self) -> None: ...
-
-
 def test_commits_that_are_slow_come_less_often_up_to_a_limit_and_a_fast_one_ends_that() -> None:
     clock = Clock()
-    commits = Commits(Outputs(), interval=SETTING, exactly_once=True, clock=clock)
+    takes_all = SimpleNamespace(sender=SimpleNamespace(is_full=False, flush=lambda: None))
+    commits = Commits(cast("Pipeline", takes_all), interval=SETTING, exactly_once=True, clock=clock)
 
     async def interval_after(seconds: float) -> float:
         async def transact() -> None:

@@ -3,10 +3,10 @@
 import asyncio
 import random
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.types import TP
@@ -39,13 +39,31 @@ TOPICS: dict[SourceName, str] = {source: source for source in SOURCES}
 SOURCE_OF = {topic: source for source, topic in TOPICS.items()}
 
 
+class OffsetsTask(list[int]):
+    """A task that is a list of the offsets it was given."""
+
+    def __init__(self, outputs: "Outputs", offsets: Iterable[int] = ()) -> None:
+        super().__init__(offsets)
+        self.outputs = outputs
+
+    def cut(self) -> ListCut:
+        return self.outputs.cut_task(self)
+
+    def advance(self, source: SourceName, position: int) -> None:
+        self.outputs.happened.append(f"{source} moved to {position}")
+
+    def close(self) -> None:
+        self.outputs.happened.append("dropped")
+
+
 class Outputs:
-    """A processor that writes down what happens; tasks are lists of offsets."""
+    """A pipeline and its sender that write down what happens; the effects of a run are its offsets."""
 
     config = "{}"
     journal_bytes = 1 << 20
 
     def __init__(self) -> None:
+        self.sender = self
         self.happened: list[str] = []
         self.skipped: list[int] = []
         self.sent: list[int] = []
@@ -65,26 +83,24 @@ class Outputs:
         self.output_bytes = 0
         self.readies: Callable[[], Awaitable[None]] | None = None
 
-    def new_task(self, partition: int) -> list[int]:
-        return []
+    def new_task(self, partition: int) -> OffsetsTask:
+        return OffsetsTask(self)
 
-    def adopt_task(self, task: list[int]) -> None:
+    def adopt_task(self, task: OffsetsTask) -> None:
         self.happened.append("adopted")
 
-    def cut_task(self, task: list[int]) -> ListCut:
+    def cut_task(self, task: OffsetsTask) -> ListCut:
         return ListCut({"task": repr(task).encode()})
 
-    def advance(self, task: list[int], topic: str, position: int) -> None:
-        self.happened.append(f"{topic} moved to {position}")
-
-    def drop_task(self, task: list[int]) -> None:
-        self.happened.append("dropped")
-
-    async def ready(self, task: list[int], run: Run) -> None:
+    async def process(self, task: OffsetsTask, run: Run, is_ours: Callable[[], bool]) -> Any:
         if self.readies is not None:
-            await self.readies()
-
-    def compute(self, task: list[int], run: Run) -> list[int]:
+            try:
+                await self.readies()
+            except SwapFileError:
+                if is_ours():
+                    raise
+            if not is_ours():
+                return None
         if b"poison" in run.raw.values:
             message = f"topic={run.topic} partition={run.raw.partition} offset={run.raw.offsets[0]}"
             raise ValueError(message)
@@ -93,21 +109,16 @@ class Outputs:
             raise SwapFileError(message)
         self.skipped += sorted(run.skipped)
         task += run.raw.offsets
-        return run.raw.offsets
+        size = run.raw.value_bytes + self.output_bytes * len(run.raw)
+        return SimpleNamespace(run=run, size=size, step=Step(SOURCE_OF[run.topic], run.position))
 
-    def step(self, run: Run, effects: list[int]) -> Step:
-        return Step(SOURCE_OF[run.topic], run.position)
-
-    def send(self, run: Run, effects: list[int]) -> None:
+    def send(self, results: Any) -> None:
         if self.refuses:
             message = "the producer did not take it"
             raise RuntimeError(message)
         assert not self.committing, "a client refuses records while it commits their transaction"
-        self.sent += effects
-        self.unsettled += effects
-
-    def bytes_of(self, effects: list[int]) -> int:
-        return self.output_bytes * len(effects)
+        self.sent += results.run.raw.offsets
+        self.unsettled += results.run.raw.offsets
 
     def drain(self) -> None:
         self.draining = True
@@ -149,7 +160,7 @@ class Kafka:
         self.opened = self.aborts = 0
         self.away_at_stop = False  # an abort waits for the broker until the worker has stopped
         self.refuses_aborts = False
-        self.task: list[int] | None = None  # what a restore gives
+        self.task: OffsetsTask | None = None  # what a restore gives
         self.unstable = 0  # how often a restore has to be asked again
         self.skips: tuple[Skip, ...] = ()  # what a restore finds in the journal
         self.call: int | None = None  # of a client
@@ -245,10 +256,12 @@ class Worker:
         self.outputs, self.clock, self.health, self.metrics = Outputs(), Clock(), Health(), Metrics()
         self.group, self.table = Group(), MemoryTable()
         self.kafka = Kafka(self.outputs, exactly_once)
+        pipeline: Any = self.outputs
+        transactions: Any = self.kafka
         self.manager = TaskManager(
-            self.outputs,
-            self.kafka,
-            self.kafka,
+            pipeline,
+            transactions,
+            lambda wanted: self.kafka.restore(wanted),
             SnapshotWriter(self.table, MemoryJournal(), self.metrics, SnapshotLimits(1e9, 100, 60.0)),
             self.metrics,
             self.health,
@@ -258,13 +271,15 @@ class Worker:
             commit_start=commit_start,
             clock=self.clock,
         )
-        self.manager.attach(self.group)
+        self.committer, self.assignments = self.manager.committer, self.manager.assignments
+        consumer: Any = self.group
+        self.manager.attach(consumer)
 
     async def assign(self, partitions: tuple[int, ...] = (0,)) -> None:
-        self.manager.assigned(partitions)
+        self.assignments.assigned(partitions)
         for partition in partitions:
-            assert await self.manager.restore(partition, dict.fromkeys(TOPICS.values(), 0)) is not None
-            self.manager.live(partition)
+            assert await self.assignments.restore(partition, dict.fromkeys(TOPICS.values(), 0)) is not None
+            self.assignments.live(partition)
 
     async def deliver(
         self, *offsets: int, topic: str = "instances", partition: int = 0, values: tuple[bytes, ...] = ()
@@ -282,10 +297,10 @@ class Worker:
         """Process something and write a snapshot of it, up to its record in the journal."""
         await self.assign()
         await self.deliver(0, values=(bytes(100),))
-        await self.manager.commit("the incarnation is in the journal")
-        await self.until(lambda: self.manager.tick_due(self.clock.now) == 0)
-        await self.manager.commit("this cuts the task")
-        await self.until(lambda: self.manager.tick_due(self.clock.now) == 0)
+        await self.committer.commit("the incarnation is in the journal")
+        await self.until(lambda: self.committer.tick_due(self.clock.now) == 0)
+        await self.committer.commit("this cuts the task")
+        await self.until(lambda: self.committer.tick_due(self.clock.now) == 0)
 
     async def until(self, true: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
@@ -314,7 +329,7 @@ def test_offsets_are_committed_per_interval_after_the_outputs(exactly_once: bool
         assert w.kafka.offsets == {}
         w.clock.now += 0.2
         await w.deliver(3, topic="instances")
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 4}
         assert w.outputs.happened == ["flushed"]
 
@@ -338,7 +353,7 @@ def test_a_run_that_waited_for_its_models_is_processed_if_it_still_may_be(what: 
         delivered = asyncio.ensure_future(w.deliver(0))
         await waits.wait()
         if what.startswith("revoked"):
-            w.manager.assigned(())
+            w.assignments.assigned(())
         elif what == "forgotten":
             w.group.abandon()
         waited.set()
@@ -384,7 +399,7 @@ def test_whatever_is_aborted_each_record_has_its_outcome(seed: int, exactly_once
                 await asyncio.sleep(0)
             await read(draw.randrange(1, 4))
             w.outputs.gate.set()
-            await w.manager.commit("what came meanwhile")
+            await w.committer.commit("what came meanwhile")
 
         w.outputs.room.set()
         await w.assign()
@@ -407,7 +422,7 @@ def test_whatever_is_aborted_each_record_has_its_outcome(seed: int, exactly_once
                 w.group.membership = w.kafka.member = Membership(w.group.rejoined, "me", None)
                 await w.assign()
         await read(n)
-        await w.manager.commit("the rest")
+        await w.committer.commit("the rest")
         assert w.kafka.aborts > 1, "or nothing was tried"
         if exactly_once:
             assert w.outputs.seen == [*range(n)]
@@ -421,17 +436,17 @@ def test_whatever_is_aborted_each_record_has_its_outcome(seed: int, exactly_once
 def test_a_tick_is_due_for_a_partition_with_uncommitted_work(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign((0, 1))
-        assert w.manager.tick_due(w.clock.now + 100) is None
-        assert w.manager.seconds_to_tick(w.clock.now) == float("inf")
+        assert w.committer.tick_due(w.clock.now + 100) is None
+        assert w.committer.seconds_to_tick(w.clock.now) == float("inf")
         await w.deliver(0, partition=1)
-        assert w.manager.tick_due(w.clock.now) is None
-        assert w.manager.seconds_to_tick(w.clock.now) == pytest.approx(0.1)
+        assert w.committer.tick_due(w.clock.now) is None
+        assert w.committer.seconds_to_tick(w.clock.now) == pytest.approx(0.1)
         w.clock.now += 0.1
-        assert w.manager.tick_due(w.clock.now) == 1
+        assert w.committer.tick_due(w.clock.now) == 1
         await w.deliver(partition=1)
-        await w.manager.commit("wait for the one at hand")
+        await w.committer.commit("wait for the one at hand")
         assert w.kafka.offsets == {TP("instances", 1): 1}
-        assert w.manager.tick_due(w.clock.now + 100) is None
+        assert w.committer.tick_due(w.clock.now + 100) is None
 
     run(story, exactly_once)
 
@@ -440,10 +455,10 @@ def test_a_tick_is_due_for_a_partition_with_uncommitted_work(exactly_once: bool)
 def test_a_run_of_a_partition_that_is_not_live_ends_the_worker(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.manager.assigned((0,))  # again, and not live yet
+        w.assignments.assigned((0,))  # again, and not live yet
         await w.deliver(0, 1)
         assert "partition 0 is not live" in str(w.group.crashed)
-        await w.manager.commit("too late")
+        await w.committer.commit("too late")
         assert w.kafka.offsets == {}, "the driver calls it processed, which it is not"
 
     run(story, exactly_once)
@@ -456,11 +471,11 @@ def test_what_a_stopped_partition_did_before_is_committed_too(exactly_once: bool
         await w.deliver(0)
         await w.deliver(1, values=(b"poison",))
         w.clock.now += 1
-        assert w.manager.tick_due(w.clock.now) == 0
+        assert w.committer.tick_due(w.clock.now) == 0
         await w.deliver()
-        await w.manager.commit("wait for it")
+        await w.committer.commit("wait for it")
         assert w.kafka.offsets == {TP("instances", 0): 1}
-        assert w.manager.tick_due(w.clock.now + 1) is None
+        assert w.committer.tick_due(w.clock.now + 1) is None
 
     run(story, exactly_once)
 
@@ -473,7 +488,7 @@ def test_markers_behind_the_last_record_are_committed_too(exactly_once: bool) ->
         w.outputs.sent += [2, 3]  # no records: nothing has to be delivered for them
         w.manager.moved(0, "instances", 4)
         assert w.outputs.happened == ["instances moved to 4"], "the task stands where the journal does"
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 4}
 
     run(story, exactly_once)
@@ -496,7 +511,7 @@ def test_computing_goes_on_while_a_commit_is_under_way_and_its_outputs_wait(
         await w.deliver(4)
         assert w.outputs.sent == [0, 1, 2]
         w.outputs.gate.set()
-        await w.manager.commit("the rest")
+        await w.committer.commit("the rest")
         assert w.outputs.sent == [0, 1, 2, 3, 4]
         assert w.kafka.offsets == {TP("instances", 0): 5}
 
@@ -509,11 +524,11 @@ def test_nothing_is_committed_past_an_output_that_was_lost(exactly_once: bool) -
         await w.assign()
         await w.deliver(0)
         w.outputs.fails = RuntimeError("outputs are lost")
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert isinstance(w.group.crashed, RuntimeError)
         w.outputs.fails = None
         await w.deliver(1)
-        await w.manager.commit("again")
+        await w.committer.commit("again")
         assert w.kafka.offsets == {}
         assert w.outputs.sent == [0], "what comes later is not processed any more"
 
@@ -531,7 +546,7 @@ def test_nothing_is_committed_past_an_output_that_the_producer_did_not_take(exac
         w.outputs.refuses = False
         w.manager.moved(0, "instances", 2)  # the driver, after what it fetched next
         await w.deliver(2)
-        await w.manager.commit("stopping")
+        await w.committer.commit("stopping")
         assert w.kafka.offsets == {}
         assert w.outputs.sent == [0]
 
@@ -544,7 +559,7 @@ def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_anew(exactly
         await w.assign((0, 1))
         await w.deliver(0)
         w.kafka.member = Membership(2, "me", None)  # the group has moved on
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert (w.group.epoch, w.kafka.offsets, w.group.crashed) == (2, {}, None)
         assert (w.kafka.aborts, w.group.rejoined, w.manager.partitions) == (1, 1, {})
         assert w.outputs.happened[-2:] == ["dropped", "dropped"]
@@ -552,7 +567,7 @@ def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_anew(exactly
         w.group.membership = w.kafka.member
         await w.assign((0, 1))
         await w.deliver(0)
-        await w.manager.commit("again")
+        await w.committer.commit("again")
         assert w.kafka.offsets == {TP("instances", 0): 1}
 
     run(story, exactly_once)
@@ -625,10 +640,10 @@ def test_an_abort_that_a_stop_gives_up_is_no_crash(
         await w.assign()
         await w.deliver(0)
         w.kafka.member, w.kafka.away_at_stop = Membership(2, "me", None), True
-        await w.manager.commit("stopping")
+        await w.committer.commit("stopping")
         assert (w.group.crashed, w.group.rejoined, w.kafka.offsets) == (None, 0, {})
         await w.deliver(1)
-        await w.manager.commit("stopping")
+        await w.committer.commit("stopping")
         assert (w.kafka.aborts, w.outputs.sent) == (1, [0]), "nothing goes on after it"
 
     run(story, exactly_once)
@@ -641,10 +656,10 @@ def test_a_commit_that_nobody_waits_for_any_more_is_not_left_half_done(exactly_o
         await w.assign()
         await w.deliver(0)
         w.outputs.gate.clear()
-        first = asyncio.ensure_future(w.manager.commit("going live again"))
+        first = asyncio.ensure_future(w.committer.commit("going live again"))
         await asyncio.sleep(0)
         first.cancel()  # the group has taken the partitions away
-        last = asyncio.ensure_future(w.manager.commit("partitions revoked"))
+        last = asyncio.ensure_future(w.committer.commit("partitions revoked"))
         w.outputs.gate.set()
         await last
         assert (w.kafka.offsets, w.kafka.aborts) == ({TP("instances", 0): 1}, 0)
@@ -664,11 +679,11 @@ def test_a_commit_that_fails_after_a_stop_gave_it_up_is_no_crash(
         await w.assign()
         await w.deliver(0)
         w.outputs.gate.clear()
-        await w.manager.commit("stopping", timeout_s=0.01)
+        await w.committer.commit("stopping", timeout_s=0.01)
         w.outputs.fails = error
         w.outputs.gate.set()
         await w.until(lambda: "nothing was committed" in caplog.text)
-        await w.manager.commit("stopping", timeout_s=0.01)  # Faust asks twice
+        await w.committer.commit("stopping", timeout_s=0.01)  # Faust asks twice
         assert (w.group.crashed, w.group.rejoined, w.kafka.offsets) == (None, 0, {})
         assert caplog.text.count("not everything could be committed") == 1
         assert "committed: stopping" not in caplog.text
@@ -683,7 +698,7 @@ def test_what_is_aborted_again_and_again_ends_the_worker(exactly_once: bool) -> 
         while w.group.crashed is None:
             await w.assign()
             await w.deliver(0)
-            await w.manager.commit("test")
+            await w.committer.commit("test")
             assert w.metric("grove_transactions_aborted_total") < 10
         assert isinstance(w.group.crashed, AbortedError)
         assert (w.group.rejoined, w.kafka.offsets) == (5, {})
@@ -702,7 +717,7 @@ def test_exactly_once_holds_back_all_outputs_while_a_transaction_ends() -> None:
         await w.deliver(2)
         assert w.outputs.sent == [0, 1]
         w.outputs.gate.set()
-        await w.manager.commit("the rest")
+        await w.committer.commit("the rest")
         assert w.kafka.visible == [0, 1, 2]
         assert [entry.steps for entry in w.kafka.entries(0)] == [
             (Step("instances", 2),),
@@ -725,7 +740,7 @@ def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed
         w.outputs.room.set()
         await asyncio.gather(first, second)
         assert (w.outputs.sent, w.outputs.happened) == ([0, 0], ["drained"])
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
 
     run(story, exactly_once=False)
@@ -740,7 +755,7 @@ def test_a_stop_that_gives_up_handing_outputs_over_is_no_crash(caplog: pytest.Lo
         w.health.stopping = True
         w.outputs.room.set()
         await waiting
-        await w.manager.commit("stopping", timeout_s=1.0)
+        await w.committer.commit("stopping", timeout_s=1.0)
         assert (w.group.crashed, w.kafka.offsets) == (None, {})
         assert "stopping: outputs are lost; what is uncommitted will be processed again" in caplog.text
 
@@ -755,7 +770,7 @@ def test_nothing_is_committed_past_an_output_that_was_lost_while_it_waited_for_r
         w.clock.now += 1
         await w.deliver(0)
         assert isinstance(w.group.crashed, DeliveryError)
-        await w.manager.commit("stopping")
+        await w.committer.commit("stopping")
         assert w.kafka.offsets == {}
 
     run(story, exactly_once=False)
@@ -792,7 +807,7 @@ def test_the_journal_says_what_was_processed_in_which_order() -> None:
         await w.deliver(2)
         await w.deliver(0, topic="labels")
         await w.deliver(3)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         (entry,) = w.kafka.entries(0)
         assert entry.steps == (Step("instances", 3), Step("labels", 1), Step("instances", 4))
         assert (entry.before, entry.after) == (at(), at(instances=4, labels=1))
@@ -807,18 +822,18 @@ def test_a_snapshot_is_of_the_task_at_a_committed_point_and_counts_once_it_is_in
 ) -> None:
     async def story(w: Worker) -> None:
         def due() -> bool:
-            return w.manager.tick_due(w.clock.now) == 0
+            return w.committer.tick_due(w.clock.now) == 0
 
         await w.assign()
         await w.deliver(0)
-        await w.manager.commit("the incarnation is in the journal")
+        await w.committer.commit("the incarnation is in the journal")
         await w.deliver(1, values=(bytes(100),))  # the limit of bytes
         await w.until(due)
-        await w.manager.commit("this cuts the task")
+        await w.committer.commit("this cuts the task")
         await w.deliver(2)
         await w.until(due)
         await w.deliver()
-        await w.manager.commit("this commits the manifest")
+        await w.committer.commit("this commits the manifest")
         (manifest,) = [record for record in w.kafka.journal[0] if isinstance(record, Manifest)]
         (unit,) = StoredSnapshot(manifest, w.table.chunks(0).get).units()
         assert (unit.data, manifest.positions) == (b"[0, 1]", at(instances=2))
@@ -840,10 +855,10 @@ def test_each_run_is_told_which_of_its_records_are_to_be_skipped(exactly_once: b
         assert w.outputs.skipped == [3, 4]
         await w.deliver(0, topic="labels")
         assert w.outputs.skipped == [3, 4, 0]
-        await w.manager.commit("still there")
-        w.manager.assigned((0,))  # comes back with its task, and the journal is not read
-        assert await w.manager.restore(0, dict.fromkeys(TOPICS.values(), 0)) is not None
-        w.manager.live(0)
+        await w.committer.commit("still there")
+        w.assignments.assigned((0,))  # comes back with its task, and the journal is not read
+        assert await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0)) is not None
+        w.assignments.live(0)
         assert w.manager.partitions[0].skips == w.kafka.skips
 
     run(story, exactly_once)
@@ -859,7 +874,7 @@ def test_what_lies_ahead_to_be_skipped_is_said_again_behind_each_snapshot(exactl
         )
         await w.write_snapshot()
         await w.deliver()
-        await w.manager.commit("this commits the manifest")
+        await w.committer.commit("this commits the manifest")
         at = next(n for n, record in enumerate(w.kafka.journal[0]) if isinstance(record, Manifest))
         assert w.kafka.journal[0][at + 1 : at + 3] == ahead
         assert passed not in w.kafka.journal[0]
@@ -881,7 +896,7 @@ def test_a_worker_that_ends_leaves_a_snapshot_of_each_partition_where_it_committ
     async def story(w: Worker) -> None:
         await w.assign((0, 1, 2))
         await w.deliver(0, 1)
-        await w.manager.commit("nothing is due yet")
+        await w.committer.commit("nothing is due yet")
         await w.deliver(2)
         await w.deliver(0, topic="labels", partition=1)
         w.health.stopping = True
@@ -903,9 +918,9 @@ def test_a_worker_that_ends_writes_only_what_has_changed_since_the_snapshot_unde
         await w.assign((0, 1))
         await w.deliver(0)
         await w.deliver(0, partition=1, values=(bytes(100),))  # the limit of bytes
-        await w.manager.commit("the incarnations are in the journal")
-        await w.until(lambda: w.manager.tick_due(w.clock.now) == 1)
-        await w.manager.commit("this cuts partition 1")
+        await w.committer.commit("the incarnations are in the journal")
+        await w.until(lambda: w.committer.tick_due(w.clock.now) == 1)
+        await w.committer.commit("this cuts partition 1")
         await w.deliver(1)
         w.health.stopping = True
         await w.manager.stopping(10)
@@ -925,7 +940,7 @@ def test_what_is_delivered_while_a_worker_ends_is_not_processed_any_more() -> No
         raw = RawRecords("instances", 0, [1], [0], [b"k"], [b"v"], [()])
         done = asyncio.get_running_loop().create_future()
         await w.manager.process(Delivery(0, Run("instances", raw, 2), epoch, done))
-        await w.manager.commit("stopping")
+        await w.committer.commit("stopping")
         assert (w.outputs.sent, newest(w, 0)[1]) == ([0], b"[0]")
         assert w.kafka.offsets[TP("instances", 0)] == 1
 
@@ -951,13 +966,13 @@ def test_a_broker_that_is_away_is_not_waited_for_with_snapshots(
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
-        await w.manager.commit("the broker is still there")
+        await w.committer.commit("the broker is still there")
         w.group.broker_reachable = not known
         w.table.failures = 1000
         w.health.stopping = True
         async with asyncio.timeout(10):
             await w.manager.stopping(10)
-        assert w.manager.tick_due(w.clock.now) is None
+        assert w.committer.tick_due(w.clock.now) is None
         assert not any(isinstance(record, Manifest) for record in w.kafka.journal[0])
 
     run(story)
@@ -982,10 +997,10 @@ def test_a_snapshot_whose_transaction_is_aborted_does_not_count() -> None:
     async def story(w: Worker) -> None:
         await w.write_snapshot()
         w.kafka.member = Membership(2, "me", None)
-        await w.manager.commit("too late")
+        await w.committer.commit("too late")
         assert w.table.chunks_of[0], "it was written"
         assert not any(isinstance(record, Manifest) for record in w.kafka.journal[0])
-        assert w.manager.tick_due(w.clock.now) is None
+        assert w.committer.tick_due(w.clock.now) is None
 
     run(story)
 
@@ -995,7 +1010,7 @@ def test_a_commit_of_a_snapshot_alone_carries_offsets_by_which_a_stranger_is_ref
         await w.write_snapshot()
         committed: list[Transaction] = []
         w.kafka.commit = committed.append  # type: ignore[method-assign, assignment]
-        await w.manager.commit("nothing but the manifest")
+        await w.committer.commit("nothing but the manifest")
         (transaction,) = committed
         (manifest,) = transaction.records[0]
         assert isinstance(manifest, Manifest)
@@ -1009,15 +1024,15 @@ def test_a_cut_that_fails_ends_the_worker(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0, values=(bytes(100),))
-        await w.manager.commit("the incarnation is in the journal")
+        await w.committer.commit("the incarnation is in the journal")
 
-        def fails(task: list[int]) -> ListCut:
+        def fails(task: OffsetsTask) -> ListCut:
             message = "no memory"
             raise MemoryError(message)
 
         w.outputs.cut_task = fails  # type: ignore[method-assign]
-        await w.until(lambda: w.manager.tick_due(w.clock.now) == 0)
-        await w.manager.commit("this cuts the task")
+        await w.until(lambda: w.committer.tick_due(w.clock.now) == 0)
+        await w.committer.commit("this cuts the task")
         assert isinstance(w.group.crashed, MemoryError)
 
     run(story, exactly_once)
@@ -1027,8 +1042,8 @@ def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task_b
     async def story(w: Worker) -> None:
         await w.assign((0, 1))
         await w.deliver(0)
-        w.manager.revoked()
-        w.manager.assigned((0, 1))
+        w.assignments.revoked()
+        w.assignments.assigned((0, 1))
         restore = w.kafka.restore
 
         def fails(wanted: RestoreRequest) -> Restored:
@@ -1037,8 +1052,8 @@ def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task_b
             return restore(wanted)
 
         w.kafka.restore = fails  # type: ignore[method-assign]
-        assert await w.manager.restore(0, dict.fromkeys(TOPICS.values(), 0)) is None
-        assert await w.manager.restore(1, dict.fromkeys(TOPICS.values(), 0)) is not None
+        assert await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0)) is None
+        assert await w.assignments.restore(1, dict.fromkeys(TOPICS.values(), 0)) is not None
         assert 0 not in w.manager.partitions
         assert "of a replay" in w.health.partitions[0].said
         assert w.group.crashed is None
@@ -1061,9 +1076,9 @@ def test_a_partition_that_comes_back_keeps_its_task_if_it_stands_at_the_committe
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0, 1)
-        await w.manager.commit("revoked")
+        await w.committer.commit("revoked")
         task = w.manager.partitions[0].task
-        w.manager.revoked()
+        w.assignments.revoked()
         await w.assign()
         assert w.manager.partitions[0].task is task
         assert w.metric("grove_restore_seconds_count") == 0
@@ -1075,18 +1090,18 @@ def test_a_partition_that_was_elsewhere_meanwhile_is_restored() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0, 1)
-        await w.manager.commit("revoked")
-        w.manager.revoked()
+        await w.committer.commit("revoked")
+        w.assignments.revoked()
         entry = w.kafka.entries(0)[-1]
         w.kafka.journal[0].append(replace(entry, incarnation=2, before=entry.after, after=at(instances=7)))
-        w.kafka.task = [0, 1, 2, 3, 4, 5, 6]
+        w.kafka.task = OffsetsTask(w.outputs, range(7))
         await w.assign()
-        assert w.manager.partitions[0].task is w.kafka.task
+        assert w.manager.partitions[0].task is cast("Any", w.kafka.task)
         assert w.outputs.happened[-2:] == ["dropped", "adopted"]
         assert w.metric("grove_replayed_records_total") == 5
         w.outputs.delivered = w.outputs.sent = list(range(7))
         await w.deliver(7)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.journal[0][-1].incarnation == 3
 
     run(story)
@@ -1100,11 +1115,11 @@ def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -
             return Restored(None, at(), 0)
 
         w.kafka.restore = refuse  # type: ignore[method-assign]
-        w.manager.assigned((0, 1))
+        w.assignments.assigned((0, 1))
         first = dict.fromkeys(TOPICS.values(), 0)
-        assert await w.manager.restore(0, first) is None
-        assert await w.manager.restore(1, first) == first
-        w.manager.live(1)
+        assert await w.assignments.restore(0, first) is None
+        assert await w.assignments.restore(1, first) == first
+        w.assignments.live(1)
         assert "its journal is gone; 'grove models reset" in w.health.partitions[0].said
         assert not all(check.ok for check in w.health.ready())
         assert w.metric("grove_partitions_stopped_total") == 1
@@ -1115,9 +1130,9 @@ def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -
 def test_a_partition_waits_for_the_transaction_of_another_worker() -> None:
     async def story(w: Worker) -> None:
         w.kafka.unstable = 1
-        w.manager.assigned((0,))
+        w.assignments.assigned((0,))
         with pytest.raises(NotYetError):
-            await w.manager.restore(0, dict.fromkeys(TOPICS.values(), 0))
+            await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0))
         await w.assign()
         assert w.manager.partitions[0].live
 
@@ -1143,7 +1158,7 @@ def test_an_unexpected_error_stops_its_partition_and_the_others_go_on(
         await w.deliver(1, 2, values=(b"poison", b"v"))
         await w.deliver(3)
         await w.deliver(0, partition=1)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
         assert w.group.dropped == [0]
         assert not all(check.ok for check in w.health.ready())
@@ -1157,11 +1172,11 @@ def test_an_unexpected_error_stops_its_partition_and_the_others_go_on(
 def test_lag_counts_what_is_not_committed() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.manager.lag({TP("instances", 0): 5, TP("labels", 0): 0}, {})
-        assert w.manager.lags() == {TP("instances", 0): 5, TP("labels", 0): 0}
+        w.manager.progress.lag({TP("instances", 0): 5, TP("labels", 0): 0}, {})
+        assert w.manager.progress.lags() == {TP("instances", 0): 5, TP("labels", 0): 0}
         await w.deliver(0, 1, 2, 3, 4)
-        await w.manager.commit("test")
-        assert sum(w.manager.lags().values()) == 0
+        await w.committer.commit("test")
+        assert sum(w.manager.progress.lags().values()) == 0
 
     run(story)
 
@@ -1169,13 +1184,13 @@ def test_lag_counts_what_is_not_committed() -> None:
 def test_a_stopped_partition_lags_for_ever_but_does_not_make_the_worker_dead() -> None:
     async def story(w: Worker) -> None:
         await w.assign((0, 1))
-        w.manager.lag({TP("instances", 0): 5, TP("instances", 1): 1}, {})
+        w.manager.progress.lag({TP("instances", 0): 5, TP("instances", 1): 1}, {})
         await w.deliver(0)
         await w.deliver(1, values=(b"poison",))
         await w.deliver(0, partition=1)
-        await w.manager.commit("test")
-        w.manager.lag({TP("instances", 1): 1}, {})  # the driver has dropped the other
-        assert w.manager.lags() == {TP("instances", 0): 4, TP("instances", 1): 0}
+        await w.committer.commit("test")
+        w.manager.progress.lag({TP("instances", 1): 1}, {})  # the driver has dropped the other
+        assert w.manager.progress.lags() == {TP("instances", 0): 4, TP("instances", 1): 0}
         assert (w.health.lag, w.health.lag_since) == (0, None)
 
     run(story)
@@ -1190,16 +1205,16 @@ def test_what_waits_for_a_leader_does_not_make_the_worker_dead_and_what_is_serve
 
     async def story(w: Worker) -> None:
         await w.assign((0, 1))
-        w.manager.lag(ends, away)
+        w.manager.progress.lag(ends, away)
         assert w.health.lag == 3, "of partition 1; partition 0 waits for the leader of one of its topics"
         await w.deliver(0, 1, 2, partition=1)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         for _ in range(3):
-            w.manager.lag(ends, away)
+            w.manager.progress.lag(ends, away)
         assert w.health.lag_since is None
-        assert sum(w.manager.lags().values()) == 12, "it lags all the same"
+        assert sum(w.manager.progress.lags().values()) == 12, "it lags all the same"
         assert "the broker does not serve labels-0 (no leader is known)" in w.health.living()[1].said
-        w.manager.lag(ends, {})
+        w.manager.progress.lag(ends, {})
         assert w.health.lag == 12
         assert w.health.lag_since is not None
 
@@ -1214,9 +1229,9 @@ def test_what_waits_for_a_leader_does_not_make_the_worker_dead_and_what_is_serve
 def test_a_worker_whose_partitions_were_taken_away_has_no_lag_to_work_off() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.manager.lag({TP("instances", 0): 5}, {})
+        w.manager.progress.lag({TP("instances", 0): 5}, {})
         assert w.health.lag_since is not None
-        w.manager.revoked()
+        w.assignments.revoked()
         assert [w.health.lag, w.health.lag_since] == [0, None]
 
     run(story)
@@ -1228,13 +1243,13 @@ def test_what_an_earlier_member_processed_is_not_committed_before_the_partition_
         await w.deliver(0)
         await w.deliver(0, partition=1)
         w.kafka.member = w.group.membership = Membership(2, "me", None)
-        w.manager.assigned((0, 1))
-        await w.manager.restore(1, dict.fromkeys(TOPICS.values(), 0))
-        w.manager.live(1)
+        w.assignments.assigned((0, 1))
+        await w.assignments.restore(1, dict.fromkeys(TOPICS.values(), 0))
+        w.assignments.live(1)
         await w.deliver(0, partition=1)
         w.clock.now += 1
-        assert w.manager.tick_due(w.clock.now) == 1
-        await w.manager.commit("stopping")
+        assert w.committer.tick_due(w.clock.now) == 1
+        await w.committer.commit("stopping")
         assert w.kafka.offsets == {TP("instances", 1): 1}
 
     run(story)
@@ -1248,9 +1263,9 @@ def test_a_commit_does_not_touch_a_partition_that_was_restored_meanwhile() -> No
         w.outputs.gate.clear()
         await w.deliver()  # starts the commit
         w.kafka.journal[0] = [Entry(3, 1, "", at(), at(instances=7), ())]
-        await w.manager.restore(0, dict.fromkeys(TOPICS.values(), 0))
+        await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0))
         w.outputs.gate.set()
-        await w.manager.commit("the one at hand")
+        await w.committer.commit("the one at hand")
         assert w.manager.partitions[0].committed == at(instances=7)
 
     run(story)
@@ -1274,7 +1289,7 @@ def test_what_is_held_during_a_flush_is_bounded_in_bytes(monkeypatch: pytest.Mon
         assert not full.done(), "it waits until the flush is over"
         w.outputs.gate.set()
         await full
-        await w.manager.commit("the rest")
+        await w.committer.commit("the rest")
         assert w.outputs.sent == [0, 1, 2]
 
     run(story)
@@ -1290,7 +1305,7 @@ def test_a_log_that_ends_before_our_position_stops_its_partition_and_nothing_is_
         assert w.manager.out_of_range(TP("instances", 0), 2, 0, 1) is None, "said once"
         await w.deliver(2)
         await w.deliver(0, partition=1)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 2, TP("instances", 1): 1}
         assert w.group.dropped == [0]
         assert not all(check.ok for check in w.health.ready())
@@ -1309,17 +1324,17 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
     async def story() -> None:
         w = Worker(exactly_once, commit_start=True)
         w.outputs.sent += range(7)  # before the beginning: nothing has to be delivered for them
-        w.manager.assigned([0])
+        w.assignments.assigned([0])
         begins = {"controls": 0, "instances": 7, "labels": 0}
-        assert await w.manager.restore(0, begins) == begins
+        assert await w.assignments.restore(0, begins) == begins
         assert w.kafka.offsets == {TP("instances", 0): 7}
         (entry,) = w.kafka.entries(0)
         assert (entry.before, entry.after, entry.steps) == (at(instances=7), at(instances=7), ())
         assert entry.config is not None
         again = Worker(exactly_once, commit_start=True)  # after a crash; the log has grown
-        again.manager._restorer, w.kafka.task = w.kafka, []
-        again.manager.assigned([0])
-        assert await again.manager.restore(0, {**begins, "instances": 9}) == begins
+        again.assignments._restore, w.kafka.task = w.kafka.restore, again.outputs.new_task(0)
+        again.assignments.assigned([0])
+        assert await again.assignments.restore(0, {**begins, "instances": 9}) == begins
 
     asyncio.run(story())
 
@@ -1327,9 +1342,9 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
 def test_a_start_that_cannot_be_committed_is_looked_for_again() -> None:
     async def story() -> None:
         w = Worker(True, commit_start=True)
-        w.manager.assigned([0])
+        w.assignments.assigned([0])
         w.kafka.member = Membership(2, "another", None)
-        assert await w.manager.restore(0, dict.fromkeys(TOPICS.values(), 3)) is None
+        assert await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 3)) is None
         assert (w.manager.partitions, w.group.rejoined, w.kafka.journal) == ({}, 1, {})
 
     asyncio.run(story())
@@ -1342,7 +1357,7 @@ def test_what_retention_took_is_lost_counted_and_noted_in_the_journal() -> None:
         assert w.manager.out_of_range(TP("instances", 0), 2, 7, 9) == 7
         w.outputs.sent += range(2, 7)  # no records: nothing has to be delivered for them
         await w.deliver(7)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.entries(0)[0].steps == (
             Step("instances", 2),
             Step("instances", 7, ((2, 7),)),
@@ -1365,7 +1380,8 @@ def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: b
         )
         order.add("instances", Columns([*range(4)], [0] * 4, [b"k"] * 4, [b"v"] * 4, [()] * 4, 4, 4, 20))
         consumer: Any = Consumer.__new__(Consumer)
-        consumer.epoch, consumer._orders, consumer.manager = w.group.epoch, {0: order}, w.manager
+        consumer.epoch, consumer._orders = w.group.epoch, {0: order}
+        consumer.wiring = SimpleNamespace(manager=w.manager)
 
         async def log_ranges(partitions: list[TP]) -> dict[TP, tuple[int, int]]:
             return dict.fromkeys(partitions, (9, 20))
@@ -1378,7 +1394,7 @@ def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: b
             assert run is not None
             done = asyncio.get_running_loop().create_future()
             await w.manager.process(Delivery(0, run, w.group.epoch, done))
-            await w.manager.commit("test")
+            await w.committer.commit("test")
             assert w.kafka.offsets[TP("instances", 0)] == run.position
             assert (
                 w.metrics.registry.get_sample_value("grove_records_lost_total", {"topic": "instances"})
@@ -1387,7 +1403,7 @@ def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: b
         assert "instances" in [ahead.topic for ahead in order.wanted()]
         await consumer._jump(w.group.epoch, [TP("instances", 0)])
         w.outputs.sent += range(4, 9)  # no records: nothing has to be delivered for them
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets[TP("instances", 0)] == 9
         assert w.metrics.registry.get_sample_value("grove_records_lost_total", {"topic": "instances"}) == 5
         steps = [entry.steps for entry in w.kafka.entries(0)]
@@ -1404,7 +1420,7 @@ def test_records_that_come_in_another_order_than_that_of_their_log_end_the_worke
         await w.deliver(5)
         await w.deliver(3)
         assert isinstance(w.group.crashed, LedgerError)
-        await w.manager.commit("test")
+        await w.committer.commit("test")
         assert w.kafka.offsets == {}
 
     run(story)
@@ -1422,7 +1438,7 @@ def test_offsets_are_committed_with_the_id_of_their_topic_and_at_first_all_of_th
         await w.assign()
         for offset in (10, 11):
             await w.deliver(offset)
-            await w.manager.commit("test")
+            await w.committer.commit("test")
 
     run(story)
     controls, instances = TP("controls", 0), TP("instances", 0)
@@ -1439,10 +1455,10 @@ def test_a_partition_that_waits_says_so_in_its_state_and_now_and_then_in_the_log
     caplog.set_level("INFO")
 
     async def story(w: Worker) -> None:
-        w.manager.assigned((0, 1))
+        w.assignments.assigned((0, 1))
         for second in range(25):
-            w.manager.waits(0, f"no leader at {second}")
-            w.manager.waits(1, "a transaction is open")
+            w.assignments.waits(0, f"no leader at {second}")
+            w.assignments.waits(1, "a transaction is open")
             w.clock.now += 1
         waits = {number: str(status) for number, status in w.health.partitions.items()}
         assert waits == {0: "waits: no leader at 24", 1: "waits: a transaction is open"}
@@ -1467,7 +1483,7 @@ def test_how_far_a_restore_is_counts_only_while_it_is_waited_for() -> None:
         await w.assign()
         say[0]("replayed 2 of 2 records")
         assert w.health.partitions == {0: PartitionStatus(Stage.LIVE)}
-        w.manager.revoked()
+        w.assignments.revoked()
         say[0]("replayed 2 of 2 records")
         assert w.health.partitions == {}
 
@@ -1478,11 +1494,11 @@ def test_a_poll_does_not_spin_for_what_nobody_here_can_commit() -> None:
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
-        w.manager.revoked()
+        w.assignments.revoked()
         w.group.membership = Membership(2, "me", None)
-        w.manager.assigned((0,))  # its last commit failed; it is not restored yet
+        w.assignments.assigned((0,))  # its last commit failed; it is not restored yet
         w.clock.now += 1
-        assert w.manager.tick_due(w.clock.now) is None
-        assert w.manager.seconds_to_tick(w.clock.now) == float("inf")
+        assert w.committer.tick_due(w.clock.now) is None
+        assert w.committer.seconds_to_tick(w.clock.now) == float("inf")
 
     run(story)

@@ -94,7 +94,7 @@ def with_clients(w: Worker, monkeypatch: pytest.MonkeyPatch, *clients: Client) -
     sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     monkeypatch.setattr(sender, "_new_client", lambda: (sender._failures, left.pop(0)))
     sender._failures, sender._producer = sender._new_client()
-    w.manager._transactions = Transactions(sender, "journal", "group")
+    w.manager.committer._transactions = Transactions(sender, "journal", "group")
 
 
 def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
@@ -105,14 +105,14 @@ def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
         with_clients(w, monkeypatch, stuck, good)
         await w.assign()
         await w.deliver(0)
-        await w.manager.commit("sticks")
+        await w.committer.commit("sticks")
         assert (w.group.rejoined, w.group.crashed, w.manager.partitions) == (1, None, {})
         assert stuck.steps.count("commit") > 10, "an outage is waited for"
         assert stuck.steps[-2:] == ["abort", "purge"], "what is in the way is not asked again and again"
         assert w.metric("grove_transactions_aborted_total") == 1
         await w.assign()
         await w.deliver(0)
-        await w.manager.commit("again")
+        await w.committer.commit("again")
         assert good.steps == ["init", "begin", "offsets", "commit"]
         assert good.offsets["instances"] == 1
         (entry,) = (decode(value, "journal", 0) for value in good.committed)
@@ -128,7 +128,7 @@ def test_an_abort_that_is_refused_gets_a_new_client_too(monkeypatch: pytest.Monk
         with_clients(w, monkeypatch, denied, good)
         await w.assign()
         await w.deliver(0)
-        await w.manager.commit("sticks")
+        await w.committer.commit("sticks")
         assert (w.group.rejoined, w.group.crashed) == (1, None)
         await w.assign()
         assert good.steps == ["init"]
@@ -143,7 +143,7 @@ def test_a_client_that_does_not_come_back_ends_the_worker(monkeypatch: pytest.Mo
         monkeypatch.setattr(blocking_calls, "CHECK_S", 0.01)
         await w.assign()
         await w.deliver(0)
-        await w.manager.commit("hangs")
+        await w.committer.commit("hangs")
         assert isinstance(w.group.crashed, HungError)
         assert "only a new process helps" in str(w.group.crashed)
         hanging.released.set()

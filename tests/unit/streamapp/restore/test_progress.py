@@ -62,7 +62,7 @@ def test_metrics_have_the_partitions_that_are_being_restored_and_no_others() -> 
             found = {gauge.name: gauge for gauge in manager_gauges(w.manager, Health(), "group")}
             return {sample.labels["partition"]: sample.value for sample in found[name].samples}
 
-        progress = w.manager.restoring[3] = RestoreProgress(3)
+        progress = w.manager.assignments.restoring[3] = RestoreProgress(3)
         progress.begins("journal", 100)
         progress.replayed(30)
         assert values("grove_restore_replayed_records") == {"3": 30.0}

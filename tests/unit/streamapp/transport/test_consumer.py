@@ -31,11 +31,14 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
         consumer.app = SimpleNamespace(consumer_generation_id=1, tables=tables)
         consumer._active_partitions = {TP("topic", 0), TP("topic", 1), TP("table", 0), TP("table", 1)}
         consumer._standbys_read = False
-        consumer.wiring = SimpleNamespace(topics=("topic",))
-        consumer.manager = SimpleNamespace(
-            seconds_to_tick=lambda now: 1.0,
-            moved=lambda partition, topic, position: moved.append((partition, position)),
-            lag=lambda ends: None,
+        manager = SimpleNamespace(
+            moved=lambda partition, topic, position: moved.append((partition, position))
+        )
+        consumer.wiring = SimpleNamespace(
+            topics=("topic",),
+            manager=manager,
+            committer=SimpleNamespace(seconds_to_tick=lambda now: 1.0),
+            progress=SimpleNamespace(lag=lambda ends: None),
         )
         consumer.epoch, consumer.flow_active = 1, True
         consumer._delivery = consumer._going_live = None
@@ -112,7 +115,8 @@ def test_going_live_twice_in_one_assignment_hands_out_nothing_in_between() -> No
         async def bring_to_life(epoch: int) -> None:
             seen.append(f"live in epoch {epoch}")
 
-        consumer.manager, consumer._bring_to_life = SimpleNamespace(commit=commit), bring_to_life
+        consumer.wiring = SimpleNamespace(committer=SimpleNamespace(commit=commit))
+        consumer._bring_to_life = bring_to_life
         consumer.go_live()
         assert consumer.epoch == 4, "what was handed out before is void"
         await consumer._going_live
@@ -140,20 +144,25 @@ class Assigned:
             should_stop=False, conf=SimpleNamespace(consumer_auto_offset_reset="earliest")
         )
         abandoned = SimpleNamespace(check=lambda *, abort: self.aborts.append(abort))
+        self.assignments = SimpleNamespace(
+            assigned=lambda numbers: self.here,
+            restore=self.restore,
+            live=lambda number: self.seen.append(f"{number} live"),
+            waits=self.waits,
+        )
         self.consumer.wiring = SimpleNamespace(
-            topics=("topic",), skew_ms=0, max_idle_ms=-1, max_records=2, abandoned=abandoned
+            topics=("topic",),
+            skew_ms=0,
+            max_idle_ms=-1,
+            max_records=2,
+            abandoned=abandoned,
+            manager=SimpleNamespace(out_of_range=self.out_of_range),
+            assignments=self.assignments,
         )
         self.consumer.epoch, self.consumer._orders = 1, {}
         self.consumer.assignment = lambda: {TP("topic", number) for number in range(partitions)}
         self.consumer._thread = SimpleNamespace(
             log_ranges=self.log_ranges, seek_all=self.seek_all, interrupt=lambda: None
-        )
-        self.consumer.manager = SimpleNamespace(
-            assigned=lambda numbers: self.here,
-            restore=self.restore,
-            live=lambda number: self.seen.append(f"{number} live"),
-            waits=self.waits,
-            out_of_range=self.out_of_range,
         )
 
     async def log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
@@ -205,7 +214,7 @@ def test_the_logs_are_looked_at_before_anything_is_fetched_and_again_only_where_
             raise NotYetError(message)
         return {"topic": 5}
 
-    story.consumer.manager.restore = restore
+    story.assignments.restore = restore
     asyncio.run(story.consumer._bring_to_life(1))
     assert story.asked == [[0, 1, 2], [0]]
 
@@ -223,7 +232,7 @@ def test_a_restore_that_hangs_holds_up_no_other_partition() -> None:
         if sum("live" in said for said in story.seen) == 3:
             others.set()
 
-    story.consumer.manager.restore, story.consumer.manager.live = restore, live
+    story.assignments.restore, story.assignments.live = restore, live
     asyncio.run(story.consumer._bring_to_life(1))
     assert story.seen[-1] == "0 live"
 
@@ -258,7 +267,7 @@ def test_what_fails_for_good_ends_the_others_too() -> None:
             ended.append(partition)
         return {}
 
-    story.consumer.manager.restore = restore
+    story.assignments.restore = restore
     with pytest.raises(PermissionError):
         asyncio.run(story.consumer._bring_to_life(1))
     assert 0 in ended
@@ -280,6 +289,6 @@ def test_a_log_that_grew_while_its_partition_was_restored_is_looked_at_again() -
         story.logs[0] = (0, 5)
         return {"topic": 5}
 
-    story.consumer.manager.restore = restore
+    story.assignments.restore = restore
     asyncio.run(story.consumer._bring_to_life(1))
     assert story.seen == ["0 at 5", "0 live"]

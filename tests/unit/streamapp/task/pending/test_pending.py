@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from core.active.label_account import EXPIRED
-from streamapp.task.pending.pending import ENTRY_BYTES, NAME_BYTES, Kept, Name, Pending
+from streamapp.task.pending.entries import ENTRY_BYTES, NAME_BYTES, Kept, Name
+from streamapp.task.pending.pending import Pending
 
 TTL = 100
 

@@ -13,7 +13,8 @@ from core.model.model import Model
 from streamapp.task.effects.effects import Origin
 from streamapp.task.models.model_unit import MODEL, read_model
 from streamapp.task.pending.early_labels import HeldLabel
-from streamapp.task.pending.pending import Kept, Pending
+from streamapp.task.pending.entries import Kept
+from streamapp.task.pending.pending import Pending
 from streamapp.task.state import cut as cuts
 from streamapp.task.state.cut import TASK, Cut
 from streamapp.task.state.list_unit import read_awaited, read_early, write_awaited, write_early

@@ -1,4 +1,4 @@
-"""The outbox against librdkafka's built-in cluster: order, partition, times, headers, losses."""
+"""What a run led to, sent to librdkafka's built-in cluster: order, partition, times, headers, losses."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from streamapp.embedded.broker import free_port
+from streamapp.journal.entry import Step
+from streamapp.observability.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
-from streamapp.outputs.outbox import Outbox
 from streamapp.outputs.senders import plain_sender
+from streamapp.processing.pipeline import Pipeline, Results
 from streamapp.settings import Settings
 from streamapp.task.effects.effects import Alert, DeadLetter, Effects, Origin, PredictionGroup
+from streamapp.transport.runs import Run
 from topics.codecs import decode_drift_alerts, decode_predictions
 from topics.definitions import TopicNames
 from topics.errors import DeliveryError, Reason
 from topics.records import DriftAlert, Predictions, RawRecords
+from topics.sender import Sender
 
 NAMES = TopicNames("t.")
 LIMITS = OutputLimits.of_catalogue(NAMES)
@@ -38,12 +42,16 @@ def cluster() -> Iterator[str]:
     owner.flush(1)
 
 
-def outbox(cluster: str, **kafka: Any) -> Outbox:
-    return Outbox(plain_sender(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS))
+def sender_to(cluster: str, **kafka: Any) -> Sender:
+    return plain_sender(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS)
 
 
-def send(box: Outbox, run: RawRecords, effects: Effects) -> None:
-    box.send(2, Encoder(NAMES).encode(run, effects))
+def send(sender: Sender, run: RawRecords, effects: Effects) -> None:
+    pipeline = Pipeline(Settings(topics_prefix="t."), sender, Metrics(), partitions=4, limits=LIMITS)
+    records = Encoder(NAMES).encode(run, effects)
+    position = run.offsets[-1] + 1
+    step = Step("instances", position)
+    pipeline.send(Results(Run(run.topic, run, position), effects, records, step))
 
 
 def raw(n: int, *, headers: bool = False) -> RawRecords:
@@ -97,9 +105,9 @@ def end_of(cluster: str, topic: str) -> int:
 
 def test_answers_arrive_in_order_with_key_timestamp_and_partition_of_their_instances(cluster: str) -> None:
     start = end_of(cluster, NAMES.predictions)
-    box = outbox(cluster)
-    send(box, raw(50), answers(50))
-    box.flush()
+    sender = sender_to(cluster)
+    send(sender, raw(50), answers(50))
+    sender.flush()
     messages = read(cluster, NAMES.predictions, start, 50)
     decoded = decode_predictions([message.value() for message in messages])
     assert decoded.ids == [f"i{i}" for i in range(50)]
@@ -111,18 +119,18 @@ def test_answers_arrive_in_order_with_key_timestamp_and_partition_of_their_insta
 
 def test_trace_headers_of_the_question_come_with_the_answer(cluster: str) -> None:
     start = end_of(cluster, NAMES.predictions)
-    box = outbox(cluster)
-    send(box, raw(3, headers=True), answers(3))
-    box.flush()
+    sender = sender_to(cluster)
+    send(sender, raw(3, headers=True), answers(3))
+    sender.flush()
     messages = read(cluster, NAMES.predictions, start, 3)
     assert [message.headers() for message in messages] == [[("traceparent", b"00-%d" % i)] for i in range(3)]
 
 
 def test_a_full_queue_is_waited_for_and_keeps_the_order(cluster: str) -> None:
     start = end_of(cluster, NAMES.predictions)
-    box = outbox(cluster, **{"queue.buffering.max.messages": "100"})
-    send(box, raw(1000), answers(1000, "q"))
-    box.flush()
+    sender = sender_to(cluster, **{"queue.buffering.max.messages": "100"})
+    send(sender, raw(1000), answers(1000, "q"))
+    sender.flush()
     decoded = decode_predictions(
         [message.value() for message in read(cluster, NAMES.predictions, start, 1000)]
     )
@@ -137,9 +145,9 @@ def test_a_dead_letter_is_the_untouched_record_with_the_reason_in_its_headers(cl
         DeadLetter(origin, Reason.NULL_VALUE, "the value must not be null"),
         DeadLetter(broken, Reason.NOT_JSON, "unexpected end", rows=((3, Reason.WRONG_TYPE),)),
     ]
-    box = outbox(cluster)
-    send(box, raw(1), Effects(dead_letters=letters))
-    box.flush()
+    sender = sender_to(cluster)
+    send(sender, raw(1), Effects(dead_letters=letters))
+    sender.flush()
     first, second = read(cluster, NAMES.dead_letters, start, 2)
     assert (first.key(), first.value(), first.timestamp()[1]) == (None, None, NOW)
     assert first.headers() == [
@@ -161,36 +169,36 @@ def test_a_dead_letter_is_the_untouched_record_with_the_reason_in_its_headers(cl
 def test_a_drift_alert_has_key_and_timestamp_of_the_record_that_raised_it(cluster: str) -> None:
     start = end_of(cluster, NAMES.drift_alerts)
     alert = DriftAlert("drift", "ddm", 0.4, "new tree", version=12, instance_id="x")
-    box = outbox(cluster)
-    send(box, raw(5), Effects(alerts=[Alert(4, alert)]))
-    box.flush()
+    sender = sender_to(cluster)
+    send(sender, raw(5), Effects(alerts=[Alert(4, alert)]))
+    sender.flush()
     (message,) = read(cluster, NAMES.drift_alerts, start, 1)
     assert decode_drift_alerts([message.value()]) == [alert]
     assert (message.key(), message.timestamp()[1]) == (b"m1", NOW + 40)
 
 
 def test_a_record_that_is_too_large_is_an_error_with_topic_and_partition(cluster: str) -> None:
-    box = Outbox(plain_sender(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000)))
+    sender = plain_sender(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000))
     huge = DeadLetter(Origin("t.instances", 2, 1, NOW, b"k", bytes(5000), ()), Reason.NOT_JSON, "x")
     with pytest.raises(DeliveryError, match=r"t\.dead-letters\[2\]: .*too large"):
-        send(box, raw(1), Effects(dead_letters=[huge]))
+        send(sender, raw(1), Effects(dead_letters=[huge]))
 
 
 def test_close_gives_up_what_is_not_delivered() -> None:
-    box = outbox(f"127.0.0.1:{free_port()}", log_level="0")
-    send(box, raw(3), answers(3))
-    box.close()
+    sender = sender_to(f"127.0.0.1:{free_port()}", log_level="0")
+    send(sender, raw(3), answers(3))
+    sender.close()
     with pytest.raises(DeliveryError, match="3 records were not delivered"):
-        box.flush()
+        sender.flush()
 
 
 def test_flush_raises_when_a_record_was_not_delivered() -> None:
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("t.predictions", timeout=10).brokers.values()))
-    box = outbox(f"{broker.host}:{broker.port}", **{"delivery.timeout.ms": "4000", "log_level": "0"})
-    send(box, raw(1), answers(1))
-    box.flush()
+    sender = sender_to(f"{broker.host}:{broker.port}", **{"delivery.timeout.ms": "4000", "log_level": "0"})
+    send(sender, raw(1), answers(1))
+    sender.flush()
     del owner  # the broker is gone
-    send(box, raw(3), answers(3))
+    send(sender, raw(3), answers(3))
     with pytest.raises(DeliveryError, match=r"3 records were not delivered; t\.predictions\[2\]: "):
-        box.flush()
+        sender.flush()

@@ -1,32 +1,38 @@
-"""Lag: how far the committed offsets are behind the logs of this worker's partitions."""
+"""Read progress: what the driver tells of its reading: lag, parts of snapshots, positions sought back."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from faust.types import TP
 
 from streamapp.observability.health import Health
+from streamapp.observability.metrics import Metrics
 from streamapp.processing.partition import Partition
 from streamapp.task.sources import SourceName
 
 logger = logging.getLogger(__name__)
 
 
-class Lag:
+class ReadProgress:
     """Of the partitions here, live or stopped. Belongs to the event loop; others may read it."""
 
     def __init__(
-        self, partitions: Mapping[int, Partition], sources: Mapping[str, SourceName], health: Health
+        self,
+        partitions: Mapping[int, Partition],
+        sources: Mapping[str, SourceName],
+        metrics: Metrics,
+        health: Health,
     ) -> None:
         """`partitions`: those here, as they come and go; `sources`: by their topics."""
         self._partitions = partitions
         self._sources = sources
+        self._metrics = metrics
         self._health = health
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
 
-    def note(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
+    def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
         """Note where the logs of the live partitions end (of a stopped one it is known as of then), and which
         topic partitions the broker does not serve, and why."""
         stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
@@ -38,18 +44,30 @@ class Lag:
         self._health.lags(
             sum(
                 lag
-                for tp, lag in self.offsets().items()
+                for tp, lag in self.lags().items()
                 if tp.partition not in waiting and not self._is_stopped(tp.partition)
             )
         )
 
-    def offsets(self) -> dict[TP, int]:
+    def lags(self) -> dict[TP, int]:
         """Return how many offsets of each partition, live or stopped, are not committed."""
         return {
             tp: max(0, end - state.committed[self._sources[tp.topic]])
             for tp, end in self._log_ends.items()
             if (state := self._partitions.get(tp.partition)) is not None
         }
+
+    def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
+        """Note that parts of snapshots were read: by a standby, or for a partition that is to go live."""
+        self._metrics.read_changelog("standby" if standby else "active", records, size)
+        if not standby:
+            self._health.reading = f"reading parts of snapshots, {left:,} offsets left"
+
+    def sought_back(self, partitions: Iterable[TP]) -> None:
+        """Count partitions whose fetch position was not ours: nothing is lost, they are read again."""
+        for tp in partitions:
+            self._metrics.sought_back.inc()
+            logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)
 
     def _note_unserved(self, unserved: Mapping[str, str]) -> None:
         before, self._health.unserved = self._health.unserved, unserved

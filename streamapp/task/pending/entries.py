@@ -1,0 +1,165 @@
+"""Entries of pending instances: the layout of rows and words, what is to be kept, and an image of it all.
+
+A row says what an instance is known by and what became of it; its features lie in the words, `width` of them
+from `start` on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.schema.names import text_bytes
+
+Name = tuple[str, str]  # model key, instance id
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+ENTRY_BYTES: Final = 320
+"""What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
+
+NAME_BYTES: Final = 64
+"""Of a model key and an id together that are in `ENTRY_BYTES`; what is longer counts beside it."""
+
+GAPS: Final = 1024
+"""Words that may lie between those in use before anything is moved, and that are free after it."""
+
+ROW: Final = np.dtype(
+    [
+        ("born", np.int64),  # clock when it was answered
+        ("start", np.int64),  # of its features in the words
+        ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
+        ("model", np.int32),
+        ("width", np.int32),  # number of features
+        ("text", np.int32),  # bytes of its name beyond NAME_BYTES
+        ("prediction", np.int32),  # class code answered, -1: none
+        ("requested", np.bool_),
+        ("importance", np.float64),  # inverse-probability weight of its label (core/active/label_query.py)
+        ("sampled", np.int8),  # whether and for what it was sampled (core/active/label_account.py)
+        ("settled", np.bool_),
+        ("struck", np.bool_),  # its name was taken out of the index
+    ]
+)
+
+
+class Kept(NamedTuple):
+    """Instances to keep: m rows in order of arrival, no two with the same name."""
+
+    names: list[Name]
+    model: Ints32  # int32[m] model in the table
+    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept
+    width: Ints32  # int32[m]
+    prediction: Ints32  # int32[m]
+    requested: Mask  # bool[m]
+    sampled: npt.NDArray[np.int8]  # int8[m]
+    importance: Floats  # float64[m]
+    born: Ints64  # int64[m] clock at the record, ascending
+
+    def slice(self, start: int, stop: int) -> Kept:
+        """Return the rows from `start` to before `stop`."""
+        cut = slice(start, stop)
+        return Kept(
+            self.names[cut],
+            self.model[cut],
+            self.x[cut],
+            self.width[cut],
+            self.prediction[cut],
+            self.requested[cut],
+            self.sampled[cut],
+            self.importance[cut],
+            self.born[cut],
+        )
+
+
+class PendingImage(NamedTuple):
+    """All pending instances as they were at a moment; what happens afterwards does not change it."""
+
+    first: int  # serial of rows[0]
+    live: int
+    next: int
+    told: int
+    tick: int
+    closings: Mapping[tuple[int, int], int]
+    rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
+    settled: Mask  # bool[next - first]
+    struck: Mask  # bool[next - first]
+    names: list[Name]
+    offset: int  # of rows[0] in the names
+    words: Floats
+    turned: int = 0  # how often the clock was turned back, which changes `born`
+
+    @property
+    def borders(self) -> tuple[int, int, int, int, int]:
+        """First, live, next, told and tick."""
+        return self.first, self.live, self.next, self.told, self.tick
+
+    @property
+    def holds(self) -> Mask:
+        """bool[next - first]: whether the features of an entry are there."""
+        holds = ~self.settled
+        holds[: self.live - self.first] = False
+        return holds
+
+
+class Mark(NamedTuple):
+    """The borders and counts of a checkpoint, which `rollback` goes back to."""
+
+    first: int
+    live: int
+    next: int
+    n_words: int
+    text: int
+    bytes: int
+    expired: int
+    dropped: int
+    told: int
+    tick: int
+    closings: Counter[tuple[int, int]]
+
+
+def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Floats:
+    """Return float64[m, n_columns]: the features of rows (ROW[m]), NaN in columns they do not have."""
+    x = np.full((len(rows), n_columns), np.nan)
+    for width in np.unique(rows["width"]).tolist():
+        of_width = np.flatnonzero(rows["width"] == width)
+        places = rows["start"][of_width, np.newaxis] + np.arange(width)
+        x[of_width[:, np.newaxis], np.arange(width)] = words[places]
+    return x
+
+
+def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
+    """Return the words of the rows that wait without gaps, room for more behind them, and how many they are.
+
+    The rows are told where theirs lie now.
+    """
+    holds = np.flatnonzero(~rows["settled"])
+    width = rows["width"][holds].astype(np.int64)
+    n = int(width.sum())
+    start = np.cumsum(width) - width
+    places = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
+    found = np.concatenate((words[places], np.zeros(n + GAPS)))
+    rows["start"][holds] = start
+    return found, n
+
+
+def sizes_of(rows: npt.NDArray[np.void], holds: Mask) -> Ints64:
+    """Return int64[n]: the bytes of entries; holds: bool[n], whether their features are there."""
+    sizes: Ints64 = ENTRY_BYTES + rows["text"] + 8 * np.where(holds, rows["width"], 0).astype(np.int64)
+    return sizes
+
+
+def text_of(names: Sequence[Name]) -> Ints64:
+    """Return int64[n]: the bytes of names beyond NAME_BYTES."""
+    keys, ids = set(map(itemgetter(0), names)), list(map(itemgetter(1), names))
+    longest = max(map(len, keys), default=0) + max(map(len, ids), default=0)
+    if longest <= NAME_BYTES and "".join(keys).isascii() and "".join(ids).isascii():
+        return np.zeros(len(ids), dtype=np.int64)
+    sizes = [text_bytes(key) + text_bytes(name) - NAME_BYTES for key, name in names]
+    return np.maximum(np.array(sizes, dtype=np.int64), 0)
