@@ -57,11 +57,11 @@ class Replay:
 
     def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
         """Stand at positions: with the task of a snapshot, or (None) with a new one."""
-        self.positions = positions
         if units is None:
             self.task = Task(self._partition, config, self._quota, self._memory)
         else:
             self.task = Task.from_units(self._partition, config, self._quota, units, self._memory)
+        self.positions = positions  # now: of a snapshot that is not whole nothing may stay
 
     def begin_at(self, manifest: Manifest, get: Get) -> Index:
         """Stand at a snapshot, whose chunks `get` gives; return what it consists of.

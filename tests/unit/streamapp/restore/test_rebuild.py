@@ -15,6 +15,7 @@ from streamapp.restore.rebuild import Committed, EndMismatchError, Rebuild, Rest
 from streamapp.restore.replay import Replay, SourceLog
 from streamapp.restore.tail import WINDOW
 from streamapp.snapshots.chunks import pack
+from streamapp.snapshots.index import index_keys
 from streamapp.snapshots.table import Chunks
 from streamapp.task.config import TaskConfig
 from streamapp.task.sources import SourceName
@@ -128,6 +129,16 @@ def test_without_a_whole_snapshot_a_whole_journal_does() -> None:
     restored = partition.restore()
     assert partition.progress.beginning == "journal"
     assert restored.base.manifest is None
+    assert restored.task is not None
+    assert restored.task.digest() == partition.task.digest()
+
+
+def test_of_snapshots_whose_units_are_gone_nothing_stays_and_a_whole_journal_does() -> None:
+    partition, old, new = two_snapshots()
+    for key in set(partition.chunks) - {*index_keys(old), *index_keys(new)}:
+        del partition.chunks[key]
+    restored = partition.restore()
+    assert (partition.progress.beginning, restored.base.manifest) == ("journal", None)
     assert restored.task is not None
     assert restored.task.digest() == partition.task.digest()
 
