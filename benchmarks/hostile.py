@@ -4,16 +4,19 @@
     python -m benchmarks.hostile --bytes 1048576 --only arrow
 
 Each record of `benchmarks.worst_records` goes through decode, task and encoding, on a partition of its own.
-`ms` is CPU time of the thread, the median of `--times` after one that is not counted. `held` is what of its
-allocations is still there when its effects are gone (models, instances that wait, early labels, imports),
-`peak` what was there at most, both by tracemalloc in a pass of its own. The goals: 100 ms; 10 times the
-record's bytes and a constant, for a row of a byte may ask for a model, and a block of bits for a million
-values.
+`ms` is CPU time of the thread, the median of `--times` after one that is not counted. `stall` is how long a
+worker's event loop stands still for it at most, in ms on the clock, the least of `--times`: longest between
+two turns, while the worker's pipeline has the record (a thread computes it if it is large). `held` is what of
+its allocations is still there when its effects are gone (models, instances that wait, early labels, imports),
+`peak` what was there at most, both by tracemalloc in a pass of its own. The goals: a stall of 100 ms; 10
+times the record's bytes and a constant, for a row of a byte may ask for a model, and a block of bits for a
+million values.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import statistics
@@ -22,16 +25,22 @@ import tracemalloc
 from typing import Any, Final
 
 from benchmarks.worst_records import KEY, WorstRecord, worst_records
+from streamapp.observability.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
+from streamapp.outputs.limits import OutputLimits
+from streamapp.processing.pipeline import Pipeline
+from streamapp.settings import Settings
 from streamapp.task.config import TaskConfig
 from streamapp.task.error_isolation import process_isolated
 from streamapp.task.sources import SourceName
 from streamapp.task.task import Task, TaskRun
+from streamapp.transport.runs import Run
 from topics.codecs import Limits
 from topics.definitions import TopicNames
 from topics.records import Headers, RawRecords
 
-GOAL_MS: Final = 100.0
+GOAL_MS: Final = 100.0  # that the event loop stands still
+TURN_S: Final = 0.001  # between two turns that nothing holds up
 GOAL_TIMES: Final = 10
 GOAL_CONSTANT: Final = 16 << 20
 
@@ -64,6 +73,52 @@ class Partition:
         return [letter.reason for letter in effects.dead_letters]
 
 
+async def stall(max_bytes: int, worst: WorstRecord) -> float:
+    """Return the most milliseconds between two turns of the event loop while a worker processes a record."""
+    names, nowhere = TopicNames("grove."), Nowhere()
+    pipeline = Pipeline(
+        Settings(record_max_bytes=max_bytes),
+        nowhere,  # type: ignore[arg-type]
+        Metrics(),
+        partitions=1,
+        limits=OutputLimits.of_catalogue(names),
+    )
+    task, longest, ended = pipeline.new_task(0), 0.0, asyncio.Event()
+
+    async def process(offset: int, source: SourceName, value: bytes, headers: Headers) -> None:
+        topic = f"grove.{source}"
+        raw = RawRecords(topic, 0, [offset], [1_700_000_000_000], [KEY], [value], [headers])
+        results = await pipeline.process(task, Run(topic, raw, offset + 1), lambda: True)
+        assert results is not None
+        pipeline.send(results)
+
+    async def turn() -> None:
+        nonlocal longest
+        before = time.perf_counter()
+        while not ended.is_set():
+            await asyncio.sleep(TURN_S)
+            now = time.perf_counter()
+            longest, before = max(longest, now - before - TURN_S), now
+
+    if worst.before is not None:
+        await process(0, "instances", worst.before, ())
+    turning = asyncio.ensure_future(turn())
+    await asyncio.sleep(0)
+    await process(1, worst.source, worst.value, worst.headers)
+    await asyncio.sleep(0)
+    ended.set()
+    await turning
+    task.close()
+    return longest * 1e3
+
+
+class Nowhere:
+    """A sender that takes all outputs and forgets them."""
+
+    def offer_run(self, *columns: object) -> None:
+        """Take them."""
+
+
 def milliseconds(max_bytes: int, worst: WorstRecord) -> tuple[float, list[str]]:
     partition = Partition(max_bytes, worst)
     started = time.thread_time()
@@ -93,6 +148,7 @@ def measure(given: argparse.Namespace, worst: WorstRecord) -> dict[str, Any]:
     times = [milliseconds(given.bytes, worst) for _ in range(given.times + 1)][1:]
     ms, size = statistics.median(each for each, _ in times), len(worst.value)
     size += sum(len(name) + len(value or b"") for name, value in worst.headers)
+    stood = min(asyncio.run(stall(given.bytes, worst)) for _ in range(given.times))
     held, peak = memory(given.bytes, worst)
     reasons = times[0][1]
     return {
@@ -102,12 +158,13 @@ def measure(given: argparse.Namespace, worst: WorstRecord) -> dict[str, Any]:
         "plain": worst.plain,
         "bytes": size,
         "ms": round(ms, 1),
+        "stall": round(stood, 1),
         "outcome": reasons[0] if reasons else "taken",
         "held": held,
         "peak": peak,
         "held_times": round(held / size, 2),
         "peak_times": round(peak / size, 2),
-        "within_ms": ms <= GOAL_MS,
+        "within_ms": stood <= GOAL_MS,
         "within_bytes": held <= GOAL_TIMES * size + GOAL_CONSTANT,
     }
 

@@ -59,11 +59,6 @@ class RawRecords:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    @property
-    def value_bytes(self) -> int:
-        """Bytes of all values."""
-        return sum(map(len, filter(None, self.values)))
-
 
 @dataclass(frozen=True, slots=True)
 class Malformed:

@@ -80,14 +80,15 @@ class Assignments:
         self._revoked_at: float | None = None
         self._waits_said: dict[int, float] = {}  # when it was last said of a partition
 
-    def assigned(self, partitions: Iterable[int]) -> set[int]:
+    async def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget the tasks of partitions that are not ours any more; the others are not live yet.
 
         Return those whose task is here.
         """
         keep = set(partitions)
-        for number in self._partitions.keys() - keep:
-            self._partitions.drop(number)
+        async with self._snapshots.tasks_lock:
+            for number in self._partitions.keys() - keep:
+                self._partitions.drop(number)
         for state in self._partitions.values():
             state.live = False
         self._health.partitions = dict.fromkeys(sorted(keep), PartitionStatus(Stage.RESTORING))
@@ -124,8 +125,9 @@ class Assignments:
                 await self._committer.end(error)
             raise
         except Exception as error:  # noqa: BLE001 - as while processing: of any kind, it belongs to this partition
-            self._partitions.drop(partition)
-            self._partitions.stop(partition, error)
+            async with self._snapshots.tasks_lock:
+                self._partitions.drop(partition)
+                self._partitions.stop(partition, error)
             return None
         finally:
             abandoned.set()
@@ -138,7 +140,8 @@ class Assignments:
             state.topic_ids = restored.topic_ids
             state.skips = restored.skips or state.skips  # none: the journal was not read
         else:
-            self._place(partition, restored, membership)
+            async with self._snapshots.tasks_lock:
+                self._place(partition, restored, membership)
             if restored.task is not None:
                 self._metrics.restored(wanted.progress.beginning, restored.records, restored.seconds)
             elif self._commit_start and not await self._commit_start_of(partition):

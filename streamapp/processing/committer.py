@@ -168,20 +168,22 @@ class Committer:
         membership = self.consumer.membership
         if membership is None:
             return False
-        dirty = self._partitions.uncommitted(membership)
-        transaction = self._close(membership, dirty)  # 1.
-        kept = self._cut_tasks(membership)  # 2.
+        async with self._snapshots.tasks_lock:  # else a run may be half computed, in a thread
+            dirty = self._partitions.uncommitted(membership)
+            transaction = self._close(membership, dirty)  # 1.
+            kept = self._cut_tasks(membership)  # 2.
         if transaction.records and not await self._transact(transaction):  # 3. to 6.
             return False
-        for number, records in transaction.records.items():  # 7.
-            # Restored meanwhile, it stands where the group's offsets were then.
-            if self._partitions.get(number) is dirty[number] and dirty[number].membership == membership:
-                self._note_committed(number, records)
-        for number, (state, task_cut, positions) in kept.items():
-            if self._partitions.get(number) is state:
-                self._snapshots.begin(number, task_cut, positions, self._pipeline.config)
-            else:
-                task_cut.abandon()
+        async with self._snapshots.tasks_lock:
+            for number, records in transaction.records.items():  # 7.
+                # Restored meanwhile, it stands where the group's offsets were then.
+                if self._partitions.get(number) is dirty[number] and dirty[number].membership == membership:
+                    self._note_committed(number, records)
+            for number, (state, task_cut, positions) in kept.items():
+                if self._partitions.get(number) is state:
+                    self._snapshots.begin(number, task_cut, positions, self._pipeline.config)
+                else:
+                    task_cut.abandon()
         return True
 
     def _close(self, membership: Membership, dirty: Mapping[int, Partition]) -> Transaction:
@@ -264,10 +266,11 @@ class Committer:
         if self.failed or self._aborts > MAX_ABORTS:
             await self.end(reason)
             return
-        self.schedule.forget()
-        self.consumer.abandon()
-        for number in list(self._partitions):
-            self._partitions.drop(number)
+        async with self._snapshots.tasks_lock:
+            self.schedule.forget()
+            self.consumer.abandon()
+            for number in list(self._partitions):
+                self._partitions.drop(number)
         try:
             await self._in_client(self._transactions.abort)
         except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer

@@ -33,7 +33,10 @@ class Partition:
 
 
 class Partitions(dict[int, Partition]):
-    """The partitions whose tasks live here, by number; other threads than the event loop's may read it."""
+    """The partitions whose tasks live here, by number; other threads than the event loop's may read it.
+
+    `add`, `drop` and `stop` are for who holds `SnapshotWriter.tasks_lock`, or has just computed a run.
+    """
 
     def __init__(self, snapshots: SnapshotWriter, metrics: Metrics, health: Health) -> None:
         """Begin with none; `snapshots`: writes those of every partition that is here."""

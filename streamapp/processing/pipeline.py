@@ -2,16 +2,24 @@
 
 Its outputs are sent by another one, `send`, at once or when a commit that is under way is over. What the
 driver calls a run of the topic `grove.labels` is a run of the source `labels` for the task.
+
+Most runs take a few milliseconds, and are computed where they arrive, in the event loop. One with a large
+record (a block of ten thousand rows, a schema of thousands of values) may take seconds: a thread computes it,
+so that the group's heartbeats are answered, fetches, commits and pages go on. Meanwhile nobody else may touch
+a task: whoever would has to have `tasks_lock`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from streamapp.blocking_calls import run_blocking
 from streamapp.journal.entry import Step
 from streamapp.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.observability.metrics import Metrics
@@ -37,6 +45,14 @@ logger = logging.getLogger(__name__)
 
 MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per worker
 
+LARGE_RECORD: Final = 64 << 10
+"""Bytes of a record that may take longer than others wait: blocks take up to 1.4 µs a byte."""
+
+LARGE_RUN: Final = 4 << 20
+"""Bytes of a run that may, whatever its records are."""
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
@@ -46,12 +62,13 @@ class Results:
     effects: Effects
     records: list[OutputRecords]
     step: Step
+    input_bytes: int  # of the records of the run
 
     @property
     def size(self) -> int:
         """Bytes that they take in memory, roughly: the records of the run and those to be sent."""
         outputs = sum(len(value) for each in self.records for value in each.values if value)
-        return self.run.raw.value_bytes + outputs
+        return self.input_bytes + outputs
 
 
 class Pipeline:
@@ -66,9 +83,11 @@ class Pipeline:
         partitions: int,
         limits: OutputLimits,
         memory: ModelMemory | None = None,
+        tasks_lock: asyncio.Lock | None = None,
     ) -> None:
         """`sender`: the producer of the outputs; `partitions`: what every topic has; `limits`: how large its
-        records may be; `memory`: of the models of all tasks (None: no limit)."""
+        records may be; `memory`: of the models of all tasks (None: no limit); `tasks_lock`: held while a task
+        changes in a thread."""
         names = TopicNames(settings.topics_prefix)
         self._sources = {topic: source for source, topic in source_topics(names).items()}
         self._config = TaskConfig.from_settings(settings)
@@ -78,6 +97,7 @@ class Pipeline:
         self._memory = memory or ModelMemory()
         self._encoder = Encoder.from_settings(settings, names, limits)
         self.sender = sender
+        self._tasks_lock = tasks_lock or asyncio.Lock()
         self._metrics = metrics
         self._placement = KeyPlacement(metrics, partitions)
 
@@ -108,13 +128,23 @@ class Pipeline:
             return None  # of a task that was dropped it means nothing
         if not is_ours():
             return None
+        self._placement.check(run)
+        sizes = [*map(len, filter(None, run.raw.values))]
+        size = sum(sizes)
+        if size < LARGE_RUN and max(sizes, default=0) < LARGE_RECORD:
+            return self._compute(task, run, size)
+        async with self._tasks_lock:
+            if not is_ours():
+                return None
+            return await _to_the_end(lambda: self._compute(task, run, size))
+
+    def _compute(self, task: Task, run: runs.Run, size: int) -> Results:
         started = time.perf_counter()
         source = self._sources[run.topic]
-        self._placement.check(run)
         of_task = TaskRun(source, run.raw, position=run.position)
         effects, records = process_isolated(task, of_task, self._encode, run.skipped)
         self._metrics.computed(source, time.perf_counter() - started)
-        return Results(run, effects, records, step_of(source, run.raw, run.position, effects))
+        return Results(run, effects, records, step_of(source, run.raw, run.position, effects), size)
 
     async def _load_models(self, task: Task, run: runs.Run) -> None:
         """Return when the models that a run names are in memory."""
@@ -141,6 +171,18 @@ class Pipeline:
         self._metrics.sent(raw, results.effects)
         for notice in results.effects.notices:
             _say(results.run, notice)
+
+
+async def _to_the_end(compute: Callable[[], T]) -> T:
+    """Compute in a thread; return only when it has ended, even if nobody waits for the result any more."""
+    computing = asyncio.ensure_future(run_blocking(compute))
+    try:
+        return await asyncio.shield(computing)
+    except asyncio.CancelledError:
+        while not computing.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([computing])
+        raise
 
 
 class KeyPlacement:

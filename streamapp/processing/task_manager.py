@@ -9,6 +9,7 @@ Which partitions are here, and where their tasks come from, is told in `assignme
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -173,13 +174,16 @@ class TaskManager:
             results = await self._pipeline.process(
                 partition.task, run, partial(self._is_ours, delivery, partition)
             )
+        except asyncio.CancelledError:  # it may be processed, and nobody will note it
+            self.partitions.drop(number)
+            raise
         except SwapFileError as error:  # no fault of a record, nor of the state that is committed
             await self.committer.end(error)
             return
         except Exception as error:  # noqa: BLE001 - a bug of ours: what it left of the state is not to be trusted
             self._stop(number, error)
             return
-        if results is None:
+        if results is None or self.committer.failed:
             return
         try:
             self.committer.schedule.send(results)
@@ -191,7 +195,7 @@ class TaskManager:
             return
         self.committer.schedule.note()
         now = self._clock()
-        self._snapshots.note(number, now - began, run.raw.value_bytes, now)
+        self._snapshots.note(number, now - began, results.input_bytes, now)
 
     def _stop(self, number: int, error: Exception) -> None:
         """Process nothing more of one partition."""

@@ -162,13 +162,17 @@ class PartitionSnapshots:
         self._sequence += 1
         self._writing = _Writing(cut, positions, start, config, began=time.monotonic())
 
-    async def write(self, number: int, table: Table) -> None:
+    async def write(self, number: int, table: Table, tasks_lock: asyncio.Lock) -> None:
         """Write what is left of the snapshot under way, whenever the partition is live."""
         writing = self._writing
         if writing is None:
             return
         pieces = writing.cut.pieces()
-        while slice_ := self._slice(writing, pieces):
+        while True:
+            async with tasks_lock:
+                slice_ = [] if self.dropped else self._slice(writing, pieces)
+            if not slice_:
+                break
             units = await self._seal(writing, slice_)
             packed = await run_blocking(lambda part=units: self._pack(part))  # type: ignore[misc]
             # At once: each put waits for the broker, and there may be thousands of units.
@@ -177,6 +181,8 @@ class PartitionSnapshots:
                 return
             writing.fresh |= {unit.name.encode(): copy for unit, (copy, _) in zip(units, packed, strict=True)}
             faults.point("snapshot-chunks")
+        if self.dropped:
+            return
         removed = [name.encode() for name in writing.cut.removed]
         index = self._base.index.after(writing.fresh, removed)
         copy, items = await run_blocking(lambda: index.pack(self._incarnation, self._sequence))
@@ -283,6 +289,9 @@ class SnapshotWriter:
         self._metrics = metrics
         self._limits = limits
         self._partitions: dict[int, PartitionSnapshots] = {}
+        self.tasks_lock = asyncio.Lock()
+        """Held while a task is read, cut or given up here, or changes in a thread; what changes or reads one
+        in the event loop without ever waiting needs it only to begin."""
         self.changed = asyncio.Event()  # something happened that `unfinished` or the next commit depends on
         self._finishing = False
         self._stopped = False
@@ -313,8 +322,9 @@ class SnapshotWriter:
     async def stop(self) -> None:
         """Write nothing any more; return when what is under way is written, or after a while."""
         self._stopped = True
-        for partition in self._partitions.values():
-            partition.drop()
+        async with self.tasks_lock:
+            for partition in self._partitions.values():
+                partition.drop()
         for task in self._looking:  # there will be no cut; and the broker may be away
             task.cancel()
         under_way = [task for task in (self._busy, *self.tidying) if task is not None]
@@ -451,12 +461,13 @@ class SnapshotWriter:
                 return
             number, partition = waiting[0]
             try:
-                await partition.write(number, self._table)
+                await partition.write(number, self._table, self.tasks_lock)
             except Exception:
                 logger.exception(
                     "partition %d: a snapshot failed, the next one will have what it had", number
                 )
-                partition.abandon()
+                async with self.tasks_lock:
+                    partition.abandon()
             self.changed.set()
 
     async def _tidy(

@@ -52,7 +52,7 @@ class OwnFeatures:
     def grow_values(self, rows: set[int], raw: RawRecords, effects: Effects) -> None:
         """Give codes to the new values in `rows`; count those that stay without one."""
         placed = self._placed
-        placed.new_values = [each for each in placed.new_values if each[0] in rows]
+        placed.new_values = [each.within(np.isin(each.rows, [*rows])) for each in placed.new_values]
         grown = self._state.placement.grow_values(placed, self._model)
         note_values(grown, self._model, self._state.store, raw, self._batch.record, effects)
 

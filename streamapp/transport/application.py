@@ -38,7 +38,7 @@ class Manager(Protocol):
 class Assignments(Protocol):
     """Who restores the state of partitions."""
 
-    def assigned(self, partitions: Iterable[int]) -> set[int]:
+    async def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget every other partition; none is live. Return those whose state is here."""
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:

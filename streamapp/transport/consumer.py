@@ -213,7 +213,9 @@ class Consumer(driver.Consumer):
     async def _bring_to_life(self, epoch: int) -> None:
         topics = self.wiring.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
-        here = self.wiring.assignments.assigned(partitions)
+        here = await self.wiring.assignments.assigned(partitions)
+        if epoch != self.epoch:
+            return
         self.wiring.abandoned.check(abort=not here >= set(partitions))
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()

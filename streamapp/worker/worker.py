@@ -81,9 +81,18 @@ def run_worker(settings: Settings) -> int:
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
         memory = ModelMemory(settings.models_max_bytes, directory.path)
-        pipeline = Pipeline(settings, outputs, metrics, partitions=partitions, limits=limits, memory=memory)
+        snapshots = snapshot_writer(settings, names, metrics)
+        pipeline = Pipeline(
+            settings,
+            outputs,
+            metrics,
+            partitions=partitions,
+            limits=limits,
+            memory=memory,
+            tasks_lock=snapshots.tasks_lock,
+        )
         restore = restorer(settings, lambda: memory.apart(partitions)).restore
-        manager = create_manager(settings, pipeline, transactional, restore, metrics, health)
+        manager = create_manager(settings, pipeline, transactional, restore, snapshots, metrics, health)
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
@@ -102,6 +111,7 @@ def create_manager(
     pipeline: Pipeline,
     sender: TransactionalSender,
     restore: Callable[[RestoreRequest], Restored],
+    snapshots: SnapshotWriter,
     metrics: Metrics,
     health: Health,
 ) -> TaskManager:
@@ -114,7 +124,7 @@ def create_manager(
         pipeline,
         Transactions(sender, names.journal, settings.application_id),
         restore,
-        snapshot_writer(settings, names, metrics),
+        snapshots,
         metrics,
         health,
         topics=source_topics(names),

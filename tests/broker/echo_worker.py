@@ -34,7 +34,7 @@ from streamapp.task.unit import Unit
 from streamapp.transport.runs import Run
 from streamapp.worker.app import create_app
 from streamapp.worker.state_directory import StateDirectory, default_instance
-from streamapp.worker.worker import check_topics, create_manager, run_app, with_port
+from streamapp.worker.worker import check_topics, create_manager, run_app, snapshot_writer, with_port
 from topics.definitions import TopicNames
 
 
@@ -116,7 +116,9 @@ class Echo:
                 raise ValueError(message)
             echoes.append(echo)
         step = Step(self._sources[run.topic], run.position)
-        return SimpleNamespace(run=run, echoes=echoes, size=200 * len(echoes), step=step)
+        return SimpleNamespace(
+            run=run, echoes=echoes, size=200 * len(echoes), step=step, input_bytes=100 * len(echoes)
+        )
 
     def send(self, results: Any) -> None:
         raw = results.run.raw
@@ -176,7 +178,8 @@ def main() -> int:
         sender = transactional_sender(settings, limits, instance, lambda: health.stopping)
         restorer = CommittedPositions(kafka, settings.application_id, names)
         pipeline: Any = Echo(settings)
-        manager = create_manager(settings, pipeline, sender, restorer.restore, metrics, health)
+        snapshots = snapshot_writer(settings, names, metrics)
+        manager = create_manager(settings, pipeline, sender, restorer.restore, snapshots, metrics, health)
         app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
         return run_app(app, loop, health)
 

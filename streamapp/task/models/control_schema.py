@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NoReturn
 
-from core.errors import SchemaError
+from core.errors import SchemaError, TooManyClassesError
 from core.plugin import check
+from core.schema.names import PER_NAME
 from core.schema.schema import MAX_VALUE_BYTES, Attribute, Schema
 from topics.codecs.cells import class_name
 from topics.codecs.lengths import too_long
@@ -41,18 +42,35 @@ def control_schema(given: Any, max_classes: int, max_attributes: int, text_max_b
     if len(attributes) > max_attributes:
         message = f"attributes={len(attributes):,} must be at most models.max.attributes={max_attributes:,}"
         raise SchemaError(message)
+    max_classes = check(
+        "max_classes", given.get("max_classes", max_classes), {"type": int, "rules": {"at least": 1}}
+    )
+    _check_counts(attributes, given.get("classes"), max_classes)
     made = [_attribute(each) for each in attributes]
     classes = _classes(given.get("classes", []))
     _check_lengths(made, classes, text_max_bytes)
     return Schema.of(
         made,
         classes,
-        max_classes=check(
-            "max_classes", given.get("max_classes", max_classes), {"type": int, "rules": {"at least": 1}}
-        ),
+        max_classes=max_classes,
         open_attributes=_switch("open_attributes", given, default=False),
         classes_open=_switch("classes_open", given, default=not given.get("classes")),
     )
+
+
+def _check_counts(attributes: list[Any], classes: Any, max_classes: int) -> None:
+    """Refuse what is too much by its number alone, before any of it is looked at: there may be a million."""
+    lists = [each.get("values") for each in attributes if isinstance(each, dict)]
+    values = sum(len(each) for each in lists if isinstance(each, list))
+    if values * PER_NAME > MAX_VALUE_BYTES:
+        message = (
+            f"{values:,} values take at least {values * PER_NAME:,} bytes and must have at most "
+            f"{MAX_VALUE_BYTES:,}; declare fewer"
+        )
+        raise SchemaError(message)
+    if isinstance(classes, list) and len(classes) > max_classes:
+        message = f"classes must be at most max_classes={max_classes}, not {len(classes)}"
+        raise TooManyClassesError(message)
 
 
 def _check_lengths(attributes: list[Attribute], classes: list[str], longest: int) -> None:

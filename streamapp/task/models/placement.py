@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from itertools import compress, repeat
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from core.schema.names import Names as KnownValues
 from core.schema.schema import MAX_VALUES, Attribute, Columns, Schema
 from streamapp.task.models.store import ModelStore
 from topics.errors import Reason
@@ -21,6 +23,9 @@ from topics.records import Features, Floats, Ints32, Ints64
 
 MAX_ATTRIBUTES: Final = 4096
 """Features that an open schema takes in; more names than that are no features but data."""
+
+FEW: Final = 256
+"""New values that are sorted more quickly one by one than as columns."""
 
 _LAYOUTS_KEPT: Final = 4096
 _FEATURES_KEPT: Final = 1 << 18  # of all layouts that are kept: 20 MB
@@ -77,15 +82,27 @@ class Part(NamedTuple):
         return attribute_of(self.features, feature, at if self.of_group is None else int(self.of_group[at]))
 
 
+class NewValues(NamedTuple):
+    """Cells of a nominal attribute whose values have no code."""
+
+    attribute: int
+    rows: Ints64  # int64[k], ascending
+    values: list[str]  # k
+
+    def within(self, keep: Mask) -> NewValues:
+        """Return those for which keep (bool[k]) says so."""
+        if keep.all():
+            return self
+        return NewValues(self.attribute, self.rows[keep], list(compress(self.values, keep.tolist())))
+
+
 @dataclass(slots=True)
 class Placed:
     """Features in the models' columns."""
 
     x: Floats  # float64[n, D]; NaN where missing, codes where nominal
     flaws: dict[int, tuple[Reason, str]] = field(default_factory=dict)  # row -> what is wrong with it
-    new_values: list[tuple[int, int, str]] = field(
-        default_factory=list
-    )  # row, attribute, value without a code
+    new_values: list[NewValues] = field(default_factory=list)
 
 
 class Grown(NamedTuple):
@@ -189,37 +206,56 @@ class Placement:
 
         model: int64[n] slot of each row. Rows with flaws teach no values.
         """
-        store, slots = self._store, model.tolist()
-        cells = [each for each in placed.new_values if each[0] not in placed.flaws]
-        first: dict[tuple[int, int, str], int] = {}  # slot, attribute and value -> first row
-        for row, attribute, value in cells:
-            key = slots[row], attribute, value
-            if first.setdefault(key, row) > row:
-                first[key] = row
-        new: dict[int, dict[tuple[int, str], int]] = {}  # slot -> attribute and value, in order -> first row
-        for (slot, attribute, value), row in sorted(first.items(), key=lambda each: (each[1], each[0][1])):
-            if store.schema(slot).attributes[attribute].open and not store.frozen[slot]:
-                new.setdefault(slot, {})[attribute, value] = row
+        store, flawed = self._store, [*placed.flaws]
+        cells = [each.within(~np.isin(each.rows, flawed)) for each in placed.new_values]
+        first = _first_rows(cells, model)
+        new = {slot: self._taken_in(slot, found) for slot, found in first.items()}
+        ordered = {slot: _ordered(found) for slot, found in new.items() if found}
         full: list[tuple[int, int, str]] = []
-        for slot, rows in new.items():
+        for slot, cells_of in sorted(
+            ordered.items(), key=lambda each: each[1][0]
+        ):  # as their first ones came
             before = store.schema(slot)
-            after = before.with_values(rows)
+            after = before.with_values((attribute, value) for _, attribute, value in cells_of)
             if after is before:
                 continue
             store.grow(slot, after)
-            for attribute in {attribute for attribute, _ in rows}:
+            for attribute, rows in new[slot].items():
                 old, now = before.attributes[attribute], after.attributes[attribute]
                 if len(old.values) < len(now.values) == MAX_VALUES:
-                    full.append((rows[attribute, now.values[-1]], attribute, now.name))
-        code_of = {key: store.schema(key[0]).value_code(*key[1:]) for key in first}
-        code = np.array([code_of[slots[row], attribute, value] for row, attribute, value in cells])
-        known = code >= 0
-        at = np.array([each[:2] for each in cells], dtype=np.int64).reshape(-1, 2)[known]
-        placed.x[at[:, 0], at[:, 1]] = code[known]
-        ignored = len(cells) - int(np.count_nonzero(known))
+                    full.append((rows[now.values[-1]], attribute, now.name))
+        ignored = sum(self._place_new(each, model, placed.x) for each in cells)
         return Grown(ignored, [(row, name) for row, _, name in sorted(full)])
 
     # -- inside ---------------------------------------------------------------------------------------------
+
+    def _taken_in(self, slot: int, found: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
+        """Return those of the new values (attribute → value → row) for which a model may have room."""
+        if self._store.frozen[slot]:
+            return {}
+        attributes = self._store.schema(slot).attributes
+        return {
+            attribute: rows
+            for attribute, rows in found.items()
+            if attributes[attribute].open and len(attributes[attribute].values) < MAX_VALUES
+        }
+
+    def _place_new(self, cells: NewValues, model: Ints64, x: Floats) -> int:
+        """Put codes where values have one by now; return how many have none."""
+        attribute, rows, values = cells
+        slots = model[rows].tolist()
+        known_of = {
+            slot: self._store.schema(slot).attributes[attribute].codes for slot in dict.fromkeys(slots)
+        }
+        if len(known_of) == 1:
+            (known,) = known_of.values()
+            codes = np.array(_codes_of(known, values), dtype=np.float64)
+        else:
+            found = (known_of[slot].code(value) for slot, value in zip(slots, values, strict=True))
+            codes = np.fromiter(found, np.float64, len(values))
+        taken = codes >= 0
+        x[rows[taken], attribute] = codes[taken]
+        return len(codes) - int(np.count_nonzero(taken))
 
     def _by_columns(self, slots: Ints64) -> Iterator[Ints64 | None]:
         """Yield the rows of a group whose models have the same columns, one after the other; None: all."""
@@ -269,19 +305,53 @@ class Placement:
     def _place_codes(self, part: Part, feature: int, attribute: int, placed: Placed) -> None:
         """Put codes in the place of the values of a nominal attribute; a number is named by its digits."""
         cells = named(part.values()[:, feature], part.strings(feature))
+        distinct = dict.fromkeys(cells)
+        distinct.pop(None, None)
+        texts = cast(list[str], [*distinct])
         codes: dict[str | None, float] = {None: np.nan}
-        for cell in set(cells) - {None}:
-            assert cell is not None
-            code = part.columns.value_code(attribute, cell)
-            codes[cell] = code if code >= 0 else np.nan
-        column = np.array([codes[cell] for cell in cells])
+        codes.update(zip(texts, _codes_of(part.columns.attributes[attribute].codes, texts), strict=True))
+        column = np.fromiter(map(codes.__getitem__, cells), np.float64, len(cells))
+        unknown = np.flatnonzero(column < 0)
+        if len(unknown):
+            column[unknown] = np.nan
+            values = cast(list[str], [cells[at] for at in unknown.tolist()])
+            placed.new_values.append(NewValues(attribute, part.rows[unknown], values))
         placed.x[part.rows, attribute] = column
-        unknown = {cell for cell, code in codes.items() if cell is not None and np.isnan(code)}
-        if unknown:
-            for at in np.flatnonzero(np.isnan(column)).tolist():
-                value = cells[at]
-                if value is not None:
-                    placed.new_values.append((int(part.rows[at]), attribute, value))
+
+
+def _first_rows(cells: Sequence[NewValues], model: Ints64) -> dict[int, dict[int, dict[str, int]]]:
+    """Return slot → attribute → value → the first row that has it."""
+    first: dict[int, dict[int, dict[str, int]]] = {}
+    for attribute, rows, values in cells:
+        slots = model[rows]
+        if len(slots) and (slots == slots[0]).all():
+            of_slot = first.setdefault(int(slots[0]), {})
+            if attribute not in of_slot:  # else another part has had some
+                # What comes first is put in last.
+                of_slot[attribute] = dict(zip(reversed(values), reversed(rows.tolist()), strict=True))
+                continue
+        for slot, row, value in zip(slots.tolist(), rows.tolist(), values, strict=True):
+            known = first.setdefault(slot, {}).setdefault(attribute, {})
+            if known.setdefault(value, row) > row:
+                known[value] = row
+    return first
+
+
+def _ordered(new: dict[int, dict[str, int]]) -> list[tuple[int, int, str]]:
+    """Return row, attribute and value of new values (attribute → value → first row) as they came."""
+    cells = [(row, attribute, value) for attribute, rows in new.items() for value, row in rows.items()]
+    if len(cells) < FEW:
+        return sorted(cells)
+    order = np.lexsort(([attribute for _, attribute, _ in cells], [row for row, _, _ in cells]))
+    return [cells[at] for at in order.tolist()]
+
+
+def _codes_of(names: KnownValues, texts: Sequence[str]) -> list[int]:
+    """Return the code of each text, -1 where it is unknown; in one go if there are many."""
+    if 4 * len(texts) < len(names):
+        return list(map(names.code, texts))
+    codes = dict(zip(names.texts, range(len(names)), strict=True))
+    return list(map(codes.get, texts, repeat(-1)))
 
 
 def named(values: Floats, strings: list[str | None] | None) -> list[str | None]:
@@ -290,6 +360,8 @@ def named(values: Floats, strings: list[str | None] | None) -> list[str | None]:
     >>> named(np.array([1.0, 0.5, np.nan, np.nan]), [None, None, "red", None])
     ['1', '0.5', 'red', None]
     """
+    if strings is not None and np.isnan(values).all():
+        return strings
     distinct, code = np.unique(values, return_inverse=True)
     texts = [
         None if np.isnan(v) else str(int(v)) if v.is_integer() else repr(v) for v in map(float, distinct)

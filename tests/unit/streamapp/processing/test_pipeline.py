@@ -1,17 +1,25 @@
-"""Keys in a partition that is not murmur2's are counted and warned of; counts of effects become metrics."""
+"""Where runs are computed; keys in a partition that is not murmur2's; counts of effects become metrics."""
 
+import asyncio
+import threading
 from collections import Counter
-from typing import get_args
+from collections.abc import Callable
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from core.hoeffding.decision import Reason as SplitReason
 from streamapp.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
-from streamapp.processing.pipeline import KeyPlacement
+from streamapp.outputs.limits import OutputLimits
+from streamapp.processing import pipeline as module
+from streamapp.processing.pipeline import LARGE_RECORD, KeyPlacement, Pipeline, Results
+from streamapp.settings import Settings
 from streamapp.task import counters
 from streamapp.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
+from streamapp.task.error_isolation import process_isolated
 from streamapp.transport.runs import Run
+from topics.definitions import TopicNames
 from topics.errors import Reason
 from topics.partitioner import partition_of
 from topics.records import DriftAlert, EvaluationRecord, LabelRequests, RawRecords
@@ -100,3 +108,95 @@ def test_every_counter_of_a_task_has_a_metric_and_every_help_says_whose_it_is() 
     for family in metrics.registry.collect():
         assert family.documentation.endswith(("(process).", "(model state).")), family.name
         assert family.name.startswith("grove_")
+
+
+PLAIN = b'{"features":{"x":1}}'
+LARGE = b'{"features":{"x":1},"note":"%s"}' % (b"a" * LARGE_RECORD)
+
+
+class Traced:
+    """A pipeline whose computing says in which thread it is, and waits if it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.threads: list[int] = []
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.may_end.set()
+        self.lock = asyncio.Lock()
+        nowhere: Any = None
+        limits = OutputLimits.of_catalogue(TopicNames("grove."))
+        self.pipeline = Pipeline(
+            Settings(), nowhere, Metrics(), partitions=PARTITIONS, limits=limits, tasks_lock=self.lock
+        )
+        compute = process_isolated
+
+        def traced(*arguments: Any) -> Any:
+            self.threads.append(threading.get_ident())
+            self.begun.set()
+            assert self.may_end.wait(60), "the event loop stands still"
+            return compute(*arguments)
+
+        monkeypatch.setattr(module, "process_isolated", traced)
+
+    async def process(self, *values: bytes, ours: Callable[[], bool] = lambda: True) -> Results | None:
+        n = len(values)
+        raw = RawRecords("grove.instances", 2, [*range(n)], [0] * n, [b"k"] * n, [*values], [()] * n)
+        return await self.pipeline.process(self.pipeline.new_task(2), Run(raw.topic, raw, n), ours)
+
+
+def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        traced, here = Traced(monkeypatch), threading.get_ident()
+        plain = await traced.process(PLAIN, PLAIN)
+        large = await traced.process(PLAIN, LARGE)
+        monkeypatch.setattr(module, "LARGE_RUN", 2 * len(PLAIN))
+        many = await traced.process(PLAIN, PLAIN)
+        monkeypatch.setattr(module, "LARGE_RUN", 1 << 30)
+        monkeypatch.setattr(module, "LARGE_RECORD", 1 << 30)
+        at_once = await traced.process(PLAIN, LARGE)
+        assert [thread == here for thread in traced.threads] == [True, False, False, True]
+        assert plain is not None
+        for other in (large, many, at_once):
+            assert other is not None
+            assert [each.values for each in other.records] == [each.values for each in plain.records]
+            assert other.effects.counts == plain.effects.counts
+            assert other.step == plain.step
+
+    asyncio.run(story())
+
+
+def test_while_a_large_run_is_computed_the_event_loop_turns_and_its_task_is_nobodys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        traced = Traced(monkeypatch)
+        traced.may_end.clear()
+        processing = asyncio.ensure_future(traced.process(LARGE))
+        await asyncio.to_thread(traced.begun.wait, 60)
+        assert traced.lock.locked()
+        processing.cancel()
+        await asyncio.sleep(0)
+        processing.cancel()
+        await asyncio.sleep(0)
+        assert not processing.done(), "a task must not be left to a thread half processed"
+        traced.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await processing
+        assert not traced.lock.locked()
+
+    asyncio.run(story())
+
+
+def test_a_large_run_is_looked_at_again_when_its_turn_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        traced, ours = Traced(monkeypatch), [True]
+        await traced.lock.acquire()
+        processing = asyncio.ensure_future(traced.process(LARGE, ours=lambda: ours[0]))
+        await asyncio.sleep(0)
+        ours[0] = False  # its task was dropped by who had the lock
+        traced.lock.release()
+        assert await processing is None
+        assert traced.threads == []
+
+    asyncio.run(story())

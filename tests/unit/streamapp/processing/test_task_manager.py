@@ -82,6 +82,8 @@ class Outputs:
         self.draining = False
         self.output_bytes = 0
         self.readies: Callable[[], Awaitable[None]] | None = None
+        self.computes: Callable[[], Awaitable[None]] | None = None  # as long as a thread does
+        self.tasks_lock = asyncio.Lock()
 
     def new_task(self, partition: int) -> OffsetsTask:
         return OffsetsTask(self)
@@ -109,8 +111,13 @@ class Outputs:
             raise SwapFileError(message)
         self.skipped += sorted(run.skipped)
         task += run.raw.offsets
-        size = run.raw.value_bytes + self.output_bytes * len(run.raw)
-        return SimpleNamespace(run=run, size=size, step=Step(SOURCE_OF[run.topic], run.position))
+        if self.computes is not None:
+            async with self.tasks_lock:
+                await self.computes()
+        n_bytes = sum(len(value or b"") for value in run.raw.values)
+        step = Step(SOURCE_OF[run.topic], run.position)
+        size = n_bytes + self.output_bytes * len(run.raw)
+        return SimpleNamespace(run=run, size=size, step=step, input_bytes=n_bytes)
 
     def send(self, results: Any) -> None:
         if self.refuses:
@@ -258,11 +265,13 @@ class Worker:
         self.kafka = Kafka(self.outputs, exactly_once)
         pipeline: Any = self.outputs
         transactions: Any = self.kafka
+        snapshots = SnapshotWriter(self.table, MemoryJournal(), self.metrics, SnapshotLimits(1e9, 100, 60.0))
+        self.outputs.tasks_lock = snapshots.tasks_lock
         self.manager = TaskManager(
             pipeline,
             transactions,
             lambda wanted: self.kafka.restore(wanted),
-            SnapshotWriter(self.table, MemoryJournal(), self.metrics, SnapshotLimits(1e9, 100, 60.0)),
+            snapshots,
             self.metrics,
             self.health,
             topics=TOPICS,
@@ -276,7 +285,7 @@ class Worker:
         self.manager.attach(consumer)
 
     async def assign(self, partitions: tuple[int, ...] = (0,)) -> None:
-        self.assignments.assigned(partitions)
+        await self.assignments.assigned(partitions)
         for partition in partitions:
             assert await self.assignments.restore(partition, dict.fromkeys(TOPICS.values(), 0)) is not None
             self.assignments.live(partition)
@@ -353,7 +362,7 @@ def test_a_run_that_waited_for_its_models_is_processed_if_it_still_may_be(what: 
         delivered = asyncio.ensure_future(w.deliver(0))
         await waits.wait()
         if what.startswith("revoked"):
-            w.assignments.assigned(())
+            await w.assignments.assigned(())
         elif what == "forgotten":
             w.group.abandon()
         waited.set()
@@ -370,6 +379,107 @@ def test_a_model_that_is_lost_while_a_run_is_computed_ends_the_worker() -> None:
         await w.deliver(0, values=(b"lost",))
         assert isinstance(w.group.crashed, SwapFileError)
         assert w.group.dropped == [], "no record is to blame: a restart restores the partition"
+
+    run(story)
+
+
+class Thread:
+    """Stands for the thread that computes a large run: it has begun, and ends when it is told to."""
+
+    def __init__(self, w: Worker) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+        w.outputs.computes = self.compute
+
+    async def compute(self) -> None:
+        self.begun.set()
+        await self.may_end.wait()
+
+
+@GUARANTEES
+def test_no_commit_and_no_snapshot_cuts_a_run_that_a_thread_computes_in_half(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0, values=(bytes(100),))
+        await w.committer.commit("the incarnation is in the journal")
+        await w.until(lambda: w.committer.tick_due(w.clock.now) == 0)
+        thread = Thread(w)
+        w.clock.now += 1
+        large = asyncio.ensure_future(w.deliver(1))
+        await thread.begun.wait()
+        w.committer.commit_if_due()  # of a run that was delivered before
+        await settled()
+        assert len(w.kafka.entries(0)) == 1
+        thread.may_end.set()
+        await large
+        w.outputs.computes = None
+        await w.until(lambda: bool(w.committer._snapshots.ready()))
+        await w.committer.commit("the snapshot")
+        manifest, data = newest(w, 0)
+        assert (data, manifest.positions) == (b"[0, 1]", at(instances=2))
+        assert w.kafka.offsets == {TP("instances", 0): 2}
+
+    run(story, exactly_once)
+
+
+@GUARANTEES
+def test_a_transaction_that_is_aborted_while_a_thread_computes_takes_its_run_along(
+    exactly_once: bool,
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.clock.now += 1
+        w.outputs.gate.clear()
+        await w.deliver(1)  # starts a commit
+        await w.until(lambda: w.outputs.flushing)
+        thread = Thread(w)
+        large = asyncio.ensure_future(w.deliver(2))
+        await thread.begun.wait()
+        w.outputs.fails = AbortedError("1 record was not delivered")
+        w.outputs.gate.set()
+        await w.until(lambda: not w.outputs.flushing)
+        await settled()
+        assert list(w.manager.partitions) == [0], "its task changes just now"
+        thread.may_end.set()
+        await large
+        await w.until(lambda: w.group.rejoined == 1)
+        assert (w.kafka.aborts, w.manager.partitions, w.group.crashed) == (1, {}, None)
+        w.outputs.fails = w.outputs.computes = None
+        w.group.membership = w.kafka.member = Membership(2, "me", None)
+        await w.assign()
+        await w.deliver(0, 1, 2)
+        await w.committer.commit("again")
+        assert w.kafka.offsets == {TP("instances", 0): 3}
+        assert set(w.outputs.seen) == {0, 1, 2}
+        assert not exactly_once or w.outputs.seen == [0, 1, 2]
+
+    run(story, exactly_once)
+
+
+@pytest.mark.parametrize("what", ["revoked", "assigned", "cancelled"])
+def test_a_task_is_given_up_only_when_no_thread_computes_with_it(what: str) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        thread = Thread(w)
+        large = asyncio.ensure_future(w.deliver(0))
+        await thread.begun.wait()
+        w.group.abandon()
+        if what == "cancelled":
+            large.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await large
+            assert w.manager.partitions == {}, "what is half processed is not committed"
+            assert (w.outputs.sent, w.kafka.offsets) == ([], {})
+            return
+        then = w.committer.commit("partitions revoked") if what == "revoked" else w.assignments.assigned(())
+        waiting = asyncio.ensure_future(then)
+        await settled()
+        assert (waiting.done(), w.outputs.happened) == (False, [])
+        thread.may_end.set()
+        await asyncio.gather(large, waiting)
+        assert w.outputs.sent == [0], "it was processed, whatever the driver has forgotten"
+        assert w.kafka.offsets == ({TP("instances", 0): 1} if what == "revoked" else {})
+        assert list(w.manager.partitions) == ([0] if what == "revoked" else [])
 
     run(story)
 
@@ -455,7 +565,7 @@ def test_a_tick_is_due_for_a_partition_with_uncommitted_work(exactly_once: bool)
 def test_a_run_of_a_partition_that_is_not_live_ends_the_worker(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        w.assignments.assigned((0,))  # again, and not live yet
+        await w.assignments.assigned((0,))  # again, and not live yet
         await w.deliver(0, 1)
         assert "partition 0 is not live" in str(w.group.crashed)
         await w.committer.commit("too late")
@@ -856,7 +966,7 @@ def test_each_run_is_told_which_of_its_records_are_to_be_skipped(exactly_once: b
         await w.deliver(0, topic="labels")
         assert w.outputs.skipped == [3, 4, 0]
         await w.committer.commit("still there")
-        w.assignments.assigned((0,))  # comes back with its task, and the journal is not read
+        await w.assignments.assigned((0,))  # comes back with its task, and the journal is not read
         assert await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0)) is not None
         w.assignments.live(0)
         assert w.manager.partitions[0].skips == w.kafka.skips
@@ -1043,7 +1153,7 @@ def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task_b
         await w.assign((0, 1))
         await w.deliver(0)
         w.assignments.revoked()
-        w.assignments.assigned((0, 1))
+        await w.assignments.assigned((0, 1))
         restore = w.kafka.restore
 
         def fails(wanted: RestoreRequest) -> Restored:
@@ -1115,7 +1225,7 @@ def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -
             return Restored(None, at(), 0)
 
         w.kafka.restore = refuse  # type: ignore[method-assign]
-        w.assignments.assigned((0, 1))
+        await w.assignments.assigned((0, 1))
         first = dict.fromkeys(TOPICS.values(), 0)
         assert await w.assignments.restore(0, first) is None
         assert await w.assignments.restore(1, first) == first
@@ -1130,7 +1240,7 @@ def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -
 def test_a_partition_waits_for_the_transaction_of_another_worker() -> None:
     async def story(w: Worker) -> None:
         w.kafka.unstable = 1
-        w.assignments.assigned((0,))
+        await w.assignments.assigned((0,))
         with pytest.raises(NotYetError):
             await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0))
         await w.assign()
@@ -1243,7 +1353,7 @@ def test_what_an_earlier_member_processed_is_not_committed_before_the_partition_
         await w.deliver(0)
         await w.deliver(0, partition=1)
         w.kafka.member = w.group.membership = Membership(2, "me", None)
-        w.assignments.assigned((0, 1))
+        await w.assignments.assigned((0, 1))
         await w.assignments.restore(1, dict.fromkeys(TOPICS.values(), 0))
         w.assignments.live(1)
         await w.deliver(0, partition=1)
@@ -1324,7 +1434,7 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
     async def story() -> None:
         w = Worker(exactly_once, commit_start=True)
         w.outputs.sent += range(7)  # before the beginning: nothing has to be delivered for them
-        w.assignments.assigned([0])
+        await w.assignments.assigned([0])
         begins = {"controls": 0, "instances": 7, "labels": 0}
         assert await w.assignments.restore(0, begins) == begins
         assert w.kafka.offsets == {TP("instances", 0): 7}
@@ -1333,7 +1443,7 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
         assert entry.config is not None
         again = Worker(exactly_once, commit_start=True)  # after a crash; the log has grown
         again.assignments._restore, w.kafka.task = w.kafka.restore, again.outputs.new_task(0)
-        again.assignments.assigned([0])
+        await again.assignments.assigned([0])
         assert await again.assignments.restore(0, {**begins, "instances": 9}) == begins
 
     asyncio.run(story())
@@ -1342,7 +1452,7 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
 def test_a_start_that_cannot_be_committed_is_looked_for_again() -> None:
     async def story() -> None:
         w = Worker(True, commit_start=True)
-        w.assignments.assigned([0])
+        await w.assignments.assigned([0])
         w.kafka.member = Membership(2, "another", None)
         assert await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 3)) is None
         assert (w.manager.partitions, w.group.rejoined, w.kafka.journal) == ({}, 1, {})
@@ -1455,7 +1565,7 @@ def test_a_partition_that_waits_says_so_in_its_state_and_now_and_then_in_the_log
     caplog.set_level("INFO")
 
     async def story(w: Worker) -> None:
-        w.assignments.assigned((0, 1))
+        await w.assignments.assigned((0, 1))
         for second in range(25):
             w.assignments.waits(0, f"no leader at {second}")
             w.assignments.waits(1, "a transaction is open")
@@ -1496,7 +1606,7 @@ def test_a_poll_does_not_spin_for_what_nobody_here_can_commit() -> None:
         await w.deliver(0)
         w.assignments.revoked()
         w.group.membership = Membership(2, "me", None)
-        w.assignments.assigned((0,))  # its last commit failed; it is not restored yet
+        await w.assignments.assigned((0,))  # its last commit failed; it is not restored yet
         w.clock.now += 1
         assert w.committer.tick_due(w.clock.now) is None
         assert w.committer.seconds_to_tick(w.clock.now) == float("inf")

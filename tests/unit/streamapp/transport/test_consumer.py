@@ -145,7 +145,7 @@ class Assigned:
         )
         abandoned = SimpleNamespace(check=lambda *, abort: self.aborts.append(abort))
         self.assignments = SimpleNamespace(
-            assigned=lambda numbers: self.here,
+            assigned=self.assigned,
             restore=self.restore,
             live=lambda number: self.seen.append(f"{number} live"),
             waits=self.waits,
@@ -164,6 +164,9 @@ class Assigned:
         self.consumer._thread = SimpleNamespace(
             log_ranges=self.log_ranges, seek_all=self.seek_all, interrupt=lambda: None
         )
+
+    async def assigned(self, partitions: list[int]) -> set[int]:
+        return self.here
 
     async def log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
         self.asked.append([tp.partition for tp in partitions])
