@@ -32,3 +32,14 @@ class EmbeddedBrokerError(StreamappError):
 
 class NotYetError(Exception):
     """Something is not there yet, a transaction of another worker is open, say; it has to be waited for."""
+
+
+class ChangelogError(StreamappError):
+    """A changelog that is not the one whose beginning this worker has on disk."""
+
+    def __init__(self, reason: str, directory: str) -> None:
+        """`reason`: names topic, partition and offsets; `directory`: where the worker's copy is."""
+        super().__init__(
+            f"{reason}: it was made anew, or truncated; while the worker is stopped delete {directory}, its "
+            "copy of it, and start it again: it then reads all that the topic has"
+        )

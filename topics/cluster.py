@@ -12,7 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     ConfigEntry,
@@ -196,6 +202,37 @@ class Cluster:
                 return False
             raise self.error(failure) from None
         return True
+
+    def offsets(
+        self,
+        partitions: Iterable[TopicPartition],
+        spec: OffsetSpec,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[tuple[str, int], int]:
+        """Return the offset that `spec` means of each partition: the first one, the end.
+
+        A topic made a moment ago has leaders in the metadata before the broker acts as one, and leaders
+        move: such partitions are asked for once more, and again, for as long as a request may take.
+        """
+        found: dict[tuple[str, int], int] = {}
+        deadline = time.monotonic() + self.timeout
+        left = list(partitions)
+        while left:
+            futures = self._client.list_offsets(
+                dict.fromkeys(left, spec), isolation_level=isolation_level, request_timeout=self.timeout
+            )
+            left = []
+            for tp, future in futures.items():
+                try:
+                    found[tp.topic, tp.partition] = int(future.result(timeout=self.timeout + 1).offset)
+                except KafkaException as failure:
+                    if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                        raise self.error(failure, tp.topic, "Describe", "topic") from None
+                    refresh_leaders(self._client, failure, tp.topic, self.timeout)
+                    left.append(tp)
+            if left:
+                self._client.poll(0.05)
+        return found
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its configuration, defaults included, under Kafka's names; of those it may see."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from streamapp.errors import NotYetError, StreamappError
@@ -135,12 +135,9 @@ class Importer:
 
     def _end(self, of: TopicPartition) -> int:
         """Return the end of a log, pending transactions included."""
-        (found,) = self._cluster.client.list_offsets(
-            {of: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
-            isolation_level=IsolationLevel.READ_UNCOMMITTED,
-            request_timeout=self._cluster.timeout,
-        ).values()
-        return int(self._cluster.result(found, of.topic, "Describe", "topic").offset)
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        (end,) = self._cluster.offsets([of], latest).values()
+        return end
 
 
 def piece_bytes(cluster: Cluster, controls: str) -> int:

@@ -20,17 +20,17 @@ from topics.headers import ended_at_nul
 MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
 
 
-def decode(records: Any, log_end: int | None) -> Columns:
+def decode(records: Any, log_end: int | None, most: int = MAX_RECORDS) -> Columns:
     """Consume batches of an aiokafka `PartitionRecords` and return their records as columns.
 
-    Compressed batches may hold a hundred times the bytes that were fetched: after `MAX_RECORDS` the rest is
+    Compressed batches may hold a hundred times the bytes that were fetched: after `most` records the rest is
     left (`has_more`). `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated
     over.
     """
     fetched: list[Any] = []
     memory = records._records
     position: int = records.next_fetch_offset
-    while memory.has_next() and len(fetched) < MAX_RECORDS:
+    while memory.has_next() and len(fetched) < most:
         batch = memory.next_batch()
         if records._check_crcs and not batch.validate_crc():
             msg = f"Invalid CRC - {records._tp}"

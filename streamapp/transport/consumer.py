@@ -23,11 +23,13 @@ from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from streamapp.errors import NotYetError
+from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.application import STOP_TIMEOUT_S, App
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.runs import Run, TimeOrder
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
+
+logger = logging.getLogger(__name__)
 
 PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
 LANES = 2  # partitions that are restored at the same time: one that waits for a broker holds up one of them
@@ -151,8 +153,35 @@ class Consumer(driver.Consumer):
                 message = self._to_message(tp, record)
                 await self.wait_first(self.callback(message), self.suspend_flow.wait())
 
+    async def _go_on_in_changelogs(self, lost: Mapping[TP, int]) -> None:
+        """Read changelogs on that do not have our position any more; ChangelogError if that is no way.
+
+        What was deleted before we read it may be missing from a snapshot: who restores from that finds out.
+        """
+        try:
+            logs = await self._thread.log_ranges(lost)
+        except NotYetError as reason:
+            logger.warning("Positions out of range are looked at again: %s", reason)
+            return
+        for tp, position in lost.items():
+            first, end = logs[tp]
+            if position > end:
+                said = (
+                    f"topic {tp.topic} partition {tp.partition} has offsets {first} to {end}, but this "
+                    f"worker has read it up to {position}"
+                )
+                raise ChangelogError(said, str(self.app.conf.datadir))
+            if position < first:
+                logger.warning(
+                    "topic %s partition %d: offsets %d to %d were deleted before they were read",
+                    *(tp.topic, tp.partition, position, first - 1),
+                )
+        await self._thread.seek_all({tp: max(at, logs[tp][0]) for tp, at in lost.items()})
+
     async def _feed(self, epoch: int, fetched: Fetched) -> None:
         await self._recover(fetched.changelogs)
+        if fetched.changelogs_out_of_range:
+            await self._go_on_in_changelogs(fetched.changelogs_out_of_range)
         if epoch != self.epoch:
             return  # fetched for an assignment that is over
         for tp, log_end in fetched.log_ends.items():

@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from aiokafka import TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
 from aiokafka.errors import (
     ConsumerStoppedError,
@@ -75,7 +75,13 @@ class Fetched:
     )  # of every wanted partition the broker has answered for
     sought_back: list[TP] = field(default_factory=list)  # whose position was not ours
     out_of_range: list[TP] = field(default_factory=list)  # whose log does not have our position
+    changelogs_out_of_range: dict[TP, int] = field(default_factory=dict)  # the position it does not have
     unserved: dict[TP, str] = field(default_factory=dict)  # wanted, but the broker does not serve it: why
+
+    @property
+    def is_worth_a_turn(self) -> bool:
+        """Whether there is anything to do about it."""
+        return bool(self.columns or self.changelogs or self.out_of_range or self.changelogs_out_of_range)
 
     @property
     def records(self) -> int:
@@ -206,7 +212,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = Fetched()
             self._drain(fetcher, wanted, fetched, changelogs)
-            while not (fetched.columns or fetched.changelogs or fetched.out_of_range or self._interrupted):
+            while not (fetched.is_worth_a_turn or self._interrupted):
                 left = deadline - time.monotonic()
                 if left <= 0 or not self.consumer.flow_active:
                     break
@@ -260,10 +266,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             del fetcher._records[tp]
             drained = True
             if type(result) is not FetchResult:
-                result.check_raise()
+                if not isinstance(result._error, OffsetOutOfRangeError):
+                    result.check_raise()
+                fetched.changelogs_out_of_range[tp] = dict(result._error.args[0])[tp]
             elif result.check_assignment(tp):
-                fetched.changelogs[tp] = result.getall(MAX_CHANGELOG_RECORDS)
-                if result.has_more():
+                fetched.changelogs[tp] = _changelog_records(tp, result._partition_records)
+                assignment.state_value(tp).consumed_to(result._partition_records.next_fetch_offset)
+                if has_more(result._partition_records):
                     fetcher._records[tp] = result
         if drained:
             fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
@@ -316,6 +325,16 @@ def _names(partitions: Iterable[TP]) -> str:
 def _has_no_position(result: Any) -> bool:
     """Tell whether a changelog has no position to read from yet, until Faust seeks."""
     return type(result) is not FetchResult and isinstance(result._error, NoOffsetForPartitionError)
+
+
+def _changelog_records(tp: TP, records: Any) -> list[Any]:
+    """Return records of a changelog as Faust takes them. Nobody reads their headers, whatever these are."""
+    columns = decode(records, None, MAX_CHANGELOG_RECORDS)
+    cells = zip(columns.offsets, columns.timestamps, columns.keys, columns.values, strict=True)
+    return [
+        ConsumerRecord(*tp, at, time_ms, 0, key, value, None, len(key or b""), len(value or b""), ())
+        for at, time_ms, key, value in cells
+    ]
 
 
 def _raise_unless_out_of_range(failed: Any, tp: TP, fetched: Fetched) -> None:

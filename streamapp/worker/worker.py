@@ -16,8 +16,9 @@ from collections.abc import Callable
 from types import FrameType
 
 import faust
+from faust.exceptions import ConsistencyError
 
-from streamapp.errors import SettingsError, StreamappError
+from streamapp.errors import ChangelogError, SettingsError, StreamappError
 from streamapp.journal.log import JournalLog
 from streamapp.observability.health import Health
 from streamapp.observability.logs import configure_logs
@@ -159,6 +160,8 @@ def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
         worker.execute_from_commandline()
     except SystemExit as end:
         reason = worker.crash_reason or worker.start_failure
+        if isinstance(reason, ConsistencyError):  # names partition and offsets
+            raise ChangelogError(" ".join(str(reason).split()).rstrip("."), str(app.conf.datadir)) from None
         if isinstance(reason, (StreamappError, TopicsError)):
             raise reason from None
         return int(end.code or 0)

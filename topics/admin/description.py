@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from topics.access import denied_kind
-from topics.cluster import NOT_YET, TIMEOUT_S, Cluster, refresh_leaders
+from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
 from topics.definitions import TopicNames, retention
 
 
@@ -74,10 +74,10 @@ def describe(
         for number, p in topic.partitions.items()
         if p.leader >= 0
     ]
-    starts = _offsets(cluster, led, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    starts = cluster.offsets(led, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
     # What is committed goes on meanwhile: asked for before the ends, no lag is below 0.
     committed = _committed(kafka, cluster, group, led) if group is not None else {}
-    ends = _offsets(cluster, led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    ends = cluster.offsets(led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     described = []
     for name, topic in names.all().items():
         if name not in existing:
@@ -111,33 +111,6 @@ def describe(
             )
         )
     return described
-
-
-def _offsets(
-    cluster: Cluster, partitions: list[TopicPartition], spec: OffsetSpec
-) -> dict[tuple[str, int], int]:
-    """Return the first or the next offset of each partition.
-
-    A topic made a moment ago has leaders in the metadata before the broker acts as one: such are asked again.
-    """
-    found: dict[tuple[str, int], int] = {}
-    deadline = time.monotonic() + cluster.timeout
-    left = list(partitions)
-    while left:
-        asked = dict.fromkeys(left, spec)
-        futures = cluster.client.list_offsets(asked, request_timeout=cluster.timeout)
-        left = []
-        for tp, future in futures.items():
-            try:
-                found[tp.topic, tp.partition] = future.result(timeout=cluster.timeout + 1).offset
-            except KafkaException as failure:
-                if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
-                    raise cluster.error(failure) from None
-                refresh_leaders(cluster.client, failure, tp.topic, cluster.timeout)
-                left.append(tp)
-        if left:
-            cluster.client.poll(0.05)
-    return found
 
 
 def _committed(

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from faust.types import TP
 
-from streamapp.errors import NotYetError
+from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.consumer import Consumer
 from streamapp.transport.runs import Columns, TimeOrder
 from streamapp.transport.thread import Fetched
@@ -295,3 +295,23 @@ def test_a_log_that_grew_while_its_partition_was_restored_is_looked_at_again() -
     story.assignments.restore = restore
     asyncio.run(story.consumer._bring_to_life(1))
     assert story.seen == ["0 at 5", "0 live"]
+
+
+def test_a_changelog_that_was_trimmed_is_read_on_and_one_made_anew_says_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    story = Assigned(3)
+    story.consumer.app.conf.datadir = "/state/w/topics-grove."
+    story.logs = {0: (7, 9), 1: (0, 4), 2: (0, 9)}
+    asyncio.run(story.consumer._go_on_in_changelogs({TP("topic", 0): 5, TP("topic", 2): 5}))
+    assert story.seen == ["0 at 7", "2 at 5"]
+    assert "topic topic partition 0: offsets 5 to 6 were deleted before they were read" in caplog.text
+    told = (
+        r"topic topic partition 1 has offsets 0 to 4, .* read it up to 5: .* delete /state/w/topics-grove\."
+    )
+    with pytest.raises(ChangelogError, match=told):
+        asyncio.run(story.consumer._go_on_in_changelogs({TP("topic", 1): 5}))
+    story.away.add(0)
+    asyncio.run(story.consumer._go_on_in_changelogs({TP("topic", 0): 5}))
+    assert "looked at again: topic-0: no leader is known" in caplog.text
+    assert len(story.seen) == 2

@@ -9,11 +9,13 @@ from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.record._crc32c import crc as calc_crc32c_py
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from faust.types import TP
 
 from streamapp.transport.thread import ConsumerThread
+from streamapp.transport.undecodable import FetchedRecords
 
 ASTRAY, BUSY = TopicPartition("topic", 0), TopicPartition("topic", 1)
 
@@ -92,7 +94,34 @@ def test_a_changelog_that_faust_has_not_sought_yet_is_waited_for(monkeypatch: py
         assert list(fetched.changelogs) == [BUSY]
         assert buffers == {ASTRAY: unsought}, "else it would be asked for again and again"
         buffers[ASTRAY] = FetchError(error=OffsetOutOfRangeError({ASTRAY: 3}), backoff=0)
-        with pytest.raises(OffsetOutOfRangeError):
-            await thread._take({}, 10.0, (TP(*ASTRAY),))
+        fetched = await thread._take({}, 10.0, (TP(*ASTRAY),))
+        assert (fetched.changelogs, fetched.changelogs_out_of_range) == ({}, {ASTRAY: 3})
 
     asyncio.run(story())
+
+
+def test_records_of_a_changelog_are_read_whatever_their_headers_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        thread = consumer_thread(monkeypatch)
+        fetcher = thread._ensure_consumer()._fetcher
+        builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
+        for at in range(3):
+            builder.append(at, 1000 + at, b"k%d" % at, b"v" if at else None, [("??", b"x")])
+        log = _with_checksum(bytes(builder.build()).replace(b"??", b"\xff\xfe"))
+        records = PartitionRecords(BUSY, FetchedRecords(log), [], 0, None, None, True, "read_uncommitted")
+        assignment = fetcher._subscriptions.subscription.assignment
+        fetcher._records[BUSY] = FetchResult(
+            BUSY, assignment=assignment, partition_records=records, backoff=0
+        )
+        fetched = await thread._take({}, 10.0, (TP(*BUSY),))
+        (found,) = fetched.changelogs.values()
+        cells = [(each.offset, each.timestamp, each.key, each.value, each.headers) for each in found]
+        assert cells == [(0, 1000, b"k0", None, ()), (1, 1001, b"k1", b"v", ()), (2, 1002, b"k2", b"v", ())]
+        assert (assignment.state_value(BUSY).position, fetcher._records) == (3, {})
+
+    asyncio.run(story())
+
+
+def _with_checksum(batch: bytes) -> bytes:
+    """Return a record batch with the checksum of what is in it now."""
+    return batch[:17] + calc_crc32c_py(batch[21:]).to_bytes(4, "big") + batch[21:]
