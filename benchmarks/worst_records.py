@@ -26,6 +26,7 @@ TEXT: Final = 1024  # text.max.bytes
 ROWS: Final = 10_000  # block.max.rows
 ATTRIBUTES: Final = 4096  # models.max.attributes
 VALUES: Final = 65_536  # commas and brackets of a JSON record
+UNPACKED: Final = 16 << 20  # bytes of a block's texts, however few they are sent in
 KEY: Final = b"m"
 
 
@@ -224,10 +225,12 @@ def _arrow_texts(size: int) -> Iterator[WorstRecord]:
     shared = pa.DictionaryArray.from_arrays(pa.array((np.arange(n) % 100).astype(np.int8)), words)
     few = pa.DictionaryArray.from_arrays(pa.array((np.arange(n) % 3).astype(np.int8)), ["a", "b", "c"])
     yield record("dictionaries", pa.table({f"c{i}": few for i in range(min(columns, (1 << 20) // n))}))
-    yield record(
-        "dictionaries of long words",
-        pa.table({f"c{i}": shared for i in range(max(size // (2 * (60_000 + n)), 1))}),
-    )
+    long_words, most = max(size // (2 * (60_000 + n)), 1), max(UNPACKED // (503 * n), 1)
+    name = "dictionaries of long words"
+    yield record(name, pa.table({f"c{i}": shared for i in range(min(long_words, most))}))
+    if long_words > most:
+        too_many = pa.table({f"c{i}": shared for i in range(long_words)})
+        yield record("that unpack to a hundred times as much", too_many, "too-large")
     long = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int8)), ["v" * 5000])
     yield record(
         "a dictionary of one word that is too long", pa.table({"x": np.ones(n), "c": long}), "bad-rows"

@@ -48,6 +48,9 @@ MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per wo
 LARGE_RECORD: Final = 64 << 10
 """Bytes of a record that may take longer than others wait: blocks take up to 1.4 µs a byte."""
 
+MANY_HEADERS: Final = 1024
+"""Of a record; each of its answers may carry them on."""
+
 LARGE_RUN: Final = 4 << 20
 """Bytes of a run that may, whatever its records are."""
 
@@ -131,7 +134,8 @@ class Pipeline:
         self._placement.check(run)
         sizes = [*map(len, filter(None, run.raw.values))]
         size = sum(sizes)
-        if size < LARGE_RUN and max(sizes, default=0) < LARGE_RECORD:
+        is_large = size >= LARGE_RUN or max(sizes, default=0) >= LARGE_RECORD
+        if not is_large and max(map(len, run.raw.headers), default=0) < MANY_HEADERS:
             return self._compute(task, run, size)
         async with self._tasks_lock:
             if not is_ours():

@@ -20,14 +20,15 @@ from topics.headers import ended_at_nul
 MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
 
 
-def decode(records: Any, log_end: int | None, most: int = MAX_RECORDS) -> Columns:
+def decode(records: Any, log_end: int | None, most: int | None = None) -> Columns:
     """Consume batches of an aiokafka `PartitionRecords` and return their records as columns.
 
-    Compressed batches may hold a hundred times the bytes that were fetched: after `most` records the rest is
-    left (`has_more`). `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated
-    over.
+    Compressed batches may hold a hundred times the bytes that were fetched: after `most` records (default:
+    `MAX_RECORDS`) the rest is left (`has_more`). `records.next_fetch_offset` has moved behind the last batch,
+    as if it had been iterated over.
     """
     fetched: list[Any] = []
+    most = MAX_RECORDS if most is None else most
     memory = records._records
     position: int = records.next_fetch_offset
     while memory.has_next() and len(fetched) < most:

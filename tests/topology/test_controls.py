@@ -212,6 +212,11 @@ def with_attribute(**members: Any) -> dict[str, Any]:
             "range=(0.0, 1.0) of attribute 'a' must be two finite",
         ),
         (with_attribute(open=True), "open=true must be false for the numeric attribute 'a'"),
+        (
+            with_attribute(kind="nominal", values=[1] * 262_145),
+            "262,145 values take at least 4,194,320 bytes",
+        ),
+        (SCHEMA | {"classes": [None] * 65}, "classes must be at most max_classes=64, not 65"),
     ],
 )
 def test_a_schema_is_taken_as_it_stands_or_refused(schema: Any, says: str) -> None:

@@ -37,3 +37,7 @@ class Limits:
     def block_max_cells(self, size: int) -> int:
         """Values of a block of `size` bytes: eight bytes or a string each, however few it is sent in."""
         return max(1 << 20, size // 4)
+
+    def block_max_text(self, size: int) -> int:
+        """Bytes of the texts of a block of `size` bytes, each counted for every row: requests repeat them."""
+        return max(16 << 20, 2 * size)

@@ -66,6 +66,12 @@ def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBl
         return Flaw(
             Reason.BAD_BLOCK, "the texts of a column must not be longer than the record: views overlap"
         )
+    size, most = columns.text_bytes(batch, limits.text_max_bytes), limits.block_max_text(len(value))
+    if size > most:
+        detail = (
+            f"its dictionaries and views unpack to {size:,} bytes of text; {len(value):,} may have {most:,}"
+        )
+        return Flaw(Reason.TOO_LARGE, f"{detail}: send fewer rows in a block")
     return _block(batch, found, roles, limits.text_max_bytes)
 
 

@@ -7,7 +7,9 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from topics.codecs.arrow.layout import is_text
 from topics.codecs.cells import label_codes
@@ -37,12 +39,40 @@ def text_bytes_within(batch: pa.RecordBatch, size: int) -> bool:
     for column in batch.columns:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary
-        if pa.types.is_string_view(column.type) and len(column):
-            views = np.frombuffer(column.buffers()[1], dtype=np.int32)  # the length is the first of four
-            lengths = views[4 * column.offset : 4 * (column.offset + len(column)) : 4]
-            if int(lengths.astype(np.int64).sum()) > size:
-                return False
+        if pa.types.is_string_view(column.type) and int(_lengths(column).sum()) > size:
+            return False
     return True
+
+
+def text_bytes(batch: pa.RecordBatch, longest: int) -> int:
+    """Return the bytes of the texts that cells share (by dictionaries, by views), each as often as a row has
+    it.
+
+    Those of more than `longest` bytes do not count: their rows are refused.
+    """
+    total = 0
+    for column in batch.columns:
+        if pa.types.is_string_view(column.type):
+            total += int(_kept(_lengths(column), longest).sum())
+        elif pa.types.is_dictionary(column.type) and is_text(column.type):
+            lengths = np.append(_kept(_lengths(column.dictionary), longest), 0)
+            total += int(lengths[_codes(column)].sum())
+    return total
+
+
+def _kept(lengths: npt.NDArray[np.int64], longest: int) -> npt.NDArray[np.int64]:
+    return np.where(lengths <= longest, lengths, 0)
+
+
+def _lengths(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Return int64[n]: the bytes of each text, 0 where null."""
+    if not pa.types.is_string_view(column.type) or not len(column):
+        found: npt.NDArray[np.int64] = pc.binary_length(column).fill_null(0).to_numpy().astype(np.int64)
+        return found
+    views = np.frombuffer(column.buffers()[1], dtype=np.int32)  # the length is the first of four
+    lengths = views[4 * column.offset : 4 * (column.offset + len(column)) : 4].astype(np.int64)
+    given: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return np.where(given, lengths, 0)
 
 
 def texts(column: pa.Array) -> list[str | None]:

@@ -13,7 +13,7 @@ from core.hoeffding.decision import Reason as SplitReason
 from streamapp.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
 from streamapp.outputs.limits import OutputLimits
 from streamapp.processing import pipeline as module
-from streamapp.processing.pipeline import LARGE_RECORD, KeyPlacement, Pipeline, Results
+from streamapp.processing.pipeline import LARGE_RECORD, MANY_HEADERS, KeyPlacement, Pipeline, Results
 from streamapp.settings import Settings
 from streamapp.task import counters
 from streamapp.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
@@ -22,7 +22,7 @@ from streamapp.transport.runs import Run
 from topics.definitions import TopicNames
 from topics.errors import Reason
 from topics.partitioner import partition_of
-from topics.records import DriftAlert, EvaluationRecord, LabelRequests, RawRecords
+from topics.records import DriftAlert, EvaluationRecord, Headers, LabelRequests, RawRecords
 
 PARTITIONS = 4
 DELAYS = {"0.01": 0.0, "0.02": 1.0, "0.5": 1.0, "1.0": 2.0, "2.0": 3.0, "3600.0": 3.0, "+Inf": 4.0}
@@ -137,9 +137,11 @@ class Traced:
 
         monkeypatch.setattr(module, "process_isolated", traced)
 
-    async def process(self, *values: bytes, ours: Callable[[], bool] = lambda: True) -> Results | None:
+    async def process(
+        self, *values: bytes, ours: Callable[[], bool] = lambda: True, headers: Headers = ()
+    ) -> Results | None:
         n = len(values)
-        raw = RawRecords("grove.instances", 2, [*range(n)], [0] * n, [b"k"] * n, [*values], [()] * n)
+        raw = RawRecords("grove.instances", 2, [*range(n)], [0] * n, [b"k"] * n, [*values], [headers] * n)
         return await self.pipeline.process(self.pipeline.new_task(2), Run(raw.topic, raw, n), ours)
 
 
@@ -155,7 +157,8 @@ def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same
         monkeypatch.setattr(module, "LARGE_RUN", 1 << 30)
         monkeypatch.setattr(module, "LARGE_RECORD", 1 << 30)
         at_once = await traced.process(PLAIN, LARGE)
-        assert [thread == here for thread in traced.threads] == [True, False, False, True]
+        await traced.process(PLAIN, headers=[("x", b"")] * MANY_HEADERS)
+        assert [thread == here for thread in traced.threads] == [True, False, False, True, False]
         assert plain is not None
         for other in (large, many, at_once):
             assert other is not None

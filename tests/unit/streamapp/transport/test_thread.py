@@ -124,4 +124,5 @@ def test_records_of_a_changelog_are_read_whatever_their_headers_are(monkeypatch:
 
 def _with_checksum(batch: bytes) -> bytes:
     """Return a record batch with the checksum of what is in it now."""
-    return batch[:17] + calc_crc32c_py(batch[21:]).to_bytes(4, "big") + batch[21:]
+    checksum: int = calc_crc32c_py(batch[21:])
+    return batch[:17] + checksum.to_bytes(4, "big") + batch[21:]

@@ -327,3 +327,17 @@ def test_what_cannot_be_written_is_refused() -> None:
         encode_labels(["i"], ["x"], format="arrow", features=Features.of(["annotator"], [[1.0]]))
     (value,) = encode_instances(Features.of(["annotator"], [[1.0]]), format="arrow")
     assert cells(instance(value)) == [{"annotator": 1}]
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "views"])
+def test_texts_that_cells_share_may_not_unpack_to_much_more_than_the_block(kind: str) -> None:
+    rows, word = 10_000, "v" * 1000
+    few, many = (pa.array([word], pa.string_view() if kind == "views" else None) for _ in range(2))
+    nobody = pa.DictionaryArray.from_arrays(pa.array([None] * rows, pa.int8()), few)
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), many)
+    taken = instance(block(a=column, b=nobody))
+    assert (len(taken), taken.malformed) == (rows, [])
+    reason, detail = only_flaw(instance(block(a=column, b=column)))
+    assert reason == Reason.TOO_LARGE
+    assert "its dictionaries and views unpack to 20,000,000 bytes of text; " in detail
+    assert "may have 16,777,216: send fewer rows" in detail
