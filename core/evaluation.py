@@ -197,7 +197,7 @@ def _against(right: int, baseline: int, n: int) -> float:
 
 @kernel
 def count_prediction(
-    plan: Any, ints: Any, floats: Any, label: int, prediction: int, sampled: int, importance: float
+    plan, ints, floats, label: int, prediction: int, sampled: int, importance: float
 ) -> None:
     """Count a prediction whose label is known; sampled, importance: those of its record."""
     section = plan[at.PLAN_EVALUATION]
@@ -232,7 +232,7 @@ def count_prediction(
 
 
 @kernel
-def count_baselines(plan: Any, ints: Any, section: int, label: int, oldest: int, position: int) -> None:
+def count_baselines(plan, ints, section: int, label: int, oldest: int, position: int) -> None:
     """Count what the two baselines got right, the counts of labels being those with this one.
 
     oldest: label of the record that has left the window, -1: none has; position: of this one in it.
@@ -264,14 +264,14 @@ def count_baselines(plan: Any, ints: Any, section: int, label: int, oldest: int,
 
 
 @kernel
-def larger_class(ints: Any, counts: int, one: int, other: int) -> int:
+def larger_class(ints, counts: int, one: int, other: int) -> int:
     """Return which of two classes has the larger count (from word ``counts`` on), the lower of equals."""
     mine, yours = ints[counts + one], ints[counts + other]
     return other if yours > mine or (yours == mine and other < one) else one
 
 
 @kernel
-def largest_class(ints: Any, counts: int, classes: int) -> int:
+def largest_class(ints, counts: int, classes: int) -> int:
     """Return the class with the largest count (from word ``counts`` on), the lowest of equals."""
     best = 0
     for c in range(1, classes):
@@ -281,7 +281,7 @@ def largest_class(ints: Any, counts: int, classes: int) -> int:
 
 
 @kernel
-def _count(ints: Any, rows: int, classes: int, label: int, prediction: int, step: int) -> None:
+def _count(ints, rows: int, classes: int, label: int, prediction: int, step: int) -> None:
     """Add to the counts of labels, predictions and hits."""
     ints[rows + at.EVALUATION_ACTUAL * classes + label] += step
     ints[rows + at.EVALUATION_PREDICTED * classes + prediction] += step

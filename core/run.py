@@ -86,7 +86,7 @@ answer, learn, route_ahead = learners.dispatcher()
 
 
 @kernel
-def gather(plan: Any, x: Any, scratch: Any) -> Any:
+def gather(plan, x, scratch) -> Any:
     """Return the numeric attributes of a record side by side: a part of x where they are, else a copy."""
     n = plan[at.PLAN_NUMERIC]
     if plan[at.PLAN_CONTIGUOUS] != 0:
@@ -98,7 +98,7 @@ def gather(plan: Any, x: Any, scratch: Any) -> Any:
 
 
 @kernel
-def look_ahead(addresses: Any, model: Any, cells: int, d: int, row: int, n: int) -> None:
+def look_ahead(addresses, model, cells: int, d: int, row: int, n: int) -> None:
     """Prefetch the first cache lines of a record that comes later, and of its model, if it is another one.
 
     Ten thousand models do not fit a core's cache; a small model lies in these lines altogether.
@@ -115,7 +115,7 @@ def look_ahead(addresses: Any, model: Any, cells: int, d: int, row: int, n: int)
 
 
 @kernel
-def is_stretch(models: Any, row: int, n: int) -> bool:
+def is_stretch(models, row: int, n: int) -> bool:
     """Return whether the next WIDTH rows are of one model."""
     if row + WIDTH > n or models[row] != models[row + WIDTH - 1]:
         return False
@@ -126,7 +126,7 @@ def is_stretch(models: Any, row: int, n: int) -> bool:
 
 
 @kernel
-def notice(plan: Any, ints: Any, label: int, x: Any) -> None:
+def notice(plan, ints, label: int, x) -> None:
     """Count a class and values of open attributes as known that the model has not learned before."""
     if ints[at.MODEL_CLASSES] <= label:
         ints[at.MODEL_CLASSES] = label + 1
@@ -140,7 +140,7 @@ def notice(plan: Any, ints: Any, label: int, x: Any) -> None:
 
 
 @kernel
-def block_at(ints: Any, number: int) -> int:
+def block_at(ints, number: int) -> int:
     """Return the first word of a block by its number; 0 is the one that answers."""
     t = ints[at.MODEL_FIRST]
     for _ in range(number):
@@ -149,7 +149,7 @@ def block_at(ints: Any, number: int) -> int:
 
 
 @kernel
-def others_learn(ints: Any, number: int) -> bool:
+def others_learn(ints, number: int) -> bool:
     """Return whether there is a block with this number above 0, and it learns: during a warning."""
     if ints[at.MODEL_SECOND] == 0 or ints[at.MODEL_LEVEL] != drift.WARNING:
         return False
@@ -157,7 +157,7 @@ def others_learn(ints: Any, number: int) -> bool:
 
 
 @kernel("int64(int64[::1], float64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
-def examine(model: Any, weight: Any, addresses: Any, columns: Any, classes: Any, sizes: Any) -> int:
+def examine(model, weight, addresses, columns, classes, sizes) -> int:
     """Return the first row whose model is not in the table or whose weight is not legal, or n.
 
     addresses, columns, classes: int64[table], address 0: no model; sizes: int64[SIZES_WORDS] gets the largest
@@ -184,22 +184,22 @@ def workspace_of(columns: int, classes: int) -> Any:
 
 @kernel(_SIGNATURE)
 def run(
-    addresses: Any,
-    plans: Any,
-    prepared_at: Any,
-    model: Any,
-    x: Any,
-    label: Any,
-    weight: Any,
-    prediction: Any,
-    probability: Any,
-    asked: Any,
-    sampled: Any,
-    importance: Any,
-    version: Any,
+    addresses,
+    plans,
+    prepared_at,
+    model,
+    x,
+    label,
+    weight,
+    prediction,
+    probability,
+    asked,
+    sampled,
+    importance,
+    version,
     mode: int,
-    workspace: Any,
-    cursor: Any,
+    workspace,
+    cursor,
 ) -> int:
     """Process rows from the cursor on; return the reason of the return.
 

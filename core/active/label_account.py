@@ -12,7 +12,7 @@ what is learned.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.jit import kernel
 from core.tree import layout as at
@@ -61,7 +61,7 @@ class Account:
 
 
 @kernel
-def close(ints: Any, how: int, n: int) -> None:
+def close(ints, how: int, n: int) -> None:
     """Close n requests of a model; how: ANSWERED, DECLINED or EXPIRED."""
     if how == ANSWERED:
         ints[at.MODEL_REPLIES] += n

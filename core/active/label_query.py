@@ -21,7 +21,7 @@ share of the records is reserved for the evaluation, that sample is used instead
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
@@ -40,7 +40,7 @@ TAKE_OVER: Final = 4.0
 
 
 @kernel
-def sample_for_evaluation(plan: Any, ints: Any) -> int:
+def sample_for_evaluation(plan, ints) -> int:
     """Return SAMPLED_FOR_EVALUATION if the current record is the one of its block, else NOT_SAMPLED."""
     size = plan[at.PLAN_SLICE]
     if size == 0:
@@ -53,9 +53,7 @@ def sample_for_evaluation(plan: Any, ints: Any) -> int:
 
 
 @kernel
-def ask(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, place: int, shares: Any, sampled: int
-) -> tuple[int, bool, float]:
+def ask(plan, params, ints, floats, t: int, place: int, shares, sampled: int) -> tuple[int, bool, float]:
     """Return how the current record was sampled, whether its label is asked for, and its importance.
 
     Counts the request, if there is one [D19]. Importance 0: the label enters no estimate.
@@ -107,7 +105,7 @@ def ask(
 
 
 @kernel
-def importance_of(plan: Any, ints: Any, floats: Any, asked: bool, chance: float) -> float:
+def importance_of(plan, ints, floats, asked: bool, chance: float) -> float:
     """Count a record that met an open budget; return the importance of its label, 0 without a request."""
     section = plan[at.PLAN_EVALUATION]
     if chance <= queries.UNKNOWN:

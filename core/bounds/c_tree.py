@@ -71,7 +71,7 @@ class Plugin(Bound):
 
 
 @kernel
-def log_share_of_delta(delta: float, case: Any) -> float:
+def log_share_of_delta(delta: float, case) -> float:
     """Return ln δ' of theorem 4, δ' being what one split of one leaf at one time may take of δ."""
     h, t, m = case[CASE_DEPTH], case[CASE_RECORDS], case[CASE_WEIGHT]
     given = math.log(delta) if delta > 0.0 else -math.log(t)
@@ -81,7 +81,7 @@ def log_share_of_delta(delta: float, case: Any) -> float:
 
 
 @kernel
-def epsilon(params: Any, at: int, case: Any) -> float:
+def epsilon(params, at: int, case) -> float:
     m, criterion = case[CASE_WEIGHT], int(case[CASE_CRITERION])
     if m <= 1.0:  # fractions of a record: logarithms below 0, and nothing to judge by
         return math.inf
@@ -93,7 +93,7 @@ def epsilon(params: Any, at: int, case: Any) -> float:
 
 
 @kernel
-def decision(params: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
     """Ask for a lead above ε, in theory of at least 2ε; or an ε of at most τ."""
     theory = params[at + THEORY] != 0.0
     if lead >= 2.0 * epsilon if theory else lead > epsilon:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.bounds.base import CASE_RANGE, CASE_WEIGHT, GAP, OPEN, TIE, Bound
 from core.jit import kernel
@@ -37,14 +37,14 @@ class Plugin(Bound):
 
 
 @kernel
-def epsilon(params: Any, at: int, case: Any) -> float:
+def epsilon(params, at: int, case) -> float:
     square = case[CASE_RANGE] * case[CASE_RANGE]
     # -ln δ: the reciprocal of a δ below 5.6e-309 would be infinite.
     return math.sqrt(square * -math.log(params[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
 
 
 @kernel
-def decision(params: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
     """Ask for a lead above the factor times ε, or an ε below τ."""
     if lead > params[at + FACTOR] * epsilon:
         return GAP

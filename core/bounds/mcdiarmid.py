@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core import registry
 from core.bounds.base import CASE_CLASSES, CASE_CRITERION, CASE_WEIGHT, GAP, OPEN, TIE, Bound
@@ -46,7 +46,7 @@ class Plugin(Bound):
 
 
 @kernel
-def epsilon(params: Any, at: int, case: Any) -> float:
+def epsilon(params, at: int, case) -> float:
     n = case[CASE_WEIGHT]
     k = max(int(case[CASE_CLASSES]), 2)
     if params[at + FORM] == CODED:
@@ -57,7 +57,7 @@ def epsilon(params: Any, at: int, case: Any) -> float:
 
 
 @kernel
-def decision(params: Any, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
     """Ask for a lead above ε, or an ε below τ."""
     if lead > epsilon:
         return GAP

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.criteria.base import Criterion
 from core.jit import kernel
@@ -28,7 +27,7 @@ def reach(k: int) -> float:
 
 
 @kernel
-def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+def impurity(masses, k: int, n: int, out, total) -> None:
     """Write ``W·Ψ = W - max w_c`` and W for each of n columns."""
     for j in range(n):
         total[j] = masses[0, j]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from core.criteria.base import Criterion
 from core.jit import kernel
@@ -45,7 +45,7 @@ def sensitivity(n: float, k: int, printed: bool) -> float:
 
 
 @kernel
-def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+def impurity(masses, k: int, n: int, out, total) -> None:
     """Write ``W·G = W - Σ w_c² / W`` and W for each of n columns."""
     for j in range(n):
         total[j] = masses[0, j]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from core.criteria import entropy
 from core.criteria.base import Criterion
@@ -57,7 +57,7 @@ def sensitivity(n: float, k: int, printed: bool) -> float:
 
 
 @kernel
-def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+def impurity(masses, k: int, n: int, out, total) -> None:
     """Write ``W·H = W lg W - Σ w_c lg w_c`` and W for each of n columns."""
     for j in range(n):
         total[j] = masses[0, j]
@@ -90,7 +90,7 @@ def increment(n: float, cell: float, moment: float, weight: float) -> tuple[floa
 
 
 @kernel
-def impurity_roughly(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+def impurity_roughly(masses, k: int, n: int, out, total) -> None:
     for j in range(n):
         total[j] = masses[0, j]
         out[j] = masses[0, j] * rough_log2(masses[0, j])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from core.criteria.base import Criterion
 from core.jit import kernel
@@ -41,7 +41,7 @@ def growth(n: float) -> float:
 
 
 @kernel
-def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+def impurity(masses, k: int, n: int, out, total) -> None:
     """Write ``W·Q = sqrt(w_0 w_1)`` and W for each of n columns; one class alone is pure."""
     for j in range(n):
         total[j] = masses[0, j]

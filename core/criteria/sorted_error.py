@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from core.criteria.base import Criterion
 from core.jit import kernel
@@ -33,7 +33,7 @@ def reach(k: int) -> float:
 
 
 @kernel
-def impurity(masses: Any, k: int, n: int, out: Any, total: Any) -> None:
+def impurity(masses, k: int, n: int, out, total) -> None:
     """Write ``W·min π_c``, W where the second class has no weight, and W for each of n columns."""
     for j in range(n):
         second = masses[1, j] if k > 1 else 0.0

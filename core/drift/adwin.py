@@ -97,13 +97,13 @@ class Plugin(Detector):
 
 
 @kernel
-def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params, at: int, floats, state: int, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level; state: float64[344]."""
     return take_in(params, at, floats, state, error)
 
 
 @called
-def take_in(params: Any, at: int, floats: Any, state: int, error: float) -> int:
+def take_in(params, at: int, floats, state: int, error: float) -> int:
     """Do what ``update`` says, as a call: most models have another detector."""
     if floats[state + ALARM] != 0.0 and params[at + KEEP_NEWER] == 0.0:
         for word in range(FIELDS + ROWS * ROW):
@@ -128,7 +128,7 @@ def take_in(params: Any, at: int, floats: Any, state: int, error: float) -> int:
 
 
 @kernel
-def insert(floats: Any, state: int, error: float) -> None:
+def insert(floats, state: int, error: float) -> None:
     """Take an input into the window as a bucket of its own, and merge buckets where a row has six."""
     width = floats[state + WIDTH]
     if width > 0.0:
@@ -158,7 +158,7 @@ def insert(floats: Any, state: int, error: float) -> None:
 
 
 @kernel
-def shift(floats: Any, row: int, gone: int) -> None:
+def shift(floats, row: int, gone: int) -> None:
     n = int(floats[row]) - gone
     for word in range(2 * n):
         floats[row + 1 + word] = floats[row + 1 + 2 * gone + word]
@@ -168,7 +168,7 @@ def shift(floats: Any, row: int, gone: int) -> None:
 
 
 @kernel
-def drop_oldest(floats: Any, state: int) -> None:
+def drop_oldest(floats, state: int) -> None:
     r = int(floats[state + ROWS_USED]) - 1
     row = state + FIELDS + r * ROW
     size = 2.0**r
@@ -185,7 +185,7 @@ def drop_oldest(floats: Any, state: int) -> None:
 
 
 @kernel
-def is_cut(floats: Any, state: int, confidence: float, min_part: float, least: float) -> bool:
+def is_cut(floats, state: int, confidence: float, min_part: float, least: float) -> bool:
     """Return whether the means differ on the two sides of some border between buckets (the paper's ε_cut).
 
     Both sides have ``least`` inputs; ``min_part`` is what ε_cut reckons with.
@@ -214,7 +214,7 @@ def is_cut(floats: Any, state: int, confidence: float, min_part: float, least: f
 
 
 @kernel
-def problem(params: Any, at: int, floats: Any, state: int) -> int:
+def problem(params, at: int, floats, state: int) -> int:
     used = floats[state + ROWS_USED]
     if not 0.0 <= used <= ROWS or used != math.floor(used):
         return 1

@@ -49,7 +49,7 @@ class Plugin(Detector):
 
 
 @kernel
-def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params, at: int, floats, state: int, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level; state: float64[7] from ``state`` on."""
     if floats[state + ALARM] != 0.0:
         floats[state + N] = 1.0
@@ -82,7 +82,7 @@ def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
 
 
 @kernel
-def problem(params: Any, at: int, floats: Any, state: int) -> int:
+def problem(params, at: int, floats, state: int) -> int:
     if not 1.0 <= floats[state + N] < math.inf:
         return 1
     return 0 if 0.0 <= floats[state + P] <= 1.0 else 2

@@ -71,7 +71,7 @@ class Plugin(Detector):
 
 
 @kernel
-def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params, at: int, floats, state: int, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level; state: float64[8]."""
     if floats[state + ALARM] != 0.0:
         for word in range(FIELDS):
@@ -106,7 +106,7 @@ def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
 
 
 @kernel
-def problem(params: Any, at: int, floats: Any, state: int) -> int:
+def problem(params, at: int, floats, state: int) -> int:
     level = floats[state + LEVEL]
     if level != IN_CONTROL and level != WARNING and level != DRIFT:
         return 1

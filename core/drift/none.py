@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.drift.base import IN_CONTROL, Detector
 from core.jit import kernel
@@ -15,5 +14,5 @@ class Plugin(Detector):
 
 
 @kernel
-def update(params: Any, at: int, floats: Any, state: int, error: float) -> int:
+def update(params, at: int, floats, state: int, error: float) -> int:
     return IN_CONTROL

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from core.jit import kernel, words_at
@@ -21,7 +19,7 @@ def connect(
     attribute: int,
     test: int,
     value: float,
-    masses: Any,
+    masses,
     inherits: bool,
 ) -> None:
     """Give node ``number`` of the tree at word t a test, and as many children as masses has rows.
@@ -72,14 +70,14 @@ def grow(address: int, t: int, number: int) -> None:
 
 
 @kernel
-def end_way(ints: Any, floats: Any, node: int, number: int, attribute: int) -> None:
+def end_way(ints, floats, node: int, number: int, attribute: int) -> None:
     """Let a node be where ways end (see layout.end_here)."""
     ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_CHILD] = attribute, number
     floats[node + at.NODE_VALUE] = np.inf
 
 
 @kernel
-def take_record(ints: Any, t: int, node: int, number: int) -> None:
+def take_record(ints, t: int, node: int, number: int) -> None:
     """Give a node a leaf record that has seen nothing: the one freed last, else a new one."""
     slot = ints[t + at.TREE_FREE]
     if slot >= 0:

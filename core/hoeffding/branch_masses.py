@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from core.jit import kernel
@@ -15,7 +13,7 @@ masses_nominal = observers.nominal_dispatcher()[1]
 
 
 @kernel
-def is_numeric(plan: Any, attribute: int) -> bool:
+def is_numeric(plan, attribute: int) -> bool:
     """Return whether an attribute is numeric."""
     table = plan[at.PLAN_NOMINAL_TABLE]
     for j in range(plan[at.PLAN_NOMINAL]):
@@ -25,7 +23,7 @@ def is_numeric(plan: Any, attribute: int) -> bool:
 
 
 @kernel
-def nominal_entry(plan: Any, attribute: int) -> int:
+def nominal_entry(plan, attribute: int) -> int:
     """Return where the entry of a nominal attribute lies in the plan."""
     entry = plan[at.PLAN_NOMINAL_TABLE]
     while plan[entry + at.NOMINAL_COLUMN] != attribute:
@@ -34,7 +32,7 @@ def nominal_entry(plan: Any, attribute: int) -> int:
 
 
 @kernel
-def numeric_position(plan: Any, attribute: int) -> int:
+def numeric_position(plan, attribute: int) -> int:
     """Return which of the numeric attributes an attribute is."""
     position = 0
     while plan[plan[at.PLAN_NUMERIC_TABLE] + position] != attribute:
@@ -43,7 +41,7 @@ def numeric_position(plan: Any, attribute: int) -> int:
 
 
 @kernel
-def branches_of(plan: Any, ints: Any, attribute: int, test: int) -> int:
+def branches_of(plan, ints, attribute: int, test: int) -> int:
     """Return the number of branches of a test: two, or the values the model knows."""
     if test != at.MULTIWAY:
         return 2
@@ -53,16 +51,7 @@ def branches_of(plan: Any, ints: Any, attribute: int, test: int) -> int:
 
 @kernel
 def divide_leaf(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    attribute: int,
-    test: int,
-    value: float,
-    out: Any,
+    plan, params, ints, floats, t: int, leaf: int, attribute: int, test: int, value: float, out
 ) -> None:
     """Write the class masses that a test makes of a leaf, out: float64[branch, class].
 
@@ -86,7 +75,7 @@ def divide_leaf(
 
 
 @kernel
-def divide_nominal(counts: Any, test: int, value: int, out: Any, c: int) -> None:
+def divide_nominal(counts, test: int, value: int, out, c: int) -> None:
     """Write the masses of class c per branch from its counts (float64[value]).
 
     MOA's vectors end at the largest value seen with the class, zeros before it are entries: so a class

@@ -6,8 +6,6 @@ family share this module: what differs between them stands in the plan.
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.hoeffding import soundness
 from core.hoeffding.reevaluation import is_revisited
 from core.hoeffding.schedules import base as schedules
@@ -30,7 +28,7 @@ block_problem = soundness.block_problem
 
 
 @kernel
-def route_ahead(plan: Any, ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> bool:
+def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
     """Write where several records end at once (core/tree/prefetch.py); a tree of one leaf has no ways."""
     if ints[t + at.TREE_NODES] <= 1:
         return False
@@ -40,18 +38,7 @@ def route_ahead(plan: Any, ints: Any, floats: Any, t: int, xs: Any, d: int, ends
 
 @kernel
 def answer(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    place: int,
-    x: Any,
-    xs: Any,
-    weight: float,
-    prepared: int,
-    scratch: Any,
-    shares: Any,
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Route a record, count it unless the model is frozen, and let the leaf vote."""
     node = place
@@ -69,19 +56,19 @@ def answer(
 
 @kernel
 def learn(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     place: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     leaf_hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> tuple[int, int]:
     """Train the tree with a record; a split attempt that fails is finished here (core/hoeffding)."""
     node = place
@@ -99,19 +86,19 @@ def learn(
 
 @kernel
 def train(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     node: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     leaf_hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> int:
     """Train the tree at word t with a record that ends at a node; GROW_FIRST: at an absent branch.
 
@@ -171,7 +158,7 @@ def train(
 
 @kernel
 def uncertainty(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, place: int, shares: Any, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, columns: int
 ) -> tuple[float, float, float]:
     """Return what the leaf's class counts say: the share of all it votes with, lead and weight of its own.
 

@@ -10,7 +10,7 @@ decides. So the tree is always the same.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -40,7 +40,7 @@ impurity_roughly = criteria.rough_dispatcher()
 
 
 @kernel
-def gap_at_most(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, leaf: int) -> float:
+def gap_at_most(plan, params, ints, floats, t: int, node: int, leaf: int) -> float:
     """Return an upper bound of the gap between best and second best merit, infinity if there is none.
 
     For leaves whose numeric observer and criterion have approximations (PLAN_QUICK_REJECT). "Do not split" is
@@ -59,7 +59,7 @@ def gap_at_most(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: in
 
 
 @kernel
-def add_merits(leaders: Any, possibly: float, surely: float) -> None:
+def add_merits(leaders, possibly: float, surely: float) -> None:
     """Add the best merits of an attribute: of all its tests, and of those that are certainly suggested.
 
     A merit that is no number makes the gap unknown.
@@ -76,7 +76,7 @@ def add_merits(leaders: Any, possibly: float, surely: float) -> None:
 
 
 @kernel
-def scan_numeric(plan: Any, params: Any, floats: Any, leaf: int, k: int, leaders: Any) -> None:
+def scan_numeric(plan, params, floats, leaf: int, k: int, leaders) -> None:
     """Add the merits of the thresholds of all numeric attributes."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
     share = params[plan[at.PLAN_CRITERION + 1]]
@@ -114,9 +114,7 @@ def scan_numeric(plan: Any, params: Any, floats: Any, leaf: int, k: int, leaders
 
 
 @kernel
-def scan_nominal(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, leaf: int, k: int, leaders: Any
-) -> None:
+def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: int, leaders) -> None:
     """Add the merits of all nominal attributes; the weights, and so what is suggested, are exact."""
     criterion, table = plan[at.PLAN_CRITERION], plan[at.PLAN_NOMINAL_TABLE]
     share = params[plan[at.PLAN_CRITERION + 1]]
@@ -157,7 +155,7 @@ def scan_nominal(
 
 
 @kernel
-def rough_multiway(share: float, first: int, end: int, base: float, mixed: Any, weight: Any) -> float:
+def rough_multiway(share: float, first: int, end: int, base: float, mixed, weight) -> float:
     """Return the merit of one branch per value, minus infinity if it is no suggestion."""
     total, remaining, large = 0.0, 0.0, 0
     for v in range(first, end):

@@ -42,7 +42,7 @@ impurity = criteria.dispatcher()
 
 
 @kernel(_SIGNATURE)
-def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
+def rank(plan_address: int, address: int, t: int, leaf: int, out) -> None:
     """Write the ranking of the leaf whose record is at word ``leaf`` of the tree at word t."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -50,32 +50,21 @@ def rank(plan_address: int, address: int, t: int, leaf: int, out: Any) -> None:
 
 
 @kernel
-def rank_leaf(plan: Any, params: Any, ints: Any, floats: Any, t: int, leaf: int, out: Any) -> None:
+def rank_leaf(plan, params, ints, floats, t: int, leaf: int, out) -> None:
     """Write the ranking of a leaf, out: float64[RANKING_WORDS]."""
     merit, test, value, _ = new_survey(plan)
     survey_here(plan, params, ints, floats, t, leaf, merit, test, value, out)
 
 
 @kernel
-def new_survey(plan: Any) -> tuple[Any, Any, Any, Any]:
+def new_survey(plan) -> tuple[Any, Any, Any, Any]:
     """Return room for merit, kind of test and value by attribute, and for the ranking."""
     d = plan[at.PLAN_ATTRIBUTES]
     return np.zeros(d), np.full(d, at.LEAF), np.zeros(d), np.zeros(RANKING_WORDS)
 
 
 @kernel(f"void({WORDS}, int64, int64, float64[::1], int64[::1], float64[::1], float64[::1])")
-def survey_leaf(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-) -> None:
+def survey_leaf(plan, params, ints, floats, t: int, leaf: int, merit, test, value, out) -> None:
     """Write the best test of every attribute (test LEAF: none) and the ranking, into a new survey."""
     node = node_at(ints, t, ints[leaf + at.LEAF_NODE])
     k = ints[at.MODEL_CLASSES]
@@ -112,7 +101,7 @@ survey_here: Any = outlined(survey_leaf)
 
 
 @kernel
-def classes_with_weight(plan: Any, floats: Any, node: int, leaf: int, k: int) -> int:
+def classes_with_weight(plan, floats, node: int, leaf: int, k: int) -> int:
     """Return how many classes the leaf has evidence of; for MOA inherited weight counts too."""
     by_votes = plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS != 0
     masses = node + at.NODE_FIELDS if by_votes else leaf + at.LEAF_FIELDS
@@ -124,7 +113,7 @@ def classes_with_weight(plan: Any, floats: Any, node: int, leaf: int, k: int) ->
 
 
 @kernel
-def untested(plan: Any, ints: Any, t: int, node: int) -> Any:
+def untested(plan, ints, t: int, node: int) -> Any:
     """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all).
 
     Where splits are revised, of no nominal test at all.
@@ -142,7 +131,7 @@ def untested(plan: Any, ints: Any, t: int, node: int) -> Any:
 
 
 @kernel
-def moa_merits(plan: Any, floats: Any, node: int, k: int) -> tuple[float, float]:
+def moa_merits(plan, floats, node: int, k: int) -> tuple[float, float]:
     """Return the impurity that MOA measures every test against, and the merit of not splitting.
 
     Ours: each attribute against the impurity of its own totals (NaN here), and no gain.
@@ -164,18 +153,7 @@ def moa_merits(plan: Any, floats: Any, node: int, k: int) -> tuple[float, float]
     " int64, int64, float64[::1], int64[::1], float64[::1])"
 )
 def suggest_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    leaf: int,
-    k: int,
-    before: float,
-    usable: Any,
-    start: int,
-    end: int,
-    merit: Any,
-    test: Any,
-    value: Any,
+    plan, params, floats, leaf: int, k: int, before: float, usable, start: int, end: int, merit, test, value
 ) -> None:
     """Write the best thresholds of the numeric attributes start … end-1; of equals the smallest."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
@@ -224,19 +202,19 @@ suggest_numeric_here: Any = outlined(suggest_numeric)
     " int64, int64, float64[::1], int64[::1], float64[::1])"
 )
 def suggest_nominal(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     statistics: int,
     k: int,
     before: float,
-    usable: Any,
+    usable,
     start: int,
     end: int,
-    merit: Any,
-    test: Any,
-    value: Any,
+    merit,
+    test,
+    value,
 ) -> None:
     """Write the best tests of the nominal attributes start … end-1.
 
@@ -295,7 +273,7 @@ suggest_nominal_here: Any = outlined(suggest_nominal)
 
 
 @kernel
-def complement(plan: Any, k: int, start: int, end: int, equal: Any, other: Any, totals: Any) -> None:
+def complement(plan, k: int, start: int, end: int, equal, other, totals) -> None:
     """Write class masses of the nominal attributes start … end-1, and what each value leaves of them.
 
     equal: the masses of their values; other: float64[class, value]; totals: float64[class, attribute].
@@ -315,7 +293,7 @@ def complement(plan: Any, k: int, start: int, end: int, equal: Any, other: Any, 
 
 
 @kernel
-def mark_met(plan: Any, k: int, start: int, end: int, equal: Any, other: Any) -> None:
+def mark_met(plan, k: int, start: int, end: int, equal, other) -> None:
     """Give classes that have met a branch, but have no weight there, the least weight in it.
 
     A class has met all values below the largest one seen with it, for the vectors of published code end
@@ -344,7 +322,7 @@ def mark_met(plan: Any, k: int, start: int, end: int, equal: Any, other: Any) ->
 
 
 @kernel
-def reach(weight: Any, first: int, end: int) -> int:
+def reach(weight, first: int, end: int) -> int:
     """Return one more than the largest value code that has weight, among the columns first … end-1."""
     last = first - 1
     for v in range(first, end):
@@ -355,16 +333,7 @@ def reach(weight: Any, first: int, end: int) -> int:
 
 @kernel
 def best_multiway(
-    plan: Any,
-    params: Any,
-    attribute: int,
-    first: int,
-    end: int,
-    base: float,
-    mixed: Any,
-    weight: Any,
-    merit: Any,
-    test: Any,
+    plan, params, attribute: int, first: int, end: int, base: float, mixed, weight, merit, test
 ) -> None:
     """Write the merit of one branch per value, the columns first … end-1."""
     total, remaining, large = 0.0, 0.0, 0
@@ -383,7 +352,7 @@ def best_multiway(
 
 
 @kernel
-def moa_divides_by_zero(plan: Any, weight: float) -> bool:
+def moa_divides_by_zero(plan, weight: float) -> bool:
     """Return whether MOA's Gini merit is not a number, because a branch that it lists has no weight."""
     return plan[at.PLAN_QUIRKS] & quirks.EMPTY_VALUES != 0 and plan[at.PLAN_NULL_MERIT] != 0 and weight == 0.0
 
@@ -397,7 +366,7 @@ def beats(merit: float, other: float, last_wins: bool) -> bool:
 
 
 @kernel
-def choose(plan: Any, merit: Any, test: Any, value: Any, null: float, out: Any) -> None:
+def choose(plan, merit, test, value, null: float, out) -> None:
     """Write best and second best of the suggestions and "do not split".
 
     Ties go to the first, "do not split" being before all others [D7]. MOA's go to the last, and what is not a

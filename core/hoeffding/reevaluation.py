@@ -48,7 +48,7 @@ reschedule_leaf = schedules.dispatcher()[1]
 
 
 @kernel
-def is_revisited(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int) -> bool:
+def is_revisited(plan, params, ints, floats, t: int, node: int) -> bool:
     """Return whether an inner node is due: every so much weight of its own, for MOA of the whole tree.
 
     Or when its schedule says so, which has heard of the record before.
@@ -64,7 +64,7 @@ def is_revisited(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: i
 
 
 @kernel
-def highest_due(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, depth: int) -> int:
+def highest_due(plan, params, ints, floats, t: int, node: int, depth: int) -> int:
     """Return the record of the highest due node deeper than ``depth`` on a node's path, -1: none is.
 
     A path is gone through from the root down, each node once: that ends whatever is due.
@@ -98,7 +98,7 @@ def next_due(plan_address: int, address: int, t: int, node: int, depth: int) -> 
 
 
 @kernel("boolean(int64, int64, int64, int64, boolean, float64[::1])")
-def reevaluate(plan_address: int, address: int, t: int, node: int, if_hopeless: bool, decision: Any) -> bool:
+def reevaluate(plan_address: int, address: int, t: int, node: int, if_hopeless: bool, decision) -> bool:
     """Evaluate a node: write the decision (float64[DECISION_WORDS]); return whether it was counted.
 
     With ``if_hopeless`` it is counted, and the next attempt scheduled, only if the outcome is OPEN.
@@ -141,18 +141,7 @@ finish_failed_path_here: Any = outlined(finish_failed_path)
 
 @kernel
 def average_merits(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-    decision: Any,
+    plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out, decision
 ) -> float:
     """Write the averages with a survey that is not counted yet; return the merit of the node's own test."""
     decision[CLASSES] = out[ranking.CLASSES]
@@ -189,13 +178,13 @@ def average_merits(
 
 
 @kernel
-def moa_null(plan: Any, floats: Any, node: int, section: int, k: int) -> float:
+def moa_null(plan, floats, node: int, section: int, k: int) -> float:
     """Return MOA's sum of merits of not splitting, never below 0."""
     return max(0.0, floats[section + at.REVISION_NULL] + ranking.moa_merits(plan, floats, node, k)[1])
 
 
 @kernel
-def own_merit(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, leaf: int) -> float:
+def own_merit(plan, params, ints, floats, t: int, node: int, leaf: int) -> float:
     """Return the merit of an inner node's test on all the node has observed; 0 if a branch is too small."""
     attribute, test = ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_KIND]
     k, branches = ints[at.MODEL_CLASSES], branches_of(plan, ints, attribute, test)
@@ -222,18 +211,7 @@ def own_merit(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int,
 
 @kernel
 def count_evaluation(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    own: float,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
+    plan, params, ints, floats, t: int, node: int, leaf: int, own: float, merit, test, value, out
 ) -> None:
     """Count an evaluation and add the merits it found; an inner node is due again after another period."""
     floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 0.0
@@ -256,9 +234,7 @@ def count_evaluation(
 
 
 @kernel
-def decide_node(
-    plan: Any, params: Any, ints: Any, floats: Any, node: int, leaf: int, suggestions: int, decision: Any
-) -> None:
+def decide_node(plan, params, ints, floats, node: int, leaf: int, suggestions: int, decision) -> None:
     """Write the outcome and ε: what the bound says of the lead over what the node has.
 
     A tie makes an inner node change its test only for a lead of more than τ/2. MOA neither prunes nor moves

@@ -7,7 +7,7 @@ of a plug-in's. It takes microseconds for a small tree, and reads what its first
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from core.hoeffding.schedules import base as schedules
 from core.jit import kernel, words_at
@@ -62,7 +62,7 @@ schedule_problem = schedules.problem_dispatcher()
 
 
 @kernel
-def block_problem(plan: Any, params: Any, ints: Any, floats: Any, t: int, blank_address: int) -> int:
+def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
     """Return a problem of the tree at word t, SOUND: none; blank_address: of an unused leaf record."""
     blank, _ = words_at(blank_address)
     kind = plan[at.PLAN_NUMERIC_OBSERVER]
@@ -75,7 +75,7 @@ def block_problem(plan: Any, params: Any, ints: Any, floats: Any, t: int, blank_
 
 
 @kernel
-def nodes_problem(plan: Any, ints: Any, floats: Any, t: int) -> int:
+def nodes_problem(plan, ints, floats, t: int) -> int:
     """Return what is wrong with a tree's header and nodes: afterwards they are one tree."""
     n, slots = ints[t + at.TREE_NODES], ints[t + at.TREE_SLOTS]
     if not 1 <= n <= ints[t + at.TREE_NODE_CAPACITY] or not 1 <= slots <= ints[t + at.TREE_SLOT_CAPACITY]:
@@ -111,7 +111,7 @@ def nodes_problem(plan: Any, ints: Any, floats: Any, t: int) -> int:
 
 
 @kernel
-def parent_problem(ints: Any, t: int, number: int, node: int) -> int:
+def parent_problem(ints, t: int, number: int, node: int) -> int:
     """Return what is wrong with a node's way up; the nodes before it are in order."""
     parent, depth = ints[node + at.NODE_PARENT], ints[node + at.NODE_DEPTH]
     if number == 0:
@@ -126,7 +126,7 @@ def parent_problem(ints: Any, t: int, number: int, node: int) -> int:
 
 
 @kernel
-def end_problem(plan: Any, ints: Any, floats: Any, number: int, node: int) -> int:
+def end_problem(plan, ints, floats, number: int, node: int) -> int:
     """Return what is wrong with a leaf or an absent branch: its test leads to itself (layout.end_here)."""
     if ints[node + at.NODE_CHILD] != number or floats[node + at.NODE_VALUE] != math.inf:
         return END
@@ -134,7 +134,7 @@ def end_problem(plan: Any, ints: Any, floats: Any, number: int, node: int) -> in
 
 
 @kernel
-def test_problem(plan: Any, ints: Any, floats: Any, n: int, number: int, node: int) -> int:
+def test_problem(plan, ints, floats, n: int, number: int, node: int) -> int:
     """Return what is wrong with the test of an inner node."""
     kind, attribute = ints[node + at.NODE_KIND], ints[node + at.NODE_ATTRIBUTE]
     first, children = ints[node + at.NODE_CHILD], ints[node + at.NODE_CHILDREN]
@@ -154,7 +154,7 @@ def test_problem(plan: Any, ints: Any, floats: Any, n: int, number: int, node: i
 
 
 @kernel
-def leaves_problem(plan: Any, params: Any, ints: Any, floats: Any, t: int, blank: Any) -> int:
+def leaves_problem(plan, params, ints, floats, t: int, blank) -> int:
     """Return what is wrong with the leaf records of a tree whose nodes are sound."""
     n, slots = ints[t + at.TREE_NODES], ints[t + at.TREE_SLOTS]
     learners = 0
@@ -191,9 +191,7 @@ def leaves_problem(plan: Any, params: Any, ints: Any, floats: Any, t: int, blank
 
 
 @kernel
-def record_problem(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, number: int, node: int, leaf: int
-) -> int:
+def record_problem(plan, params, ints, floats, t: int, number: int, node: int, leaf: int) -> int:
     """Return what is wrong with the leaf record of a node that learns."""
     if ints[leaf + at.LEAF_NODE] != number:
         return SLOT
@@ -211,7 +209,7 @@ def record_problem(
 
 
 @kernel
-def unused_problem(ints: Any, t: int, blank: Any) -> int:
+def unused_problem(ints, t: int, blank) -> int:
     """Return EMPTY if records behind those in use are not as new ones are."""
     for slot in range(ints[t + at.TREE_SLOTS], ints[t + at.TREE_SLOT_CAPACITY]):
         leaf = leaf_at(ints, t, slot)

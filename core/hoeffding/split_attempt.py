@@ -57,7 +57,7 @@ def finish_failed(plan_address: int, address: int, t: int, node: int) -> bool:
 
 
 @kernel
-def is_quickly_rejected(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, leaf: int) -> bool:
+def is_quickly_rejected(plan, params, ints, floats, t: int, node: int, leaf: int) -> bool:
     """Return whether an approximate ranking already shows that the bound leaves the leaf open.
 
     A larger lead never weakens a bound's decision, and ties do not depend on the lead.

@@ -8,7 +8,7 @@ successful one is decided again from Python, by the same code, to know what to i
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -36,7 +36,7 @@ candidates_numeric = observers.numeric_dispatcher()[2]
 
 
 @kernel("int64(int64, int64, int64, int64, float64[::1])")
-def decide_leaf(plan_address: int, address: int, t: int, node: int, out: Any) -> int:
+def decide_leaf(plan_address: int, address: int, t: int, node: int, out) -> int:
     """Rank the tests of a due leaf and return the decision; out: float64[RANKING_WORDS].
 
     t and node are the first words of the tree and of the leaf's node record.
@@ -49,7 +49,7 @@ def decide_leaf(plan_address: int, address: int, t: int, node: int, out: Any) ->
 
 
 @kernel
-def decide_ranking(plan: Any, params: Any, ints: Any, floats: Any, node: int, leaf: int, out: Any) -> int:
+def decide_ranking(plan, params, ints, floats, node: int, leaf: int, out) -> int:
     """Return the decision on a ranking; write ε and the weight it follows from into the ranking."""
     if out[ranking.CLASSES] < 2.0:
         return OPEN
@@ -68,7 +68,7 @@ def decide_ranking(plan: Any, params: Any, ints: Any, floats: Any, node: int, le
 
 
 @kernel
-def half_width(plan: Any, params: Any, case: Any) -> float:
+def half_width(plan, params, case) -> float:
     """Return ε of a case; infinite without evidence: all that was seen is outside the statistics."""
     if case[bounds.CASE_WEIGHT] <= 0.0:
         return math.inf
@@ -76,7 +76,7 @@ def half_width(plan: Any, params: Any, case: Any) -> float:
 
 
 @kernel
-def describe(plan: Any, params: Any, ints: Any, floats: Any, node: int, leaf: int, case: Any) -> None:
+def describe(plan, params, ints, floats, node: int, leaf: int, case) -> None:
     """Write what bounds may look at, case: float64[CASE_WORDS]."""
     by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
     k = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.jit import kernel
 from core.leaf_models.base import LeafModel
@@ -20,13 +19,13 @@ class Plugin(LeafModel):
 
 
 @kernel
-def majority(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
+def majority(plan, ints, floats, t: int, node: int) -> int:
     """Return the class with the largest weight, -1 while no class is known."""
     return heaviest(plan, ints, floats, voting_masses(plan, ints, floats, t, node))
 
 
 @kernel
-def heaviest(plan: Any, ints: Any, floats: Any, masses: int) -> int:
+def heaviest(plan, ints, floats, masses: int) -> int:
     """Return the class with the largest of the masses that begin at a word, -1 while no class is known."""
     best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
     for c in range(1, ints[at.MODEL_CLASSES]):
@@ -38,18 +37,7 @@ def heaviest(plan: Any, ints: Any, floats: Any, masses: int) -> int:
 
 
 @kernel
-def votes(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    x: Any,
-    xs: Any,
-    scratch: Any,
-    out: Any,
-) -> tuple[int, int]:
+def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     masses = voting_masses(plan, ints, floats, t, node)
     total = 0.0
     for c in range(ints[at.MODEL_CLASSES]):
@@ -62,18 +50,18 @@ def votes(
 
 @kernel
 def account(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     node: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     leaf_hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> None:
     """Keep no score."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from core.jit import kernel
 from core.leaf_models import mc
@@ -29,18 +28,7 @@ class Plugin(LeafModel):
 
 
 @kernel
-def votes(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    x: Any,
-    xs: Any,
-    scratch: Any,
-    out: Any,
-) -> tuple[int, int]:
+def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     """Write the posterior class probabilities."""
     prediction, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
     if ints[node + at.NODE_KIND] != at.LEAF:
@@ -73,18 +61,7 @@ def votes(
 
 
 @kernel
-def _multiply(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    k: int,
-    x: Any,
-    xs: Any,
-    out: Any,
-) -> None:
+def _multiply(plan, params, ints, floats, t: int, leaf: int, k: int, x, xs, out) -> None:
     """Multiply the class shares with the densities (MOA)."""
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
@@ -96,7 +73,7 @@ def _multiply(
 
 
 @kernel
-def first_maximum(values: Any, k: int) -> int:
+def first_maximum(values, k: int) -> int:
     best = 0
     for c in range(1, k):
         if values[c] > values[best]:
@@ -105,7 +82,7 @@ def first_maximum(values: Any, k: int) -> int:
 
 
 @kernel
-def normalise(values: Any, k: int) -> None:
+def normalise(values, k: int) -> None:
     """Divide by the sum, unless that is 0."""
     total = 0.0
     for c in range(k):
@@ -117,36 +94,25 @@ def normalise(values: Any, k: int) -> None:
 
 @kernel
 def account(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     node: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     leaf_hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> None:
     """Keep no score."""
 
 
 @kernel
-def prediction(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    x: Any,
-    xs: Any,
-    scratch: Any,
-    vote_buffer: Any,
-) -> int:
+def prediction(plan, params, ints, floats, t: int, node: int, x, xs, scratch, vote_buffer) -> int:
     """Return the class alone; scratch (as in ``votes``) and vote_buffer, float64[class], are overwritten."""
     k = ints[at.MODEL_CLASSES]
     for c in range(k):

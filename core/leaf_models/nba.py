@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.jit import kernel
 from core.leaf_models import mc, nb
@@ -22,18 +21,7 @@ class Plugin(LeafModel):
 
 
 @kernel
-def votes(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    x: Any,
-    xs: Any,
-    scratch: Any,
-    out: Any,
-) -> tuple[int, int]:
+def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     """Write the votes of the better model; the hint is naive Bayes' class, if it was the better."""
     if ints[node + at.NODE_KIND] == at.LEAF:
         leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
@@ -45,19 +33,19 @@ def votes(
 
 @kernel
 def account(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     node: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     leaf_hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> None:
     """Count the weight that each of the two gets right."""
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])

@@ -177,6 +177,6 @@ def copy_axes(axes: tuple[str | int, ...], source: Any, target: Any, values: Int
 
 
 @kernel
-def array_at(plan: Any, t: int, number: int) -> int:
+def array_at(plan, t: int, number: int) -> int:
     """Return the first word of an array of the block at word t."""
     return t + plan[plan[at.PLAN_ARRAYS] + number]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from core.jit import kernel
 from core.learners.arrays import Array, ArrayLearner, array_at
@@ -24,25 +24,14 @@ class Plugin(ArrayLearner):
 
 @kernel
 def answer(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    place: int,
-    x: Any,
-    xs: Any,
-    weight: float,
-    prepared: int,
-    scratch: Any,
-    shares: Any,
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Write the class shares and return the largest class; it is always at the same place."""
     return largest_class(ints, floats, array_at(plan, t, 0), shares), 0, -1
 
 
 @kernel
-def largest_class(ints: Any, floats: Any, counts: int, shares: Any) -> int:
+def largest_class(ints, floats, counts: int, shares) -> int:
     """Return the first class with the largest weight, -1 while none is known; write the shares."""
     best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
     total = 0.0
@@ -58,19 +47,19 @@ def largest_class(ints: Any, floats: Any, counts: int, shares: Any) -> int:
 
 @kernel
 def learn(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     place: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> tuple[int, int]:
     add_weight(floats, array_at(plan, t, 0) + label, weight, ints[at.MODEL_LABELS])
     return at.LEARNED, 0
@@ -78,7 +67,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, place: int, shares: Any, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, columns: int
 ) -> tuple[float, float, float]:
     counts = array_at(plan, t, 0)
     total = 0.0

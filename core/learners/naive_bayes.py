@@ -46,18 +46,7 @@ class Plugin(ArrayLearner):
 
 @kernel
 def answer(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    place: int,
-    x: Any,
-    xs: Any,
-    weight: float,
-    prepared: int,
-    scratch: Any,
-    shares: Any,
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Write the posterior class probabilities; before the first label there are none."""
     counts, k = array_at(plan, t, 0), ints[at.MODEL_CLASSES]
@@ -89,19 +78,19 @@ def answer(
 
 @kernel
 def learn(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     place: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> tuple[int, int]:
     add_weight(floats, array_at(plan, t, 0) + label, weight, ints[at.MODEL_LABELS])
     if plan[at.PLAN_NUMERIC] > 0:
@@ -113,7 +102,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, place: int, shares: Any, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, columns: int
 ) -> tuple[float, float, float]:
     """Return what the posterior says, and the weight of all labels."""
     counts = array_at(plan, t, 0)

@@ -37,18 +37,7 @@ class Plugin(ArrayLearner):
 
 @kernel
 def answer(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    place: int,
-    x: Any,
-    xs: Any,
-    weight: float,
-    prepared: int,
-    scratch: Any,
-    shares: Any,
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Return the last label, with all of the votes."""
     last = ints[array_at(plan, t, 0)]
@@ -59,19 +48,19 @@ def answer(
 
 @kernel
 def learn(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     place: int,
-    x: Any,
-    xs: Any,
+    x,
+    xs,
     label: int,
     weight: float,
     hint: int,
-    scratch: Any,
-    vote_buffer: Any,
+    scratch,
+    vote_buffer,
 ) -> tuple[int, int]:
     ints[array_at(plan, t, 0)] = label
     return at.LEARNED, 0
@@ -79,6 +68,6 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, place: int, shares: Any, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, columns: int
 ) -> tuple[float, float, float]:
     return 0.5, 0.0, 0.0

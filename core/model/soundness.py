@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def inspect(plan_address: int, address: int, blank_address: int) -> int:
 
 
 @kernel
-def header_problem(plan: Any, ints: Any) -> int:
+def header_problem(plan, ints) -> int:
     """Return what is wrong with the model's header and the values it has seen."""
     for word in range(at.MODEL_RECORDS, at.MODEL_HEADER):
         if not 0 <= ints[word] <= MOST:
@@ -159,7 +159,7 @@ def header_problem(plan: Any, ints: Any) -> int:
 
 
 @kernel
-def evaluation_problem(plan: Any, ints: Any, floats: Any) -> int:
+def evaluation_problem(plan, ints, floats) -> int:
     """Return what is wrong with the evaluation."""
     section, k, window = plan[at.PLAN_EVALUATION], plan[at.PLAN_CLASSES], plan[at.PLAN_WINDOW]
     judged = ints[section + at.EVALUATION_COUNT]
@@ -213,7 +213,7 @@ def evaluation_problem(plan: Any, ints: Any, floats: Any) -> int:
 
 
 @kernel
-def baselines_problem(plan: Any, ints: Any, section: int, judged: int, inside: int) -> int:
+def baselines_problem(plan, ints, section: int, judged: int, inside: int) -> int:
     """Return what is wrong with the counts of the baselines; codes and counts of labels are in order."""
     k, size, bits = plan[at.PLAN_CLASSES], plan[at.PLAN_WINDOW], plan[at.PLAN_CODE_BITS]
     rows = section + at.EVALUATION_FIELDS
@@ -253,7 +253,7 @@ def baselines_problem(plan: Any, ints: Any, section: int, judged: int, inside: i
 
 
 @kernel
-def section_problem(plan: Any, params: Any, ints: Any, floats: Any) -> int:
+def section_problem(plan, params, ints, floats) -> int:
     """Return what is wrong with the states of plug-ins that a model has once."""
     kind, first = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
     number = detector_problem(kind, params, first, floats, plan[at.PLAN_DETECTOR])

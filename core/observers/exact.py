@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from core.jit import kernel
 from core.numeric.special import LN2, LN_SQRT_2PI, log2
@@ -47,13 +47,13 @@ class Plugin(Observer):
 
 
 @kernel
-def _capacity(plan: Any, params: Any) -> int:
+def _capacity(plan, params) -> int:
     """Return how many values an attribute has room for."""
     return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
 
 
 @kernel
-def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
+def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing. Equal values stay in their order."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     whole = True
@@ -79,24 +79,13 @@ def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs:
 
 
 @kernel
-def candidates_numeric(plan: Any, params: Any) -> int:
+def candidates_numeric(plan, params) -> int:
     """Return the number of gaps between the values of a full leaf."""
     return _capacity(plan, params) - 1
 
 
 @kernel
-def propose_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    start: int,
-    end: int,
-    left: Any,
-    right: Any,
-    value: Any,
-) -> None:
+def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
     """Write midpoints and class masses on both sides; left, right: float64[class, (a - start)·gaps + i]."""
     d, room, gaps = plan[layout.PLAN_NUMERIC], _capacity(plan, params), candidates_numeric(plan, params)
     for a in range(start, end):
@@ -126,17 +115,7 @@ def propose_numeric(
 
 
 @kernel
-def masses_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    position: int,
-    value: float,
-    left: Any,
-    right: Any,
-) -> None:
+def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
     """Write the class masses at or below a threshold of attribute ``position`` and above it."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     values, step = at + position + FIRST * d, room * d
@@ -151,7 +130,7 @@ def masses_numeric(
 
 
 @kernel
-def _normal(plan: Any, params: Any, floats: Any, at: int, a: int, c: int) -> tuple[float, float, float]:
+def _normal(plan, params, floats, at: int, a: int, c: int) -> tuple[float, float, float]:
     """Return weight, mean and variance of a class."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     values, step = at + a + FIRST * d, room * d
@@ -168,9 +147,7 @@ def _normal(plan: Any, params: Any, floats: Any, at: int, a: int, c: int) -> tup
 
 
 @kernel
-def log_densities_numeric(
-    plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
-) -> None:
+def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
     Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0.
@@ -190,7 +167,7 @@ def log_densities_numeric(
 
 
 @kernel
-def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
     """Multiply out[c] with the densities, which may underflow (MOA has no such observer)."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
@@ -206,7 +183,7 @@ def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: 
 
 
 @kernel
-def problem(plan: Any, params: Any, floats: Any, at: int, k: int) -> int:
+def problem(plan, params, floats, at: int, k: int) -> int:
     """Return which of PROBLEMS a leaf's statistics have, 0: none."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     for a in range(d):

@@ -52,7 +52,7 @@ class Plugin(Observer):
 
 
 @kernel
-def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
+def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing.
 
     ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``. A missing value gets weight 0 instead of a
@@ -87,17 +87,7 @@ def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs:
 
 
 @kernel
-def _thresholds(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    start: int,
-    end: int,
-    candidates: int,
-    value: Any,
-) -> None:
+def _thresholds(plan, params, floats, at: int, k: int, start: int, end: int, candidates: int, value) -> None:
     """Write ``lo + (hi - lo)/(B + 1)·i`` for i = 1 … B, NaN where that is not strictly inside the range."""
     d = plan[layout.PLAN_NUMERIC]
     for a in range(start, end):
@@ -131,24 +121,13 @@ def _standardised(v: float, low: float, high: float, mean: float, deviation: flo
 
 
 @kernel
-def candidates_numeric(plan: Any, params: Any) -> int:
+def candidates_numeric(plan, params) -> int:
     """Return the number of thresholds per attribute."""
     return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
 
 
 @kernel
-def propose_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    start: int,
-    end: int,
-    left: Any,
-    right: Any,
-    value: Any,
-) -> None:
+def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
     """Write thresholds and class masses on both sides; left, right: float64[class, (a - start)·B + i]."""
     d = plan[layout.PLAN_NUMERIC]
     candidates = candidates_numeric(plan, params)
@@ -172,9 +151,7 @@ def propose_numeric(
 
 
 @kernel
-def propose_roughly(
-    plan: Any, params: Any, floats: Any, at: int, k: int, left: Any, right: Any, value: Any
-) -> None:
+def propose_roughly(plan, params, floats, at: int, k: int, left, right, value) -> None:
     """Write the same with a short Φ (not for MOA)."""
     d = plan[layout.PLAN_NUMERIC]
     candidates = candidates_numeric(plan, params)
@@ -200,9 +177,7 @@ def propose_roughly(
 
 
 @kernel
-def _propose_moa(
-    plan: Any, floats: Any, row: int, n_attributes: int, candidates: int, value: Any, below: Any, above: Any
-) -> None:
+def _propose_moa(plan, floats, row: int, n_attributes: int, candidates: int, value, below, above) -> None:
     """Write the masses of one class on both sides of all thresholds the way MOA computes them."""
     d = plan[layout.PLAN_NUMERIC]
     for a in range(n_attributes):
@@ -239,17 +214,7 @@ def _moa_masses(
 
 
 @kernel
-def masses_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    position: int,
-    value: float,
-    left: Any,
-    right: Any,
-) -> None:
+def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
     """Write the class masses at or below a threshold of attribute ``position`` and above it."""
     d = plan[layout.PLAN_NUMERIC]
     for c in range(k):
@@ -269,9 +234,7 @@ def masses_numeric(
 
 
 @kernel
-def log_densities_numeric(
-    plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
-) -> None:
+def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
     Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0. A class that is
@@ -298,7 +261,7 @@ def log_densities_numeric(
 
 
 @kernel
-def _log_densities(floats: Any, row: int, d: int, xs: Any, out: Any) -> None:
+def _log_densities(floats, row: int, d: int, xs, out) -> None:
     """Write ln f(x_a | c) of the class whose statistics begin at a word: a loop that runs in vectors."""
     n = part(floats, row + WEIGHT * d, d)
     mean = part(floats, row + MEAN * d, d)
@@ -317,7 +280,7 @@ def _log_densities(floats: Any, row: int, d: int, xs: Any, out: Any) -> None:
 
 
 @kernel
-def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
     """Multiply out[c] with the densities, which may underflow (MOA); beyond HIGHEST they stand still."""
     d = plan[layout.PLAN_NUMERIC]
     for c in range(k):

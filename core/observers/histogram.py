@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from core.errors import ParameterError
 from core.jit import kernel
@@ -77,7 +77,7 @@ class Plugin(Observer):
 
 
 @kernel
-def _block(plan: Any, params: Any, position: int) -> int:
+def _block(plan, params, position: int) -> int:
     """Return where the model's words of an attribute lie."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     words = EDGES + int(params[first + BINS]) - 1 + int(params[first + WARM_UP])
@@ -85,7 +85,7 @@ def _block(plan: Any, params: Any, position: int) -> int:
 
 
 @kernel
-def _edge(plan: Any, params: Any, floats: Any, position: int, i: int) -> float:
+def _edge(plan, params, floats, position: int, i: int) -> float:
     """Return edge number i of an attribute, NaN if it has fewer."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     if params[first + BY_RANGE] != 0.0:
@@ -96,7 +96,7 @@ def _edge(plan: Any, params: Any, floats: Any, position: int, i: int) -> float:
 
 
 @kernel
-def _is_ready(plan: Any, params: Any, floats: Any, position: int) -> bool:
+def _is_ready(plan, params, floats, position: int) -> bool:
     """Return whether an attribute has its edges."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     if params[first + BY_RANGE] != 0.0:
@@ -105,7 +105,7 @@ def _is_ready(plan: Any, params: Any, floats: Any, position: int) -> bool:
 
 
 @kernel
-def _bin_of(plan: Any, params: Any, floats: Any, position: int, x: float) -> int:
+def _bin_of(plan, params, floats, position: int, x: float) -> int:
     """Return the bin of a value: the number of edges below it."""
     low, high = 0, int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
     while low < high:
@@ -118,7 +118,7 @@ def _bin_of(plan: Any, params: Any, floats: Any, position: int, x: float) -> int
 
 
 @kernel
-def _prepare(plan: Any, params: Any, floats: Any, position: int, x: float) -> None:
+def _prepare(plan, params, floats, position: int, x: float) -> None:
     """Put a first value in its place among the others; with the last one make the edges."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     bins, wanted = int(params[first + BINS]), int(params[first + WARM_UP])
@@ -150,7 +150,7 @@ def _prepare(plan: Any, params: Any, floats: Any, position: int, x: float) -> No
 
 
 @kernel
-def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs: Any, weight: float) -> bool:
+def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing."""
     whole = True
     d = plan[layout.PLAN_NUMERIC]
@@ -167,24 +167,13 @@ def update_numeric(plan: Any, params: Any, floats: Any, at: int, label: int, xs:
 
 
 @kernel
-def candidates_numeric(plan: Any, params: Any) -> int:
+def candidates_numeric(plan, params) -> int:
     """Return the number of edges per attribute."""
     return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
 
 
 @kernel
-def propose_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    start: int,
-    end: int,
-    left: Any,
-    right: Any,
-    value: Any,
-) -> None:
+def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
     """Write edges and class masses on both sides; left, right: float64[class, (a - start)·edges + i].
 
     An edge with all weight on one side is no candidate.
@@ -214,17 +203,7 @@ def propose_numeric(
 
 
 @kernel
-def masses_numeric(
-    plan: Any,
-    params: Any,
-    floats: Any,
-    at: int,
-    k: int,
-    position: int,
-    value: float,
-    left: Any,
-    right: Any,
-) -> None:
+def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
     """Write the class masses at or below an edge of attribute ``position`` and above it."""
     d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params) + 1
     last = _bin_of(plan, params, floats, position, value)
@@ -243,7 +222,7 @@ def masses_numeric(
 
 
 @kernel
-def _shares(plan: Any, params: Any, floats: Any, at: int, c: int, a: int, x: float) -> float:
+def _shares(plan, params, floats, at: int, c: int, a: int, x: float) -> float:
     """Return Laplace's share of a value's bin in a class."""
     d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params) + 1
     total = 0.0
@@ -254,9 +233,7 @@ def _shares(plan: Any, params: Any, floats: Any, at: int, c: int, a: int, x: flo
 
 
 @kernel
-def log_densities_numeric(
-    plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, scratch: Any, out: Any
-) -> None:
+def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
     """Add ln of the bins' shares to out[c]; missing values and attributes without edges add nothing."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
@@ -266,7 +243,7 @@ def log_densities_numeric(
 
 
 @kernel
-def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: Any, out: Any) -> None:
+def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
     """Multiply out[c] with the bins' shares (MOA has no such observer; its votes are products)."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
@@ -276,7 +253,7 @@ def densities_numeric(plan: Any, params: Any, floats: Any, at: int, k: int, xs: 
 
 
 @kernel
-def problem_shared(plan: Any, params: Any, floats: Any) -> int:
+def problem_shared(plan, params, floats) -> int:
     """Return which of PROBLEMS the model's words have, 0: none."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     if params[first + BY_RANGE] != 0.0:

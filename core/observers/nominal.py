@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from core.errors import ParameterError
 from core.jit import kernel, part
@@ -49,7 +49,7 @@ class Plugin(Observer):
 
 
 @kernel
-def may_be_multiway(plan: Any, params: Any, values: int) -> bool:
+def may_be_multiway(plan, params, values: int) -> bool:
     """Return whether an attribute of so many values may get one branch per value."""
     first = plan[layout.PLAN_NOMINAL_OBSERVER + 1]
     most = params[first + MAX_BRANCHES]
@@ -63,9 +63,7 @@ def code_of(value: float, room: int) -> int:
 
 
 @kernel
-def update_nominal(
-    plan: Any, params: Any, ints: Any, floats: Any, at: int, label: int, x: Any, weight: float
-) -> None:
+def update_nominal(plan, params, ints, floats, at: int, label: int, x, weight: float) -> None:
     """Take in one record; x: float64[column].
 
     Where all attributes have two values (codes 0 and 1) weight or 0 is added to each: that runs in vectors.
@@ -86,7 +84,7 @@ def update_nominal(
 
 
 @kernel
-def masses_nominal(plan: Any, floats: Any, at: int, k: int, start: int, end: int, out: Any) -> None:
+def masses_nominal(plan, floats, at: int, k: int, start: int, end: int, out) -> None:
     """Write class masses of the values start … end-1, out: float64[class, value - start]."""
     values = plan[layout.PLAN_VALUES]
     for c in range(k):
@@ -95,9 +93,7 @@ def masses_nominal(plan: Any, floats: Any, at: int, k: int, start: int, end: int
 
 
 @kernel
-def log_densities_nominal(
-    plan: Any, params: Any, ints: Any, floats: Any, at: int, k: int, x: Any, scratch: Any, out: Any
-) -> None:
+def log_densities_nominal(plan, params, ints, floats, at: int, k: int, x, scratch, out) -> None:
     """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing.
 
     A class that is impossible already (minus infinity) stays so, whatever its shares are.
@@ -117,9 +113,7 @@ def log_densities_nominal(
 
 
 @kernel
-def multiply_halves(
-    plan: Any, ints: Any, floats: Any, at: int, k: int, x: Any, above: Any, below: Any
-) -> None:
+def multiply_halves(plan, ints, floats, at: int, k: int, x, above, below) -> None:
     """Write the products of the shares' two parts by class, where all attributes have two values.
 
     All classes take a factor before the next one: so none waits for its own product. What exceeds a float is
@@ -139,7 +133,7 @@ def multiply_halves(
 
 
 @kernel
-def sum_of_logs(plan: Any, ints: Any, floats: Any, row: int, x: Any) -> float:
+def sum_of_logs(plan, ints, floats, row: int, x) -> float:
     """Return the binary logarithm of the product of the shares of a class, whose counts begin at a word."""
     table = plan[layout.PLAN_NOMINAL_TABLE]
     # One logarithm for as many shares as a float takes the product of.
@@ -166,9 +160,7 @@ def sum_of_logs(plan: Any, ints: Any, floats: Any, row: int, x: Any) -> float:
 
 
 @kernel
-def densities_nominal(
-    plan: Any, params: Any, ints: Any, floats: Any, at: int, k: int, x: Any, out: Any
-) -> None:
+def densities_nominal(plan, params, ints, floats, at: int, k: int, x, out) -> None:
     """Multiply out[c] with MOA's shares: |V| is the largest value seen with the class, plus one."""
     table = plan[layout.PLAN_NOMINAL_TABLE]
     for j in range(plan[layout.PLAN_NOMINAL]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -143,7 +143,7 @@ def _perturbed(value: float, low: float, high: float, reach: float, share: float
 
 @kernel("void(uint64, int64, float64, boolean, int64, float64[:, ::1], int32[::1])")
 def _count(
-    key: Any,
+    key,
     function: int,
     perturbation: float,
     balanced: bool,

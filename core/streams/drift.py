@@ -111,7 +111,7 @@ def _opened(which: str, given: Any, flavour: str) -> Generator:
 
 
 @kernel("void(uint64, float64, float64, int64, int8[::1])")
-def _count(key: Any, position: float, width: float, first: int, coins: npt.NDArray[np.int8]) -> None:
+def _count(key, position: float, width: float, first: int, coins: npt.NDArray[np.int8]) -> None:
     """Fill coins int8[m] in the counter flavour: draw 0 of each record."""
     for row in range(coins.size):
         chance = 1.0 / (1.0 + np.exp(-4.0 * (first + row + 1 - position) / width))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -105,11 +105,7 @@ def _first_draws(random: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.float6
 
 @kernel
 def _step(
-    key: Any,
-    draw: int,
-    sigma: float,
-    steps: npt.NDArray[np.int64],
-    direction: npt.NDArray[np.int64],
+    key, draw: int, sigma: float, steps: npt.NDArray[np.int64], direction: npt.NDArray[np.int64]
 ) -> None:
     """Move the weights behind a record whose turns are the draws from ``draw`` on."""
     for j in range(steps.size):
@@ -120,7 +116,7 @@ def _step(
 
 @kernel("void(uint64, int64, float64, int64, int64, int64[::1], int64[::1])")
 def _walk(
-    key: Any,
+    key,
     attributes: int,
     sigma: float,
     first: int,
@@ -138,7 +134,7 @@ def _walk(
     " float64[:, ::1], int32[::1])"
 )
 def _count(
-    key: Any,
+    key,
     weights: npt.NDArray[np.float64],
     steps: npt.NDArray[np.int64],
     direction: npt.NDArray[np.int64],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ def _schema(n: int) -> Schema:
 
 @kernel("void(uint64, int64[:, ::1], float64, int64[::1], int64, float64[:, ::1], int32[::1])")
 def _count(
-    key: Any,
+    key,
     segments: npt.NDArray[np.int64],
     noise: float,
     place: npt.NDArray[np.int64],

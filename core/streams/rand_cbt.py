@@ -116,7 +116,7 @@ def _concept(plugin: Plugin) -> Concept:
 
 
 @kernel
-def _place(key: Any, size: int, position: int) -> int:
+def _place(key, size: int, position: int) -> int:
     """Return where a position of the stream stands in the unshuffled order, a permutation of 0 … size-1.
 
     A Feistel network on the next even number of bits, walked until it comes back into range, so that any
@@ -143,8 +143,8 @@ def _place(key: Any, size: int, position: int) -> int:
     " float64[:, ::1], int32[::1])"
 )
 def _count(
-    key: Any,
-    shuffle: Any,
+    key,
+    shuffle,
     per_leaf: int,
     low: npt.NDArray[np.float64],
     high: npt.NDArray[np.float64],
@@ -169,7 +169,7 @@ def _count(
 )
 def _draw(
     random: npt.NDArray[np.int64],
-    shuffle: Any,
+    shuffle,
     per_leaf: int,
     low: npt.NDArray[np.float64],
     high: npt.NDArray[np.float64],

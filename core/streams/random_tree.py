@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -179,7 +179,7 @@ def _label(
     " float64[:, ::1], int32[::1])"
 )
 def _count(
-    key: Any,
+    key,
     nominal: int,
     values: int,
     attribute: npt.NDArray[np.int64],

@@ -80,7 +80,7 @@ def _schema(attributes: int, classes: int) -> Schema:
 
 @kernel("void(uint64, int64, float64[:, ::1], int64[::1], float64[::1], float64[::1])")
 def _count_blobs(
-    key: Any,
+    key,
     classes: int,
     centre: npt.NDArray[np.float64],
     label: npt.NDArray[np.int64],
@@ -115,7 +115,7 @@ def _draw_blobs(
 
 
 @kernel
-def chosen(key: Any, draw: int, until: npt.NDArray[np.float64]) -> int:
+def chosen(key, draw: int, until: npt.NDArray[np.float64]) -> int:
     """Return the blob of a record in the counter flavour; until: running sum of the blobs' weights."""
     found = np.searchsorted(until, until[-1] * rng.uniform(key, draw), side="right")
     return int(min(found, until.size - 1))
@@ -123,7 +123,7 @@ def chosen(key: Any, draw: int, until: npt.NDArray[np.float64]) -> int:
 
 @kernel
 def scatter(
-    key: Any, draw: int, centre: npt.NDArray[np.float64], spread: float, record: npt.NDArray[np.float64]
+    key, draw: int, centre: npt.NDArray[np.float64], spread: float, record: npt.NDArray[np.float64]
 ) -> None:
     """Fill a record float64[a] off a centre float64[a] in the counter flavour."""
     square = 0.0
@@ -179,7 +179,7 @@ def scatter_point(
     " float64[:, ::1], int32[::1])"
 )
 def _count(
-    key: Any,
+    key,
     centre: npt.NDArray[np.float64],
     label: npt.NDArray[np.int64],
     spread: npt.NDArray[np.float64],

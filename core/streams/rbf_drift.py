@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +50,7 @@ class Plugin(rbf.Plugin):
 
 
 @kernel("void(uint64, float64[:, ::1])")
-def _count_directions(key: Any, direction: npt.NDArray[np.float64]) -> None:
+def _count_directions(key, direction: npt.NDArray[np.float64]) -> None:
     """Fill the directions: of the draws of a blob those behind its centre."""
     for i in range(direction.shape[0]):
         draw = (i << rng.DRAW_BITS) + rbf.CENTRE + direction.shape[1]
@@ -87,7 +86,7 @@ def _reflected(place: float) -> float:
     " float64[:, ::1], int32[::1])"
 )
 def _count(
-    key: Any,
+    key,
     direction: npt.NDArray[np.float64],
     speed: float,
     centre: npt.NDArray[np.float64],

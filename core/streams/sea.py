@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +51,7 @@ def _schema() -> Schema:
 
 @kernel("void(uint64, float64, float64, boolean, int64, float64[:, ::1], int32[::1])")
 def _count(
-    key: Any,
+    key,
     threshold: float,
     noise: float,
     balanced: bool,

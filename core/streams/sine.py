@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -63,12 +63,7 @@ def _label(function: int, point: npt.NDArray[np.float64]) -> int:
 
 @kernel("void(uint64, int64, boolean, int64, float64[:, ::1], int32[::1])")
 def _count(
-    key: Any,
-    function: int,
-    balanced: bool,
-    first: int,
-    x: npt.NDArray[np.float64],
-    y: npt.NDArray[np.int32],
+    key, function: int, balanced: bool, first: int, x: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
 ) -> None:
     """Fill x float64[m, 2 or 4], y int32[m] in the counter flavour."""
     for row in range(y.size):

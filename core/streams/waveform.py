@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ def _schema(attributes: int) -> Schema:
 
 @kernel("void(uint64, float64[:, ::1], int64[::1], int64, float64[:, ::1], int32[::1])")
 def fill_by_counter(
-    key: Any,
+    key,
     triangles: npt.NDArray[np.float64],
     place: npt.NDArray[np.int64],
     first: int,

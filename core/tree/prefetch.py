@@ -30,7 +30,7 @@ HALVES: Final = 2
 
 
 @kernel
-def route_ahead(kind: int, ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> None:
+def route_ahead(kind: int, ints, floats, t: int, xs, d: int, ends) -> None:
     """Write the node records where WIDTH records end, or -1 for all of them; kind: THRESHOLDS or HALVES.
 
     xs: float64[WIDTH·d], one record after another; ends: int64[WIDTH].
@@ -49,7 +49,7 @@ def _descent(is_unplaced: Any) -> Any:
     """Return the kernel ``descend``; is_unplaced: whether a test cannot place a value, as a kernel."""
 
     @kernel
-    def descend(ints: Any, floats: Any, t: int, xs: Any, d: int, ends: Any) -> int:
+    def descend(ints, floats, t: int, xs, d: int, ends) -> int:
         """Go down to the leaves; return not 0 if a value that a test asks for cannot be placed."""
         stay_apart()
         stride = ints[t + at.TREE_NODE_STRIDE]

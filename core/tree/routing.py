@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from core.jit import kernel, words_at
 from core.tree import layout as at
@@ -17,7 +17,7 @@ leaf_at = kernel(at.leaf_at)
 
 
 @kernel
-def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool, routed: int) -> int:
+def arrive(plan, ints, floats, t: int, x, frozen: bool, routed: int) -> int:
     """Return the record of the node where x (float64[d]) ends; UNCOUNTED: a frozen model cannot tell.
 
     A frozen model is not written to. ``routed``: address of what ``sum_paths`` wrote about it, 0: not yet.
@@ -48,7 +48,7 @@ def arrive(plan: Any, ints: Any, floats: Any, t: int, x: Any, frozen: bool, rout
 
 
 @kernel
-def count(ints: Any, floats: Any, t: int, node: int, weight: float) -> None:
+def count(ints, floats, t: int, node: int, weight: float) -> None:
     """Count weight that has been routed to a node: there alone, or on its way from the root too."""
     floats[node + at.NODE_ROUTED] += weight
     if ints[t + at.TREE_PATHS] != 0:
@@ -60,7 +60,7 @@ def count(ints: Any, floats: Any, t: int, node: int, weight: float) -> None:
 
 
 @kernel
-def route(plan: Any, ints: Any, floats: Any, t: int, x: Any, weight: float) -> int:
+def route(plan, ints, floats, t: int, x, weight: float) -> int:
     """Return the record of the node where x (float64[d]) ends, and count it."""
     node = arrive(plan, ints, floats, t, x, False, 0)
     count(ints, floats, t, node, weight)
@@ -68,7 +68,7 @@ def route(plan: Any, ints: Any, floats: Any, t: int, x: Any, weight: float) -> i
 
 
 @kernel
-def count_paths(ints: Any, floats: Any, t: int) -> None:
+def count_paths(ints, floats, t: int) -> None:
     """Let inner nodes count from now on: carry up what was counted below them so far.
 
     Most trees never miss a value; they are spared a walk over the path of every record.
@@ -81,7 +81,7 @@ def count_paths(ints: Any, floats: Any, t: int) -> None:
 
 
 @kernel
-def branch(kind: int, value: float, ints: Any, floats: Any, node: int) -> int:
+def branch(kind: int, value: float, ints, floats, node: int) -> int:
     """Return the number of the child that a test sends a value to, -1 if it cannot tell."""
     if kind == at.NUMERIC:
         if value <= floats[node + at.NODE_VALUE]:
@@ -95,7 +95,7 @@ def branch(kind: int, value: float, ints: Any, floats: Any, node: int) -> int:
 
 
 @kernel
-def busiest_child(ints: Any, floats: Any, t: int, node: int) -> int:
+def busiest_child(ints, floats, t: int, node: int) -> int:
     """Return the number of the child with the largest routed weight, the lowest of equals."""
     best = 0
     most = -1.0
@@ -108,7 +108,7 @@ def busiest_child(ints: Any, floats: Any, t: int, node: int) -> int:
 
 
 @kernel
-def busiest_of(ints: Any, routed: Any, node: int) -> int:
+def busiest_of(ints, routed, node: int) -> int:
     """Return what ``busiest_child`` does, by weights that lie elsewhere (float64[node])."""
     best = 0
     most = -1.0
@@ -120,7 +120,7 @@ def busiest_of(ints: Any, routed: Any, node: int) -> int:
 
 
 @kernel("void(int64, int64, float64[::1])")
-def sum_paths(address: int, t: int, routed: Any) -> None:
+def sum_paths(address: int, t: int, routed) -> None:
     """Write the weight routed through each node of a tree that counts at its leaves only: float64[node].
 
     In the order in which ``count_paths`` sums up in the tree itself, for models that must not be written to.

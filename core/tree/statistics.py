@@ -22,7 +22,7 @@ _ROUNDING_KEY: Final = rng.stream_key(0, rng.ROUNDING)
 
 
 @kernel
-def voting_masses(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
+def voting_masses(plan, ints, floats, t: int, node: int) -> int:
     """Return where the class masses lie that a node votes with: its own, or its parent's while it has none.
 
     A parent always has weight. MOA lets a branch without weight vote nothing, but has its parent answer for a
@@ -43,7 +43,7 @@ def voting_masses(plan: Any, ints: Any, floats: Any, t: int, node: int) -> int:
 
 
 @kernel
-def largest_share(ints: Any, floats: Any, node: int) -> float:
+def largest_share(ints, floats, node: int) -> float:
     """Return the largest class share at a node, ½ for an empty one (ALGORITHMS section 9.2) [D22]."""
     total = 0.0
     largest = 0.0
@@ -55,7 +55,7 @@ def largest_share(ints: Any, floats: Any, node: int) -> float:
 
 
 @kernel
-def two_largest(ints: Any, floats: Any, counts: int) -> tuple[float, float]:
+def two_largest(ints, floats, counts: int) -> tuple[float, float]:
     """Return the two largest of the class counts that lie at word ``counts``."""
     largest = 0.0
     second = 0.0
@@ -67,13 +67,13 @@ def two_largest(ints: Any, floats: Any, counts: int) -> tuple[float, float]:
 
 
 @kernel
-def known_classes(ints: Any) -> float:
+def known_classes(ints) -> float:
     """Return the number of known classes, at least 2: a second class is always possible."""
     return float(max(ints[at.MODEL_CLASSES], 2))
 
 
 @kernel
-def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight: float, number: int) -> None:
+def count_label(ints, floats, node: int, leaf: int, label: int, weight: float, number: int) -> None:
     """Count a label at a leaf: class masses of the node, and what the leaf itself has seen.
 
     ``number``: of the record in its tree.
@@ -91,7 +91,7 @@ def count_label(ints: Any, floats: Any, node: int, leaf: int, label: int, weight
 
 
 @kernel
-def add_weight(floats: Any, word: int, weight: float, number: int) -> None:
+def add_weight(floats, word: int, weight: float, number: int) -> None:
     """Add weight to a total, for record ``number``: a total that is much larger grows by it on average."""
     if floats[word] > LARGE * weight:
         floats[word] = sum_here(floats[word], weight, number)
@@ -130,14 +130,14 @@ later = kernel(weight_after)
 
 
 @kernel
-def count_attempt(ints: Any, t: int, leaf: int) -> None:
+def count_attempt(ints, t: int, leaf: int) -> None:
     """Count a split attempt: tests were ranked. At a leaf of one class there is nothing to rank."""
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
 
 
 @kernel
-def evidence(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
+def evidence(plan, ints, floats, node: int, leaf: int) -> float:
     """Return the weight that bounds speak of [D8], less what observers left out."""
     if plan[at.PLAN_INHERITED] == 0:
         return own_evidence(floats, leaf)
@@ -145,13 +145,13 @@ def evidence(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
 
 
 @kernel
-def own_evidence(floats: Any, leaf: int) -> float:
+def own_evidence(floats, leaf: int) -> float:
     """Return the weight that a leaf's statistics were made of."""
     return floats[leaf + at.LEAF_OBSERVED] - floats[leaf + at.LEAF_LEFT_OUT]
 
 
 @kernel
-def reckoned_weight(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
+def reckoned_weight(plan, ints, floats, node: int, leaf: int) -> float:
     """Return the weight by which schedules count: for MOA with what was inherited."""
     if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0:
         return floats[leaf + at.LEAF_OBSERVED]
@@ -159,7 +159,7 @@ def reckoned_weight(plan: Any, ints: Any, floats: Any, node: int, leaf: int) -> 
 
 
 @kernel
-def all_weight(ints: Any, floats: Any, node: int) -> float:
+def all_weight(ints, floats, node: int) -> float:
     """Return the weight of a node's class masses, inherited ones included; summed in the order of classes."""
     total = 0.0
     for c in range(ints[at.MODEL_CLASSES]):

@@ -52,7 +52,7 @@ def dispatcher() -> tuple[Any, Any]:
 
 
 @kernel
-def returned_requests(params: Any, at: int, ints: Any) -> int:
+def returned_requests(params, at: int, ints) -> int:
     """Return the requests that the budget takes back: with ``respend`` those declined and expired."""
     if params[at + RESPEND] == 0.0:
         return 0
@@ -60,7 +60,7 @@ def returned_requests(params: Any, at: int, ints: Any) -> int:
 
 
 @kernel
-def spent_requests(plan: Any, ints: Any, returned: int, t: int) -> float:
+def spent_requests(plan, ints, returned: int, t: int) -> float:
     """Return the requests the gate counts before record t, those of the evaluation by their rate."""
     spent = float(ints[layout.MODEL_REQUESTS] - ints[layout.MODEL_RESERVED] - returned)
     if plan[layout.PLAN_SLICE] > 0:

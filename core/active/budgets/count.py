@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.active.budgets.base import LIMIT, Budget
 from core.jit import kernel
@@ -20,11 +19,11 @@ class Plugin(Budget):
 
 
 @kernel
-def is_open(params: Any, at: int, floats: Any, state: int, spent: float, returned: int, t: int) -> bool:
+def is_open(params, at: int, floats, state: int, spent: float, returned: int, t: int) -> bool:
     """Compare the share of requests with the limit."""
     return spent / t < params[at + LIMIT]
 
 
 @kernel
-def spend(params: Any, at: int, floats: Any, state: int, asked: bool, reserved: bool) -> None:
+def spend(params, at: int, floats, state: int, asked: bool, reserved: bool) -> None:
     """Keep nothing: the model counts its requests."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.active.budgets.base import LIMIT, OWN, Budget
 from core.jit import kernel
@@ -34,7 +34,7 @@ class Plugin(Budget):
 
 
 @kernel
-def is_open(params: Any, at: int, floats: Any, state: int, spent: float, returned: int, t: int) -> bool:
+def is_open(params, at: int, floats, state: int, spent: float, returned: int, t: int) -> bool:
     """Compare the recent share of requests with the limit; closed, see what was returned."""
     if floats[state + RECENT] / params[at + OWN] < params[at + LIMIT]:
         return True
@@ -42,7 +42,7 @@ def is_open(params: Any, at: int, floats: Any, state: int, spent: float, returne
 
 
 @kernel
-def spend(params: Any, at: int, floats: Any, state: int, asked: bool, reserved: bool) -> None:
+def spend(params, at: int, floats, state: int, asked: bool, reserved: bool) -> None:
     """Let the window forget a little and count this record."""
     window = params[at + OWN]
     is_paid = asked and not reserved and floats[state + RECENT] / window >= params[at + LIMIT]
@@ -54,6 +54,6 @@ def spend(params: Any, at: int, floats: Any, state: int, asked: bool, reserved: 
 
 
 @kernel
-def problem(params: Any, at: int, floats: Any, state: int) -> int:
+def problem(params, at: int, floats, state: int) -> int:
     recent, paid = floats[state + RECENT], floats[state + PAID]
     return 0 if 0.0 <= recent < math.inf and 0.0 <= paid < math.inf else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.active.queries.base import AT_RANDOM, UNKNOWN, YES, Query
 from core.jit import kernel
@@ -21,11 +20,11 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,

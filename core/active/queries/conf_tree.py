@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.active.queries.base import NO, YES, Query
 from core.jit import kernel
@@ -41,9 +40,7 @@ def probability(limit: float, width: float, gap: float) -> float:
 
 
 @kernel
-def chance_at(
-    params: Any, at: int, limit: float, lead: float, weight: float, classes: float, t: int
-) -> float:
+def chance_at(params, at: int, limit: float, lead: float, weight: float, classes: float, t: int) -> float:
     """Return how likely a record is asked for that ended at a place with this lead and weight of labels."""
     if weight <= 0.0:
         return 1.0
@@ -52,18 +49,18 @@ def chance_at(
 
 
 @kernel
-def draw(plan: Any, chance: float, t: int) -> int:
+def draw(plan, chance: float, t: int) -> int:
     # A draw is below 1: one that is not needed costs less than a branch to guess.
     return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance else NO
 
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,

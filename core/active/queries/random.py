@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core.active.queries.base import AT_RANDOM, NO, Query
 from core.jit import kernel
@@ -23,11 +22,11 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,
@@ -40,7 +39,7 @@ def decide(
 
 
 @kernel
-def draw(plan: Any, limit: float, t: int) -> int:
+def draw(plan, limit: float, t: int) -> int:
     """Return AT_RANDOM with the budget's probability, for record t."""
     wanted = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < limit
     return AT_RANDOM if wanted else NO

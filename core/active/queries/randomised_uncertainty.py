@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.active.queries import variable_uncertainty
 from core.active.queries.base import UNKNOWN
@@ -28,11 +28,11 @@ class Plugin(variable_uncertainty.Plugin):
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,

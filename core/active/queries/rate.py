@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def code_of(score: float) -> int:
 
 
 @kernel
-def chance_of(ints: Any, state: int, code: int, floor: float, wanted: float) -> float:
+def chance_of(ints, state: int, code: int, floor: float, wanted: float) -> float:
     """Return the chance of a record with this code; over exchangeable records they come to ``wanted``.
 
     A part ``floor`` is everybody's, the rest goes to the ranks above (wanted - floor) / (1 - floor).
@@ -133,7 +133,7 @@ def chance_of(ints: Any, state: int, code: int, floor: float, wanted: float) -> 
 
 
 @kernel
-def enter(ints: Any, state: int, window: int, code: int) -> None:
+def enter(ints, state: int, window: int, code: int) -> None:
     """Put a code into the window, in the place of the oldest if it is full."""
     place = min(max(ints[state + NEXT], 0), window - 1)
     word, shift = state + RING + place // PER_WORD, place % PER_WORD * 8
@@ -150,9 +150,7 @@ def enter(ints: Any, state: int, window: int, code: int) -> None:
 
 
 @kernel
-def wanted_rate(
-    plan: Any, params: Any, ints: Any, floats: Any, state: int, limit: float, rate: float, t: int
-) -> float:
+def wanted_rate(plan, params, ints, floats, state: int, limit: float, rate: float, t: int) -> float:
     """Return the rate that keeps the reserve, at most 1; let go what is more than that takes."""
     budget_at = plan[layout.PLAN_BUDGETING + 1]
     spent = spent_requests(plan, ints, returned_requests(params, budget_at, ints), t)
@@ -167,11 +165,11 @@ def wanted_rate(
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,
@@ -195,7 +193,7 @@ def decide(
 
 
 @kernel
-def problem(params: Any, at: int, ints: Any, floats: Any, state: int) -> int:
+def problem(params, at: int, ints, floats, state: int) -> int:
     if not 0.0 <= floats[state + LET_GO] < math.inf:
         return 1
     held, following, window = ints[state + HELD], ints[state + NEXT], int(params[at + WINDOW])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from core.active.queries import random, variable_uncertainty
 from core.jit import kernel
@@ -29,11 +29,11 @@ class Plugin(variable_uncertainty.Plugin):
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,

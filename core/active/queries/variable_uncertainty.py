@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.active.queries.base import NO, UNKNOWN, YES, Query
 from core.jit import kernel
@@ -36,11 +36,11 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan: Any,
-    params: Any,
+    plan,
+    params,
     at: int,
-    ints: Any,
-    floats: Any,
+    ints,
+    floats,
     state: int,
     limit: float,
     share: float,
@@ -53,7 +53,7 @@ def decide(
 
 
 @kernel
-def move(params: Any, at: int, floats: Any, state: int, unsure: bool) -> int:
+def move(params, at: int, floats, state: int, unsure: bool) -> int:
     """Move θ and return the answer, without a branch to guess."""
     floats[state] *= 1.0 - params[at] if unsure else 1.0 + params[at]
     return YES if unsure else NO
@@ -65,5 +65,5 @@ def score(share: float, lead: float, weight: float, classes: float, t: int) -> f
 
 
 @kernel
-def problem(params: Any, at: int, ints: Any, floats: Any, state: int) -> int:
+def problem(params, at: int, ints, floats, state: int) -> int:
     return 0 if 0.0 < floats[state] < math.inf else 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from core.criteria import base as criteria
 from core.hoeffding import ranking
@@ -22,7 +22,7 @@ merit_range = criteria.range_dispatcher()
 
 
 @kernel
-def squared_range(plan: Any, ints: Any, node: int) -> float:
+def squared_range(plan, ints, node: int) -> float:
     """Return R² of the merit at a leaf, of the classes known, for MOA of those the leaf has met."""
     by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
     classes = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]
@@ -31,13 +31,13 @@ def squared_range(plan: Any, ints: Any, node: int) -> float:
 
 
 @kernel
-def until_tie(plan: Any, params: Any, ints: Any, node: int, n: float) -> float:
+def until_tie(plan, params, ints, node: int, n: float) -> float:
     """Return the weight after which ε is below τ, from weight n on; infinite without ties."""
     return params[at.PLAN_TIE] * squared_range(plan, ints, node) - n
 
 
 @kernel
-def can_reckon(params: Any, out: Any) -> bool:
+def can_reckon(params, out) -> bool:
     """Return whether a ranking gives the waiting time: classes differ, a test is best, ε has a closed
     form."""
     if out[ranking.CLASSES] < 2.0 or out[ranking.BEST_ATTRIBUTE] == ranking.NO_SPLIT:
@@ -46,7 +46,7 @@ def can_reckon(params: Any, out: Any) -> bool:
 
 
 @kernel
-def wait(plan: Any, ints: Any, floats: Any, node: int, leaf: int, weight: float) -> None:
+def wait(plan, ints, floats, node: int, leaf: int, weight: float) -> None:
     """Make a leaf that had an attempt now due again after this weight, rounded up, at least 1."""
     due = later(floats[leaf + at.LEAF_OBSERVED], max(math.ceil(weight), 1.0))
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
@@ -54,5 +54,5 @@ def wait(plan: Any, ints: Any, floats: Any, node: int, leaf: int, weight: float)
 
 
 @kernel
-def is_over(floats: Any, leaf: int) -> bool:
+def is_over(floats, leaf: int) -> bool:
     return floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from core.hoeffding import ranking
 from core.hoeffding.schedules import _waiting as waiting
@@ -40,35 +39,13 @@ def interval(gap: float, n: float, needed: float, tie: float) -> float:
 
 @kernel
 def observe(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    xs: Any,
-    label: int,
-    weight: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
 ) -> bool:
     return waiting.is_over(floats, leaf)
 
 
 @kernel
-def reschedule(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-) -> None:
+def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
     """Wait until the gap is enough."""
     weight = params[plan[at.PLAN_SCHEDULE + 1]]
     n = evidence(plan, ints, floats, node, leaf)

@@ -38,35 +38,13 @@ class Plugin(Schedule):
 
 @kernel
 def observe(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    xs: Any,
-    label: int,
-    weight: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
 ) -> bool:
     """Return whether the first attempt is due, or was."""
     return waiting.is_over(floats, leaf)
 
 
 @kernel
-def reschedule(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-) -> None:
+def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_NEXT] = floats[leaf + at.LEAF_OBSERVED]

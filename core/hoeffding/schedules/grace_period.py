@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from core.hoeffding.schedules.base import Schedule
 from core.jit import kernel
@@ -33,35 +33,13 @@ class Plugin(Schedule):
 
 @kernel
 def observe(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    xs: Any,
-    label: int,
-    weight: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
 ) -> bool:
     return floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]
 
 
 @kernel
-def reschedule(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-) -> None:
+def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
     due = later(floats[leaf + at.LEAF_OBSERVED], params[plan[at.PLAN_SCHEDULE + 1]])
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0 else due - SLACK

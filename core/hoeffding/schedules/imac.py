@@ -79,24 +79,14 @@ class Plugin(Schedule):
 
 
 @kernel
-def parameters(plan: Any) -> int:
+def parameters(plan) -> int:
     """Return where the schedule's parameters lie: grace_period, check_period, keep_illegal."""
     return plan[at.PLAN_SCHEDULE + 1]
 
 
 @kernel
 def observe(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    xs: Any,
-    label: int,
-    weight: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
 ) -> bool:
     """Update the candidates, check them when it is time, and return whether an attempt may succeed."""
     if floats[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.CHECKED] > 0.0:
@@ -116,18 +106,7 @@ def observe(
 
 
 @kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64)")
-def watch(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    label: int,
-    weight: float,
-) -> bool:
+def watch(plan, params, ints, floats, t: int, node: int, leaf: int, x, label: int, weight: float) -> bool:
     """Update the candidates of a leaf that has some, and return whether it is due."""
     due_at = floats[leaf + at.LEAF_NEXT]
     if due_at == math.inf:
@@ -168,19 +147,7 @@ watch_here: Any = outlined(watch)
 
 
 @kernel
-def reschedule(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-) -> None:
+def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
     """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check.
 
     So does an inner node that would be due again at once.

@@ -39,7 +39,7 @@ class Plugin(Schedule):
 
 
 @kernel("float64(int64, float64[:, ::1], float64, float64, float64)")
-def earliest(criterion: int, masses: Any, gap: float, n: float, needed: float) -> float:
+def earliest(criterion: int, masses, gap: float, n: float, needed: float) -> float:
     """Return the least whole weight after which the best test may lead by enough, at most 100,000.
 
     masses: float64[class, branch] of the best test, which leads by ``gap`` at weight n; a gap of 1 is enough
@@ -82,35 +82,13 @@ earliest_here: Any = outlined(earliest)
 
 @kernel
 def observe(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    xs: Any,
-    label: int,
-    weight: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
 ) -> bool:
     return waiting.is_over(floats, leaf)
 
 
 @kernel
-def reschedule(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-) -> None:
+def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
     """Wait until the best test could lead by enough."""
     weight = params[plan[at.PLAN_SCHEDULE + 1]]
     best = int(out[ranking.BEST_ATTRIBUTE])

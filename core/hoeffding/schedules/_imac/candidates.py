@@ -89,38 +89,29 @@ def axes(attributes: int) -> tuple[tuple[str | int, ...], ...]:
 
 
 @kernel
-def attributes_at(plan: Any, leaf: int) -> int:
+def attributes_at(plan, leaf: int) -> int:
     """Return where the attributes' section begins: (place, last merit) of each."""
     return leaf + plan[at.PLAN_SCHEDULE_AT] + HEADER
 
 
 @kernel
-def rows_at(plan: Any, leaf: int) -> int:
+def rows_at(plan, leaf: int) -> int:
     return attributes_at(plan, leaf) + 2 * plan[at.PLAN_ATTRIBUTES]
 
 
 @kernel
-def counts_at(plan: Any, leaf: int, room: int, q: int) -> int:
+def counts_at(plan, leaf: int, room: int, q: int) -> int:
     return rows_at(plan, leaf) + ROWS * room + 2 * q * plan[at.PLAN_CLASSES]
 
 
 @kernel
-def values_at(plan: Any, leaf: int, room: int) -> int:
+def values_at(plan, leaf: int, room: int) -> int:
     return counts_at(plan, leaf, room, room)
 
 
 @kernel(f"void({WORDS}, int64, int64, int64, int64, int64, float64)")
 def load(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    q: int,
-    attribute: int,
-    test: int,
-    value: float,
+    plan, params, ints, floats, t: int, leaf: int, q: int, attribute: int, test: int, value: float
 ) -> None:
     """Make a test candidate q, with the class masses that the observers give its branches."""
     room = capacity(plan[at.PLAN_ATTRIBUTES])
@@ -155,9 +146,7 @@ load_here: Any = outlined(load)
 
 
 @kernel
-def load_values(
-    plan: Any, ints: Any, floats: Any, t: int, leaf: int, room: int, q: int, attribute: int
-) -> None:
+def load_values(plan, ints, floats, t: int, leaf: int, room: int, q: int, attribute: int) -> None:
     """Sum up the observer's counts of the values of a multiway candidate."""
     entry = nominal_entry(plan, attribute)
     first, n = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
@@ -179,7 +168,7 @@ def load_values(
 
 
 @kernel(f"void({WORDS}, int64, int64, int64, int64)")
-def measure(plan: Any, params: Any, ints: Any, floats: Any, t: int, leaf: int, room: int, q: int) -> None:
+def measure(plan, params, ints, floats, t: int, leaf: int, room: int, q: int) -> None:
     """Work out the impurities of candidate q from its class masses."""
     column, k = rows_at(plan, leaf) + q, ints[at.MODEL_CLASSES]
     counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
@@ -210,7 +199,7 @@ measure_here: Any = outlined(measure)
 
 
 @kernel
-def merit_of(plan: Any, before: float, mixed: float, weight: float) -> float:
+def merit_of(plan, before: float, mixed: float, weight: float) -> float:
     """Return the gain of a test; IMAC's code leaves out what all tests have in common."""
     if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY == 0:
         return (before - mixed) / weight
@@ -218,9 +207,7 @@ def merit_of(plan: Any, before: float, mixed: float, weight: float) -> float:
 
 
 @kernel
-def count_in(
-    plan: Any, ints: Any, floats: Any, leaf: int, room: int, x: Any, label: int, weight: float
-) -> None:
+def count_in(plan, ints, floats, leaf: int, room: int, x, label: int, weight: float) -> None:
     """Count a record (x: float64[attribute]) in its branch of every candidate."""
     rows = rows_at(plan, leaf)
     classes = plan[at.PLAN_CLASSES]
@@ -242,7 +229,7 @@ def count_in(
 
 
 @kernel(f"float64({WORDS}, int64, int64, int64)")
-def evaluate(plan: Any, params: Any, ints: Any, floats: Any, t: int, leaf: int, room: int) -> float:
+def evaluate(plan, params, ints, floats, t: int, leaf: int, room: int) -> float:
     """Work out the gains of all candidates at once.
 
     Returns the largest ratio of a branch's mass, as it may be AHEAD, to that of a class in it; NaN if a
@@ -309,7 +296,7 @@ evaluate_here: Any = outlined(evaluate)
 
 
 @kernel
-def known_range(plan: Any, ints: Any, floats: Any, node: int, leaf: int, classes: int) -> float:
+def known_range(plan, ints, floats, node: int, leaf: int, classes: int) -> float:
     """Return R² of the merit for so many classes, as remembered; with another number nothing is quiet."""
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     if ints[state + CLASSES] != classes:
@@ -320,7 +307,7 @@ def known_range(plan: Any, ints: Any, floats: Any, node: int, leaf: int, classes
 
 
 @kernel
-def quiet_weight(plan: Any, gap: float, needed: float, n: float, ratio: float, head: float) -> float:
+def quiet_weight(plan, gap: float, needed: float, n: float, ratio: float, head: float) -> float:
     """Return the weight that has to come before a gap of merits can suffice that does not now.
 
     n: the mass that the merits were made of; inherited weight behind ε makes it fall slower still.
@@ -337,7 +324,7 @@ def quiet_weight(plan: Any, gap: float, needed: float, n: float, ratio: float, h
 
 @kernel
 def quiet_leaf(
-    plan: Any, ints: Any, floats: Any, leaf: int, room: int, gap: float, needed: float, n: float, ratio: float
+    plan, ints, floats, leaf: int, room: int, gap: float, needed: float, n: float, ratio: float
 ) -> float:
     """Return ``quiet_weight`` of a leaf, whose gap is that of ``rivals``."""
     if plan[at.PLAN_REVISION] == 0:
@@ -351,18 +338,7 @@ def quiet_leaf(
 
 
 @kernel
-def follow(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    room: int,
-    x: Any,
-    label: int,
-    weight: float,
-) -> None:
+def follow(plan, params, ints, floats, t: int, leaf: int, room: int, x, label: int, weight: float) -> None:
     """Take in a record as IMAC's code does: impurities follow it, and masses below 1 are taken for 1."""
     rows = rows_at(plan, leaf)
     count = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]
@@ -396,18 +372,7 @@ def follow(
 
 
 @kernel
-def place(
-    plan: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    room: int,
-    q: int,
-    x: Any,
-    label: int,
-    weight: float,
-) -> None:
+def place(plan, ints, floats, t: int, leaf: int, room: int, q: int, x, label: int, weight: float) -> None:
     """Count a record in its branch of candidate q, and keep what was there before."""
     column = rows_at(plan, leaf) + q
     attribute, test = ints[column + ATTRIBUTE * room], ints[column + TEST * room]
@@ -440,9 +405,7 @@ def place(
 
 
 @kernel
-def store_step(
-    ints: Any, floats: Any, column: int, room: int, step: float, n: float, cell: float, moment: int
-) -> None:
+def store_step(ints, floats, column: int, room: int, step: float, n: float, cell: float, moment: int) -> None:
     """Write the counts of a record's branch before it, and where the branch's moment is kept."""
     floats[column + STEP * room] = step
     floats[column + N * room] = n
@@ -452,7 +415,7 @@ def store_step(
 
 
 @kernel
-def leaders(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float) -> tuple[float, float]:
+def leaders(plan, ints, floats, leaf: int, room: int, null: float) -> tuple[float, float]:
     """Return the best merit of the candidates and the second best, "do not split" being one of them."""
     row = rows_at(plan, leaf) + MERIT * room
     best, second = -math.inf, null
@@ -467,7 +430,7 @@ def leaders(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float
 
 
 @kernel
-def rivals(plan: Any, ints: Any, floats: Any, leaf: int, room: int, null: float) -> tuple[float, float]:
+def rivals(plan, ints, floats, leaf: int, room: int, null: float) -> tuple[float, float]:
     """Return the two merits that an attempt would compare: where splits are final, those of the leaders.
 
     Else the best average over the evaluations of the leaf, this one included, and 0 for "do not split"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from core.hoeffding.branch_masses import is_numeric, nominal_entry
 from core.hoeffding.schedules._imac import candidates
@@ -19,7 +19,7 @@ PROBLEMS: Final = (
 
 
 @kernel
-def problem(plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, leaf: int) -> int:
+def problem(plan, params, ints, floats, t: int, node: int, leaf: int) -> int:
     d, k = plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES]
     state, room, rows = (
         leaf + plan[at.PLAN_SCHEDULE_AT],

@@ -18,7 +18,7 @@ NO_ATTRIBUTE: Final = -1
 
 
 @kernel
-def put(plan: Any, ints: Any, floats: Any, leaf: int, attribute: int, where: int, merit: float) -> None:
+def put(plan, ints, floats, leaf: int, attribute: int, where: int, merit: float) -> None:
     word = candidates.attributes_at(plan, leaf) + 2 * attribute
     ints[word] = where
     floats[word + 1] = merit
@@ -26,17 +26,7 @@ def put(plan: Any, ints: Any, floats: Any, leaf: int, attribute: int, where: int
 
 @kernel(f"void({WORDS}, int64, int64, boolean[::1], int64, float64[::1], int64[::1], float64[::1])")
 def suggest(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    usable: Any,
-    attribute: int,
-    merit: Any,
-    test: Any,
-    value: Any,
+    plan, params, ints, floats, t: int, leaf: int, usable, attribute: int, merit, test, value
 ) -> None:
     """Write the best test of one attribute of a leaf, as a ranking would find it now."""
     test[attribute] = at.LEAF
@@ -61,7 +51,7 @@ suggest_here: Any = outlined(suggest)
 
 
 @kernel
-def room_for(plan: Any, out: Any) -> int:
+def room_for(plan, out) -> int:
     """Return how many candidates an attempt chooses; IMAC's code takes 2 if it were more than half."""
     d = plan[at.PLAN_ATTRIBUTES]
     if plan[at.PLAN_QUIRKS] & quirks.EXCHANGES_ONLY == 0:
@@ -73,18 +63,7 @@ def room_for(plan: Any, out: Any) -> int:
 
 @kernel(f"void({WORDS}, int64, int64, int64, float64[::1], int64[::1], float64[::1], float64[::1], float64)")
 def choose_candidates(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    merit: Any,
-    test: Any,
-    value: Any,
-    out: Any,
-    epsilon: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out, epsilon: float
 ) -> None:
     """Make the best attributes of a ranking candidates, and sort the others by their gap to the best.
 
@@ -137,7 +116,7 @@ choose_candidates_here: Any = outlined(choose_candidates)
 
 
 @kernel
-def best_potential(plan: Any, ints: Any, floats: Any, leaf: int) -> int:
+def best_potential(plan, ints, floats, leaf: int) -> int:
     """Return the potential attribute with the best last merit, the first of equals; NO_ATTRIBUTE: none.
 
     MOA: what is not a number is best of all.
@@ -154,7 +133,7 @@ def best_potential(plan: Any, ints: Any, floats: Any, leaf: int) -> int:
 
 
 @kernel
-def worst_candidate(plan: Any, ints: Any, floats: Any, leaf: int, room: int, first: int) -> int:
+def worst_candidate(plan, ints, floats, leaf: int, room: int, first: int) -> int:
     """Return the candidate with the lowest merit, of number ``first`` and later ones; the last of equals.
 
     MOA: none is lower than no number.
@@ -169,18 +148,7 @@ def worst_candidate(plan: Any, ints: Any, floats: Any, leaf: int, room: int, fir
 
 @kernel
 def refresh(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    room: int,
-    first: int,
-    usable: Any,
-    merit: Any,
-    test: Any,
-    value: Any,
+    plan, params, ints, floats, t: int, leaf: int, room: int, first: int, usable, merit, test, value
 ) -> None:
     """Give numeric candidates, from number ``first`` on, the best threshold of now, if there is one."""
     rows = candidates.rows_at(plan, leaf)
@@ -196,18 +164,18 @@ def refresh(
 
 @kernel
 def exchange(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
+    plan,
+    params,
+    ints,
+    floats,
     t: int,
     leaf: int,
     room: int,
     limit: int,
-    usable: Any,
-    merit: Any,
-    test: Any,
-    value: Any,
+    usable,
+    merit,
+    test,
+    value,
     epsilon: float,
 ) -> None:
     """Let the best potential attributes take the place of the worst candidates [D35].
@@ -251,7 +219,7 @@ def exchange(
 
 
 @kernel
-def drop(plan: Any, ints: Any, floats: Any, leaf: int, room: int, q: int) -> None:
+def drop(plan, ints, floats, leaf: int, room: int, q: int) -> None:
     """Remove candidate q: the last one takes its column (IMAC's code leaves the place empty)."""
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     last = ints[state + candidates.COUNT] - 1
@@ -266,16 +234,7 @@ def drop(plan: Any, ints: Any, floats: Any, leaf: int, room: int, q: int) -> Non
 
 
 @kernel(f"boolean({WORDS}, int64, int64, float64, float64)")
-def check(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    null: float,
-    epsilon: float,
-) -> bool:
+def check(plan, params, ints, floats, t: int, leaf: int, null: float, epsilon: float) -> bool:
     """Check the candidates; return whether the gap of the best of them is enough now."""
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     state = leaf + plan[at.PLAN_SCHEDULE_AT]

@@ -28,7 +28,7 @@ ROUND: Final = 10
 
 
 @kernel
-def lead(plan: Any, ints: Any, floats: Any, leaf: int, other: float) -> float:
+def lead(plan, ints, floats, leaf: int, other: float) -> float:
     """Return by how much the gain of the best rival exceeds that of the node's test.
 
     other: gain of another test of the node's own attribute, -inf: none is known.
@@ -41,7 +41,7 @@ def lead(plan: Any, ints: Any, floats: Any, leaf: int, other: float) -> float:
 
 
 @kernel
-def needed_lead(plan: Any, params: Any, ints: Any, floats: Any, node: int, leaf: int) -> float:
+def needed_lead(plan, params, ints, floats, node: int, leaf: int) -> float:
     """Return the lead that is enough: ε, or when ε is below τ half of τ, if that is less.
 
     NaN: ε has no closed form.
@@ -54,17 +54,7 @@ def needed_lead(plan: Any, params: Any, ints: Any, floats: Any, node: int, leaf:
 
 @kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64, float64)")
 def compete(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    node: int,
-    leaf: int,
-    x: Any,
-    label: int,
-    weight: float,
-    period: float,
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, label: int, weight: float, period: float
 ) -> bool:
     """Count a record at an inner node, check its candidates when it is time; return whether it is due."""
     state, room = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.capacity(plan[at.PLAN_ATTRIBUTES])
@@ -93,9 +83,7 @@ compete_here: Any = outlined(compete)
 
 
 @kernel(f"boolean({WORDS}, int64, int64, int64, float64)")
-def look_over(
-    plan: Any, params: Any, ints: Any, floats: Any, t: int, node: int, leaf: int, needed: float
-) -> bool:
+def look_over(plan, params, ints, floats, t: int, node: int, leaf: int, needed: float) -> bool:
     """Renew thresholds and let others compete; return whether the lead of a rival is enough now."""
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
@@ -123,18 +111,7 @@ look_over_here: Any = outlined(look_over)
 
 @kernel
 def take_turns(
-    plan: Any,
-    params: Any,
-    ints: Any,
-    floats: Any,
-    t: int,
-    leaf: int,
-    room: int,
-    limit: int,
-    usable: Any,
-    merit: Any,
-    test: Any,
-    value: Any,
+    plan, params, ints, floats, t: int, leaf: int, room: int, limit: int, usable, merit, test, value
 ) -> None:
     """Let the potential attributes whose turn it is challenge the worst candidate but the node's own test."""
     rows, state = candidates.rows_at(plan, leaf), leaf + plan[at.PLAN_SCHEDULE_AT]
@@ -161,7 +138,7 @@ def take_turns(
 
 
 @kernel
-def next_in_turn(plan: Any, ints: Any, floats: Any, leaf: int, usable: Any) -> int:
+def next_in_turn(plan, ints, floats, leaf: int, usable) -> int:
     """Return the best potential attribute; where all have had their turn, all that have lost get another."""
     a = sets.best_potential(plan, ints, floats, leaf)
     if a != sets.NO_ATTRIBUTE:
