@@ -13,6 +13,7 @@ from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue
 from core.growth.events import Event
+from core.learners.protocol import Learner
 from core.model import drift_reaction
 from core.model.model import Model
 from core.model.prediction import preparation
@@ -23,6 +24,8 @@ from core.tree.conditions import Branch
 from core.tree.layout import Floats
 
 FIRST_CAPACITY: Final = 16
+NO_LABEL: Final = -1
+COLUMNS: Final = ("_addresses", "_plans", "_columns", "_classes", "_prepared_at", "_counts_records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,14 @@ def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
     return np.require(array, dtype, ["C", "W"])
 
 
+def unit_weight_rule(weight: float, learner: Learner) -> str:
+    """Return what is said of a weight that a learner refuses."""
+    return (
+        f"weight={weight} must be 1 with {learner.spelled!r}, which counts records; leave it out, or take a "
+        "learner that weighs them, such as 'h-tree'"
+    )
+
+
 class ModelTable:
     """Models by index. The table keeps the buffers alive whose addresses the kernels get."""
 
@@ -77,6 +88,7 @@ class ModelTable:
         self._columns = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._classes = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._prepared_at = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._counts_records = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # weights other than 1 are refused
         self._prepared: dict[int, Floats] = {}  # what _prepared_at points to
 
     def __len__(self) -> int:
@@ -91,10 +103,9 @@ class ModelTable:
             index = len(self._models)
             self._models.append(model)
             if index == len(self._addresses):
-                for name in ("_addresses", "_plans", "_columns", "_classes", "_prepared_at"):
-                    setattr(
-                        self, name, np.concatenate((getattr(self, name), np.zeros(index, dtype=np.int64)))
-                    )
+                for name in COLUMNS:
+                    column = getattr(self, name)
+                    setattr(self, name, np.concatenate((column, np.zeros(index, dtype=column.dtype))))
         self.refresh(index)
         return index
 
@@ -144,6 +155,7 @@ class ModelTable:
         self._plans[index] = model.plan.address
         self._columns[index] = model.schema.n_attributes
         self._classes[index] = model.schema.n_classes
+        self._counts_records[index] = model.spec.learner.unit_weights
 
     def answer(
         self,
@@ -237,11 +249,24 @@ class ModelTable:
                 "all weights by one factor, or leave the row out"
             )
             raise SchemaError(msg)
+        self._examine_units(models, label, weights)
         columns, classes = sizes.tolist()
         if columns > x.shape[1]:
             msg = f"x must have at least {columns} columns, not {x.shape[1]}"
             raise SchemaError(msg)
         return _Rows(models, _ready(x, np.float64), _ready(label, np.int32), weights, classes)
+
+    def _examine_units(
+        self, models: npt.NDArray[np.int64], label: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]
+    ) -> None:
+        """Refuse a weight other than 1 of a model that counts records; rows that close requests have none."""
+        if not self._counts_records.any():
+            return
+        bad = np.flatnonzero(self._counts_records[models] & (weights != 1.0) & (label >= NO_LABEL))
+        if len(bad):
+            learner = self.model(int(models[bad[0]])).spec.learner
+            msg = f"row {bad[0]}: {unit_weight_rule(float(weights[bad[0]]), learner)}"
+            raise SchemaError(msg)
 
     def _examine_answers(
         self,

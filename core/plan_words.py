@@ -84,6 +84,7 @@ class PlanWords:
             (at.PLAN_COIN_KEY, rng.SPLIT_COIN),
             (at.PLAN_THRESHOLD_KEY, rng.RANDOMISED_THRESHOLD),
             (at.PLAN_SLICE_KEY, rng.EVALUATION_SLICE),
+            (at.PLAN_RESERVOIR_KEY, rng.RESERVOIR),
         ):
             ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
         ints[at.PLAN_SLICE] = spec.evaluation.slice

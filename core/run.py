@@ -254,8 +254,9 @@ def run(
                     kind, plan, params, ints, floats, t, place, record, xs, w, prepared, scratch, shares
                 )
                 if place < 0:
-                    cursor[CURSOR_BLOCK], phase = t, START
-                    reason = PREPARATION_DUE
+                    cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, hint
+                    reason = GROW_FIRST if place == at.NO_ROOM else PREPARATION_DUE
+                    phase = START
                     break
                 prediction[row] = best
                 if mode == ANSWER_ONLY:

@@ -181,6 +181,7 @@ def _build(text: str) -> Spec:
         max_classes=min(max_classes, learner.max_classes or max_classes),
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
     )
+    spec.query.check(learner)
     if spec.evaluation.share > spec.budget.limit:
         msg = (
             f"evaluation.share={spec.evaluation.share} must be at most budget.limit={spec.budget.limit}: "

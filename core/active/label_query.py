@@ -33,8 +33,10 @@ from core.tree import layout as at
 from core.tree.statistics import known_classes
 
 decide = queries.dispatcher()
+decide_at_leaf = queries.leaf_dispatcher()
 is_open, spend = budgets.dispatcher()
 uncertainty = learners.uncertainty_dispatcher()
+leaf_table = learners.leaf_table_dispatcher()
 
 TAKE_OVER: Final = 4.0
 
@@ -68,27 +70,7 @@ def ask(plan, params, ints, floats, t: int, place: int, shares, sampled: int) ->
         returned = budgets.returned_requests(params, budget_at, ints)
         spent = budgets.spent_requests(plan, ints, returned, number)
         if is_open(budget, params, budget_at, floats, budget_state, spent, returned, number):
-            share, lead, weight = 0.5, 0.0, 0.0
-            columns = plan[at.PLAN_COLUMNS]
-            if columns != 0:
-                share, lead, weight = uncertainty(
-                    plan[at.PLAN_LEARNER], plan, params, ints, floats, t, place, shares, columns
-                )
-            answer, chance = decide(
-                plan[at.PLAN_STRATEGY],
-                plan,
-                params,
-                plan[at.PLAN_STRATEGY + 1],
-                ints,
-                floats,
-                plan[at.PLAN_QUERY],
-                params[budget_at + budgets.LIMIT],
-                share,
-                lead,
-                weight,
-                known_classes(ints),
-                number,
-            )
+            answer, chance = decide_here(plan, params, ints, floats, t, place, shares, number)
             if plan[at.PLAN_SLICE] == 0:
                 importance = importance_of(plan, ints, floats, answer != queries.NO, chance)
         else:
@@ -102,6 +84,26 @@ def ask(plan, params, ints, floats, t: int, place: int, shares, sampled: int) ->
     ints[at.MODEL_REQUESTS] += int(asked)
     ints[at.MODEL_RESERVED] += int(reserved)
     return sampled, asked, importance
+
+
+@kernel
+def decide_here(plan, params, ints, floats, t: int, place: int, shares, number: int) -> tuple[int, float]:
+    """Return what the strategy says to record ``number``, which ended at a place of the block at word t."""
+    strategy, first, state = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1], plan[at.PLAN_QUERY]
+    kind, columns = plan[at.PLAN_LEARNER], plan[at.PLAN_COLUMNS]
+    limit = params[plan[at.PLAN_BUDGETING + 1] + budgets.LIMIT]
+    if columns & at.LEAVES != 0:
+        table, stride, rows, row = leaf_table(kind, plan, ints, t, place)
+        return decide_at_leaf(
+            strategy, plan, params, first, ints, floats, state, limit, table, stride, rows, row, number
+        )
+    share, lead, weight = 0.5, 0.0, 0.0
+    if columns != 0:
+        share, lead, weight = uncertainty(kind, plan, params, ints, floats, t, place, shares, columns)
+    classes = known_classes(ints)
+    return decide(
+        strategy, plan, params, first, ints, floats, state, limit, share, lead, weight, classes, number
+    )
 
 
 @kernel

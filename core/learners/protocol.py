@@ -17,7 +17,8 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
     as the class while none is known. ``place`` is known if it is 0 or more. ``prepared`` is COUNTS, and the
     record may be counted; else the model is frozen, nothing is written, and ``prepared`` is the address of
     what ``BlockLayout.prepare`` returned, 0 before: who cannot do without it returns the place FORGOTTEN and
-    is asked again
+    is asked again. A block that has to grow before it can take the record in returns the place NO_ROOM and as
+    the hint the place to grow at, having changed nothing: ``grow`` is called and the record comes again
 ``learn(plan, params, ints, floats, t, place, x, xs, label, weight, hint, scratch, vote_buffer)
   -> (outcome, place)``
     learns a record. ``place`` below 0: FORGOTTEN or NOT_ANSWERED; ``hint`` is that of ``answer`` for the same
@@ -31,6 +32,12 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
     their votes: naive Bayes, committees. ``columns`` says by bits which are wanted: SHARE, LEAD (and weight),
     WEIGHT. Whether a bound calls the place consistent follows from lead and weight
     (core/numeric/consistency.py)
+``leaf_table(plan, ints, t, place) -> (first, stride, rows, row)`` (only of learners that have one)
+    the leaves as a table for strategies that share labels out over all of them: word of the first row, words
+    from row to row, their number, and the number of the place's row. A row is ROW_NODE … ROW_ERRORS of
+    core/tree/layout.py, which the learner keeps up to date, and words that are the strategy's own
+    (ROW_NOTES): zeros in a new leaf, kept with it. Dispatched like ``uncertainty``; a strategy asks for it
+    with the column LEAVES
 ``block_problem(plan, params, ints, floats, t, blank_address) -> int`` (or ``BlockLayout.problem`` in Python)
     a problem of a foreign block (core/problems.py), with sentences in the module's ``PROBLEMS``. Its size was
     checked before (``BlockLayout.size_of``); whatever another kernel takes for an index, a count or a bound
@@ -40,11 +47,6 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
 
 ``x`` is the record (float64[column], missing NaN), ``xs`` its numeric attributes, ``scratch`` four words an
 attribute and two a class, whatever they hold, ``vote_buffer`` as many.
-
-A strategy that needs more than the three columns, such as one that shares out labels over all leaves (BOCT-AL
-and its table of leaves), is the reason for one more kernel of this contract: it goes beside ``uncertainty``
-with the place in a table of the block, is dispatched alike, and strategies name the learners that have it in
-their ``check``. Nothing needs it yet.
 """
 
 from __future__ import annotations
@@ -221,6 +223,8 @@ class Learner(Parameters, ABC):
     family: ClassVar[str] = "learners"
     kernels: ClassVar[str | None] = None
     """The module of its kernels, None: its own. Learners may share one."""
+    unit_weights: ClassVar[bool] = False
+    """It counts records: one with another weight than 1 is refused."""
 
     @abstractmethod
     def blocks(self, dims: Dimensions) -> BlockLayout:
@@ -323,6 +327,17 @@ def dispatcher() -> tuple[Any, Any, Any]:
 def uncertainty_dispatcher() -> Any:
     """Return ``uncertainty(kind, …)`` over all learners."""
     return _dispatch("uncertainty", "plan, params, ints, floats, t, place, shares, columns")
+
+
+def has_leaf_table(learner: Learner) -> bool:
+    """Return whether a learner offers its leaves as a table."""
+    return hasattr(kernels_of(learner), "leaf_table")
+
+
+def leaf_table_dispatcher() -> Any:
+    """Return ``leaf_table(kind, …)`` over the learners that have it."""
+    members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
+    return registry.dispatch_to(members, "leaf_table", "plan, ints, t, place")
 
 
 def problem_dispatcher() -> Any:

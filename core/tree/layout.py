@@ -96,6 +96,7 @@ GROW_FIRST: Final = 2  # nothing was learned: the learner has to grow for it, th
 # Places of a record in a block that are not known
 FORGOTTEN: Final = -1  # the block has answered the record, or another record like it: it is not counted
 NOT_ANSWERED: Final = -2  # the block meets the record for the first time
+NO_ROOM: Final = -3  # the block has to grow before it can answer; the hint says where
 
 # Whether an answer counts the record
 COUNTS: Final = -1  # else the address of what `BlockLayout.prepare` returned, 0: nothing yet
@@ -104,6 +105,15 @@ COUNTS: Final = -1  # else the address of what `BlockLayout.prepare` returned, 0
 SHARE: Final = 1
 LEAD: Final = 2  # and the weight it rests on
 WEIGHT: Final = 4
+LEAVES: Final = 8  # all leaves as a table, instead of columns of one
+
+# Row of a table of leaves
+ROW_NODE: Final = 0  # number of its node: of equal leaves the lowest comes first
+ROW_SIZE: Final = 1  # W: records that it stands for (float64)
+ROW_LABELS: Final = 2  # T: labels it has kept (float64)
+ROW_ERRORS: Final = 3  # how many of them are of another class than most (float64)
+ROW_NOTES: Final = 4  # words that are the strategy's own; zeros in a new row
+NOTES: Final = 4
 
 # Tree header
 TREE_WORDS: Final = BLOCK_WORDS
@@ -226,7 +236,8 @@ PLAN_LEARNER: Final = 65  # kind of the learner's kernels, and its parameters
 PLAN_COLUMNS: Final = 67  # what the query strategy wants to know of a place: bits
 PLAN_WINDOW_BITS: Final = 69  # first word of the bits of the evaluation window, in the model
 PLAN_ARRAYS: Final = 68  # at: places that the learner wants to know of in its blocks (BlockLayout.offsets)
-PLAN_HEADER: Final = 70
+PLAN_RESERVOIR_KEY: Final = 70  # random key of what a leaf keeps of the records it has seen
+PLAN_HEADER: Final = 71
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

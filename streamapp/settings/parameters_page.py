@@ -188,7 +188,7 @@ def _variant(family: str, module: ModuleType, common: dict[str, Row]) -> Iterato
 
 def _values(field: dataclasses.Field[Any]) -> str:
     metadata = field.metadata
-    if field.name in AXES:
+    if field.name in AXES and "options" not in field.metadata:
         names = registry.names(AXES[field.name])
         if AXES[field.name] == "observers":
             update = f"update_{field.name.partition('_')[0]}"

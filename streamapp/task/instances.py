@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.errors import RowError
-from core.model_table import ANSWER_ONLY, LABELLED
+from core.model_table import ANSWER_ONLY, LABELLED, unit_weight_rule
 from core.schema.schema import Attribute
 from streamapp.task import counters
 from streamapp.task.creation import RefusedModelError, make_model
@@ -159,6 +159,7 @@ class InstancesRun:
         placed.flaws |= wrong
         for row, (reason, detail) in placed.flaws.items():
             self.refusals.add(row, reason, detail)
+        self._refuse_weights(rows)
         rows = self._accepted(rows)
         frozen = self.store.frozen[self.model[rows]]
         held = self._release_early(rows, frozen)
@@ -183,6 +184,15 @@ class InstancesRun:
             rows, code = rows[~frozen], code[~frozen]
         if len(rows):
             self._call(rows, placed, code, LABELLED)
+
+    def _refuse_weights(self, rows: Ints64) -> None:
+        """Refuse weighed rows (int64[m]) of models that count records."""
+        bad = self.store.counts_records[self.model[rows]] & (self.weight[rows] != 1.0)
+        refused = self.refusals.rows()
+        for row in rows[bad].tolist():
+            if row not in refused:
+                rule = unit_weight_rule(self.weight[row], self.store.spec(int(self.model[row])).learner)
+                self.refusals.add(row, Reason.BAD_WEIGHT, rule)
 
     def _accepted(self, rows: Ints64) -> Ints64:
         refused = self.refusals.rows()
@@ -272,6 +282,9 @@ class InstancesRun:
                 self.effects.count(counters.DUPLICATE)
             elif held.weight > MAX_WEIGHT:  # a release without that bound has held it back
                 self._dead_letter_held(row, held, Reason.BAD_WEIGHT, weight_rule(held.weight))
+            elif self.store.refuses_weight(int(self.model[row]), held.weight):
+                rule = unit_weight_rule(held.weight, self.store.spec(int(self.model[row])).learner)
+                self._dead_letter_held(row, held, Reason.BAD_WEIGHT, rule)
             else:
                 found[row] = held
         if found:

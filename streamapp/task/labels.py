@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from core.active.label_account import ANSWERED, DECLINED, NOT_SAMPLED
 from core.errors import RowError
+from core.model_table import unit_weight_rule
 from streamapp.task import counters
 from streamapp.task.creation import comes_into_being
 from streamapp.task.effects.effects import Effects, Origin
@@ -100,6 +101,7 @@ class LabelsRun:
         model, code = slots[batch.key], self.classes.known(slots, batch.key, batch.label)
         serial = self.state.pending.find_open(names, self._clocks)
         serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
+        serial[store.counts_records[model] & (batch.weight != 1.0)] = -1
         serial[list(self.own.rows)] = -1
         if not early.knows_none_of(names):
             held = [early.knows(name) for name in names]
@@ -156,6 +158,11 @@ class LabelsRun:
     def _accept(self, row: int, name: Name, slot: int, serial: int, late: bool) -> str:
         """Learn a label, if its class is admitted."""
         pending = self.state.pending
+        weight = float(self.batch.weight[row])
+        if slot != NO_MODEL and self.store.refuses_weight(slot, weight):
+            return self._refuse(
+                row, Reason.BAD_WEIGHT, unit_weight_rule(weight, self.store.spec(slot).learner)
+            )
         try:
             code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
         except RefusedClassError as error:

@@ -17,6 +17,7 @@ from core import registry
 from core.errors import SpecError
 from core.learners.base import AXES
 from core.spec import Spec
+from core.tree import layout
 from streamapp.worker.compile_ahead import warm_kernels
 
 RECORDS = 1_200
@@ -27,7 +28,9 @@ def specs() -> Iterator[dict[str, Any]]:
     yield from ({"learner": name, "drift": "ddm"} for name in registry.names("learners"))
     tree = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.1}
     for part, family in {"query": "queries", "budget": "budgets", "drift": "drift"}.items():
-        yield from ({"learner": tree, part: name} for name in registry.names(family))
+        for name in registry.names(family):
+            leafy = part == "query" and registry.plugin(family, name)().columns & layout.LEAVES
+            yield {"learner": "boct" if leafy else tree, part: name}
     for axis, family in AXES.items():
         for name in registry.names(family):
             spec = {"learner": {**tree, axis: name}, "query": "always"}

@@ -20,7 +20,7 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from tests.naive.rows import mixed, two_classes
-from tests.unit.core.builders import TREES, answer, halves, schema_of, spec_of, table_of
+from tests.unit.core.builders import QUERIES, TREES, answer, halves, learner_for, schema_of, spec_of, table_of
 
 EVERY = [(family, name) for family in registry.FAMILIES for name in registry.names(family)]
 PARAMETERS = [
@@ -55,7 +55,8 @@ def specs():
             yield f"learner={name}", {"learner": (learner if name in TREES else {}) | {"name": name}}
         for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
             if family == its_family:
-                yield f"{part}={name}", {"learner": learner, part: name}
+                goes_with = {"name": "boct"} if part == "query" and name not in QUERIES else learner
+                yield f"{part}={name}", {"learner": goes_with, part: name}
 
 
 @pytest.mark.parametrize(("family", "name"), EVERY)
@@ -120,7 +121,8 @@ def test_it_learns(what, spec):
     for _ in range(2):
         table = ModelTable()
         index = table.add(Model.create(Spec.parse(spec), stream.schema()))
-        table.answer(np.full(len(stream.y), index), stream.x, stream.y, stream.weight)
+        weight = np.ones(len(stream.y)) if Spec.parse(spec).learner.unit_weights else stream.weight
+        table.answer(np.full(len(stream.y), index), stream.x, stream.y, weight)
         validate.check(table.model(index))
         finals.append(table.model(index))
     assert finals[0].snapshot() == finals[1].snapshot()
@@ -156,7 +158,13 @@ def test_a_budget_keeps_its_limit(name, limit):
 def test_a_strategy_decides_alike_whatever_the_cut(name):
     decisions = []
     for cut in (1, 7, 300):
-        table = table_of(schema_of(None), spec_of(query=name, budget={"name": "count", "limit": 0.4}))
+        spec = {
+            "learner": learner_for(name),
+            "query": name,
+            "budget": {"limit": 0.4},
+            "evaluation": {"every": 0},
+        }
+        table = table_of(schema_of(None), Spec.parse(spec))
         x = np.random.default_rng(0).random((300, 1))
         decisions.append(np.concatenate([answer(table, x[i : i + cut]).asked for i in range(0, 300, cut)]))
     assert np.array_equal(decisions[0], decisions[1])

@@ -11,16 +11,15 @@ from tests.contract.test_twins_model import assert_same_evaluation, drifting
 from tests.naive.baselines import BASELINES
 from tests.naive.compare import core_answers, first_difference, naive_answers, twin_of
 from tests.naive.rows import STREAMS, mixed
-from tests.unit.core.builders import TREES
+from tests.unit.core.builders import QUERIES, TREES
 
 LEARNERS = [{"name": name} for name in BASELINES] + [{"name": "naive-bayes", "compat": "moa"}]
 NAMES = [learner["name"] + ("-moa" if "compat" in learner else "") for learner in LEARNERS]
 
 
 def test_every_learner_that_is_no_tree_has_a_twin():
-    assert {name.replace("_", "-") for name in registry.names("learners") if name not in TREES} == set(
-        BASELINES
-    )
+    names = {name.replace("_", "-") for name in registry.names("learners") if name not in TREES}
+    assert names == {*BASELINES, "boct"}  # tests/contract/test_twins_boct.py
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -52,7 +51,7 @@ def test_drifts(learner, reaction):
         assert {"warning", "drift"} <= set(levels)
 
 
-@pytest.mark.parametrize("query", registry.names("queries"))
+@pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
 def test_active_learning(learner, query):
     rows = mixed(1500)

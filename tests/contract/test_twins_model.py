@@ -26,9 +26,9 @@ from tests.naive.compare import (
 )
 from tests.naive.rows import Stream, mixed, numeric
 from tests.tiers import pairwise
+from tests.unit.core.builders import QUERIES
 
 LEARNER = {"name": "h-tree", "grace_period": 40, "delta": 0.01, "tau": 0.1, "leaf_model": "nba"}
-QUERIES = registry.names("queries")
 
 
 def drifting(n=6000, seed=7):

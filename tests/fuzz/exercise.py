@@ -61,7 +61,7 @@ def use(model: Model) -> None:
     x, y = rows_of(model.schema, 2 * ROWS, 8)
     y[::2] ^= 1  # another concept: detectors are to raise an alarm
     y[5] = model.schema.n_classes - 1
-    which, weight = np.full(len(y), index), np.full(len(y), 5.0)
+    which, weight = np.full(len(y), index), np.full(len(y), 1.0 if model.spec.learner.unit_weights else 5.0)
     table.answer(which, x, y, weight, LABELLED)
     model = table.model(index)
     body = model.spec.to_dict()

@@ -13,6 +13,7 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from core.tree import layout
 
 ROWS = 160
 EAGER = {"grace_period": 20, "delta": 0.3, "tau": 0.3}
@@ -51,6 +52,8 @@ MEETINGS: dict[str, dict[str, Any]] = {
     "explains": {"learner": EAGER, "explain": True, "query": {"name": "conf_tree"}},
     "halves": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "ddm"},
     "numeric": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "page_hinkley"},
+    "boct-few-rows": {"learner": {"name": "boct", "capacity": 12}, "drift": "ddm", "query": "boct_al"},
+    "boct-pool": {"learner": {"name": "boct", "sizes": "pool", "delta": 0.4}, "query": "boct_al"},
 }
 """Plug-ins that meet; `halves` and `numeric` have schemas whose records are routed ahead."""
 
@@ -72,7 +75,8 @@ def specs() -> dict[str, dict[str, Any]]:
                 found[f"learner={name}"] = {"learner": (given if is_tree else {}) | {"name": name}}
             for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
                 if family == its_family:
-                    found[f"{part}={name}"] = {"learner": EAGER, part: name}
+                    leafy = part == "query" and registry.plugin(family, name)().columns & layout.LEAVES
+                    found[f"{part}={name}"] = {"learner": {"name": "boct"} if leafy else EAGER, part: name}
     return found | MEETINGS
 
 

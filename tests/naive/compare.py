@@ -14,6 +14,7 @@ from core.spec import Spec
 from core.tree import layout as at
 from tests.naive import queries as naive_queries
 from tests.naive.baselines import BASELINES
+from tests.naive.boct import BoctAl
 from tests.naive.detectors import DETECTORS
 from tests.naive.model import Model
 from tests.naive.observers import Exact, Histogram
@@ -43,6 +44,7 @@ QUERIES = {
     "rate": lambda query, seed: naive_queries.Rate(
         seed, SCORES[query["score"]](seed), query["window"], query["explore"]
     ),
+    "boct_al": lambda query, seed: BoctAl(seed, query["delta"], query["explore"]),
     "split": lambda query, seed: naive_queries.Split(
         seed, naive_queries.VariableUncertainty(query["step"]), query["random"]
     ),
@@ -75,6 +77,9 @@ def twin_of(spec, stream):
     }
     if learner["name"] in BASELINES:
         options = Options(**records, algorithm=learner["name"], moa=learner.get("compat") is not None)
+    elif learner["name"] == "boct":
+        shared = {"learner": learner, "seed": body["seed"]}
+        options = Options(**records, algorithm="boct", shared=shared)
     else:
         options = tree_options(learner, records)
     budgets = {"count": naive_queries.CountBudget, "window": naive_queries.WindowBudget}

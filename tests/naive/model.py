@@ -7,6 +7,7 @@ tell the detector, train the background tree in a warning, change trees at a dri
 from typing import Any
 
 from tests.naive.baselines import BASELINES
+from tests.naive.boct import Boct
 from tests.naive.detectors import NoDetector
 from tests.naive.efdt import Efdt
 from tests.naive.evaluation import Evaluation
@@ -14,7 +15,7 @@ from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
 
 TREES = {"h-tree": HTree, "c-tree": HTree, "corrh-tree": HTree, "mcdiarmid-tree": HTree, "efdt": Efdt}
-LEARNERS: dict[str, Any] = {**TREES, **BASELINES}
+LEARNERS: dict[str, Any] = {**TREES, **BASELINES, "boct": Boct}
 
 
 class Model:
@@ -60,6 +61,7 @@ class Model:
 
         A label is learned at once, with ``on_request`` only if it was asked for.
         """
+        self.tree.clock = self.t
         self.t += 1
         self.tree.visit(x, weight)
         prediction, _ = self.tree.predict(x)
@@ -127,7 +129,7 @@ class Model:
 
     def place(self, x):
         """Return where x ends, as a strategy sees it."""
-        if self.options.algorithm in BASELINES:
+        if self.options.algorithm not in TREES:
             return self.tree.place(x)
         node = self.tree.path(x)[0][-1]
         observed = node.observed if node.test is None else None
@@ -159,9 +161,11 @@ class Model:
                 self.background = self.new_tree()
                 self.background_is_stale = False
             self.background.records = max(self.t, self.labels)
-            self.background.visit(x, weight)
+            self.background.clock = self.labels - 1
+            getattr(self.background, "count", self.background.visit)(x, weight)
             self.background.learn(x, label, weight)
         self.tree.records = max(self.t, self.labels)
+        self.tree.clock = self.labels - 1
         return self.tree.learn(x, label, weight)
 
     def change_trees(self):

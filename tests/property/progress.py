@@ -78,6 +78,7 @@ def learn(spec, weight, seed):
     label = ((x[:, 0] > 0.5) ^ (draw.random(ROWS) < 0.2)).astype(np.int32)
     label[ROWS // 2 :] = (x[ROWS // 2 :, 1] > 0.5).astype(np.int32)
     x[draw.random(x.shape) < 0.05] = np.nan
+    weight = np.ones(ROWS) if spec.learner.unit_weights else weight
     table = ModelTable()
     table.add(Model.create(spec, schema_of(None, None, 3)))
     for start in [*range(0, ROWS, RUN)] * 2:

@@ -20,7 +20,7 @@ from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from tests.naive.rows import OBSERVERS
 from tests.tiers import examples
-from tests.unit.core.builders import TREES
+from tests.unit.core.builders import QUERIES, TREES
 
 ROWS = 240
 COLUMNS = ("numeric", "nominal", "numeric", "open", "numeric")
@@ -44,7 +44,10 @@ class Run:
         draw = np.random.default_rng(self.seed)
         model = draw.integers(0, 3, ROWS)
         x, label = records(draw)
-        weight = draw.choice([0.5, 1.0, 2.0], ROWS) if self.weighted else np.ones(ROWS)
+        learner = Spec.parse(self.spec).learner
+        is_weighted = self.weighted and not learner.unit_weights
+        weight = draw.choice([0.5, 1.0, 2.0], ROWS) if is_weighted else np.ones(ROWS)
+        label = label if learner.max_classes is None else np.minimum(label, learner.max_classes - 1)
         label[draw.random(ROWS) < self.unlabelled] = -1
         return np.sort(model) if self.grouped else model, x, label, weight
 
@@ -63,7 +66,8 @@ def records(draw, n=ROWS):
     return x, label
 
 
-def schema_of(is_open):
+def schema_of(is_open, most=None):
+    """Return the schema of the records; most: classes, if the learner takes no more."""
     values = ("0", "1", "2")
     attributes = [
         Attribute(f"x{i}", "nominal", () if kind == "open" else values, kind == "open")
@@ -73,7 +77,7 @@ def schema_of(is_open):
     ]
     if not is_open:
         attributes[3] = Attribute("x3", "nominal", tuple("012345"))
-    return Schema.of(attributes, () if is_open else ("0", "1", "2", "3"))
+    return Schema.of(attributes, () if is_open else ("0", "1", "2", "3")[:most], max_classes=most or 64)
 
 
 def coded(table, index, x, label):
@@ -110,6 +114,9 @@ PAIRS = [
 @st.composite
 def learners(draw):
     name = draw(st.sampled_from(registry.names("learners")))
+    if name == "boct":
+        sizes = draw(st.sampled_from(["stream", "pool", "labelled"]))
+        return {"name": name, "sizes": sizes, "capacity": draw(st.sampled_from([3, 20, 2000])), "delta": 0.4}
     if name not in TREES:
         return {"name": name}
     criterion, bound = draw(st.sampled_from(PAIRS))
@@ -137,9 +144,11 @@ def learners(draw):
 
 @st.composite
 def specs(draw):
+    learner = draw(learners())
+    fitting = registry.names("queries") if learner["name"] == "boct" else QUERIES
     return {
-        "learner": draw(learners()),
-        "query": {"name": draw(st.sampled_from(registry.names("queries")))},
+        "learner": learner,
+        "query": {"name": draw(st.sampled_from(fitting))},
         "budget": {
             "name": draw(st.sampled_from(registry.names("budgets"))),
             "limit": draw(st.sampled_from([0.3, 1.0])),
@@ -167,11 +176,17 @@ def runs(draw):
     )
 
 
+def created(run):
+    """Return a new model of a run."""
+    spec = Spec.parse(run.spec)
+    return Model.create(spec, schema_of(run.is_open, spec.learner.max_classes))
+
+
 def batches(run, cuts, rows=ROWS):
     """Yield a table of three models, and for each batch its rows with values and classes coded."""
     table = ModelTable()
     for _ in range(3):
-        table.add(Model.create(Spec.parse(run.spec), schema_of(run.is_open)))
+        table.add(created(run))
     model, x, label, weight = run.rows()
     bounds = [0, *[c for c in cuts if c < rows], rows]
     for start, end in itertools.pairwise(bounds):
@@ -229,7 +244,7 @@ def test_a_restored_model_goes_on_as_if_nothing_had_happened(run, stop):
     _, x, label, weight = run.rows()
     label, one = label.astype(np.int32), np.zeros(ROWS, dtype=np.int64)
     table, other = ModelTable(), ModelTable()
-    table.add(Model.create(Spec.parse(run.spec), schema_of(False)))
+    table.add(created(replace(run, is_open=False)))
     table.answer(one[:stop], x[:stop], label[:stop], weight[:stop], run.mode)
     data = table.model(0).snapshot()
     restored = Model.restore(data)

@@ -20,7 +20,7 @@ from streamapp.task.pending.pending import TICKS
 from tests.property.test_task_cuts import assert_same, outcome
 from tests.tiers import examples
 from tests.topology.partition import NOW, Partition, Record, config, instance, label
-from tests.unit.core.builders import schema_of
+from tests.unit.core.builders import learner_for, schema_of
 
 TTL = 320
 TICK = TTL // TICKS
@@ -143,6 +143,7 @@ def test_a_budget_of_counts(
     the label must get it exactly when the ledger says that the budget is open.
     """
     spec = {
+        "learner": learner_for(query),
         "query": query,
         "budget": {"name": "count", "limit": limit, "respend": respend},
         "evaluation": {"share": share, "every": 5},
@@ -184,6 +185,7 @@ def test_when_an_expiry_is_noticed_changes_nothing(
 ) -> None:
     """Other runs, other moments at which the task looks at its clock: the same requests and models."""
     spec = {
+        "learner": learner_for(query),
         "query": query,
         "budget": {"name": name, "limit": 0.3, "respend": True},
         "evaluation": {"share": 0.05, "every": 4},
@@ -208,6 +210,7 @@ def test_the_count_budget_of_core(
     """Requests end in any number, at any time, in core alone; of all strategies none overdraws."""
     draw = np.random.default_rng(seed)
     spec = {
+        "learner": learner_for(query),
         "query": query,
         "budget": {"name": "count", "limit": limit, "respend": respend},
         "evaluation": {"share": share, "every": 0},

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from core import registry
+from core import registry, spelling
+from core.errors import ParameterError
+from core.learners.protocol import Learner, has_leaf_table
 from core.plugin import Parameters
+from core.tree.layout import LEAVES
 
 NO: Final = 0
 YES: Final = 1
@@ -30,6 +33,10 @@ class Query(Parameters):
     state alone. Keys of random draws are in the plan: ``plan[PLAN_QUERY_KEY]`` and its neighbours. One with a
     state has ``problem(params, at, ints, floats, state) -> int``, too, which says what is wrong with it
     (core/plugin.py). One by whose order others may rank has ``score(share, lead, weight, classes, t)``.
+
+    One with the column LEAVES has instead of ``decide`` the kernel ``decide_at_leaf(plan, params, at, ints,
+    floats, state, limit, table, stride, leaves, leaf, t)``: it gets the table of leaves and the record's row
+    in it (``leaf_table`` in core/learners/protocol.py), and goes with learners that have one.
     """
 
     family: ClassVar[str] = "queries"
@@ -39,18 +46,42 @@ class Query(Parameters):
 
     @property
     def columns(self) -> int:
-        """Return what it goes by: SHARE, LEAD and WEIGHT (core/tree/layout.py), 0: it looks at no place."""
+        """Return what it goes by: SHARE, LEAD and WEIGHT (core/tree/layout.py), 0: it looks at no place.
+
+        LEAVES: it looks at all leaves.
+        """
         return 0
+
+    def check(self, learner: Learner) -> None:
+        """Raise ParameterError if it cannot go with a learner."""
+        if self.columns & LEAVES and not has_leaf_table(learner):
+            having = [name for name in learners() if has_leaf_table(registry.plugin("learners", name)())]
+            msg = (
+                f"query={self.spelled!r} must go with a learner that has a table of leaves "
+                f"({', '.join(having)}), not with {learner.spelled!r}; take another strategy, as 'conf_tree'"
+            )
+            raise ParameterError(msg)
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""
         return ()
 
 
+def learners() -> tuple[str, ...]:
+    """Return the names of all learners, as specs write them."""
+    return tuple(spelling.of_spec("learners", name) for name in registry.names("learners"))
+
+
 def dispatcher() -> Any:
-    """Return ``decide(kind, …)`` over all strategies."""
+    """Return ``decide(kind, …)`` over all strategies that look at one place at most."""
     parameters = "plan, params, at, ints, floats, state, limit, share, lead, weight, classes, t"
     return registry.dispatch("queries", "decide", parameters)
+
+
+def leaf_dispatcher() -> Any:
+    """Return ``decide_at_leaf(kind, …)`` over those that look at all leaves."""
+    parameters = "plan, params, at, ints, floats, state, limit, table, stride, leaves, leaf, t"
+    return registry.dispatch("queries", "decide_at_leaf", parameters)
 
 
 def problem_dispatcher() -> Any:

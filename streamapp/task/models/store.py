@@ -47,6 +47,7 @@ _COLUMNS: Final = (
     "n_classes",
     "open",
     "frozen",
+    "counts_records",
     "incarnation",
 )
 
@@ -88,6 +89,7 @@ class ModelStore:
         self.n_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
         self.open = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # takes in new features: nothing split yet
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.counts_records = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # refuses weights other than 1
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life in this partition
         self.incarnations = 0  # lives that have begun
         self.changes = ModelChanges(self.record)
@@ -133,6 +135,10 @@ class ModelStore:
     def spec(self, slot: int) -> Spec:
         """Return what a model was built from."""
         return self.cache.plan(slot).spec
+
+    def refuses_weight(self, slot: int, weight: float) -> bool:
+        """Return whether the model in a slot counts records, and this one is weighed."""
+        return bool(self.counts_records[slot]) and weight != 1.0
 
     def schema(self, slot: int) -> Schema:
         """Return the schema of a model, as far as it has grown."""
@@ -426,6 +432,7 @@ class ModelStore:
 
     def _describe(self, slot: int, schema: Schema, facts: _Facts) -> None:
         self._set_schema(slot, schema)
+        self.counts_records[slot] = self.spec(slot).learner.unit_weights
         self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
 
     def _will_change(self, slot: int) -> None:

@@ -10,6 +10,7 @@ from core.model.model import Model
 from core.model_table import LABELLED, ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from core.tree import layout as at
 
 TREES = [
     name
@@ -17,6 +18,16 @@ TREES = [
     if issubclass(registry.plugin("learners", name), HoeffdingLearner)
 ]
 """The learners of the Hoeffding family; the others have none of its axes."""
+
+QUERIES = [
+    name for name in registry.names("queries") if not registry.plugin("queries", name)().columns & at.LEAVES
+]
+"""The query strategies that go with every learner; the others need a table of leaves, as boct has one."""
+
+
+def learner_for(query):
+    """Return a learner that a query strategy goes with."""
+    return "h-tree" if query in QUERIES else "boct"
 
 
 def schema_of(*kinds, classes=("a", "b")):

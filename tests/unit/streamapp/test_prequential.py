@@ -15,6 +15,7 @@ from streamapp.datasets import FollowingSchema, open_data
 from streamapp.prequential import MEASURES, Prequential, Tally
 from streamapp.worker.compile_ahead import MAIN_KERNEL, kernels_are_cold
 from tests.naive.evaluation import Evaluation
+from tests.unit.core.builders import learner_for
 from topics.readers import open_dataset
 
 KEYS = [
@@ -119,7 +120,8 @@ def test_rows_that_are_not_learned_are_judged_all_the_same(capsys: pytest.Captur
 )
 def test_every_strategy_and_budget(capsys: pytest.CaptureFixture[str], query: str, budget: str) -> None:
     """By spec, within the limit, and with an estimate of the accuracy over all rows."""
-    spec = {"query": query, "budget": {"name": budget, "limit": 0.1}, "evaluation": {"share": 0.05}}
+    body = {"query": query, "budget": {"name": budget, "limit": 0.1}, "evaluation": {"share": 0.05}}
+    spec = {"learner": learner_for(query), **body}
     found = result(capsys, "--data", "gen:sea?n=6000", "--spec", json.dumps(spec))
     assert found["drawn_labels"] == 300
     # The window closes only when it is full, so that it grants a little more than its limit.

@@ -9,6 +9,7 @@ from core.errors import GroveError
 from core.spec import Spec
 from streamapp.demo.models import MODELS, read_models
 from streamapp.errors import UsageError
+from tests.unit.core.builders import learner_for
 
 
 def test_without_any_they_are_the_three() -> None:
@@ -20,7 +21,9 @@ def test_without_any_they_are_the_three() -> None:
 @pytest.mark.parametrize("query", registry.names("queries"))
 @pytest.mark.parametrize("budget", registry.names("budgets"))
 def test_every_strategy_and_budget_by_spec(query: str, budget: str) -> None:
-    spec = f'{{"query": "{query}", "budget": {{"name": "{budget}", "limit": 0.05, "respend": true}}}}'
+    learner = learner_for(query)
+    parts = f'"learner": "{learner}", "query": "{query}"'
+    spec = f'{{{parts}, "budget": {{"name": "{budget}", "limit": 0.05, "respend": true}}}}'
     (model,) = read_models([f"mine={spec}"])
     assert (model.key, model.asks) == ("mine", f"0.05 by {query}")
     assert Spec.parse(dict(model.spec)) == Spec.parse(spec)

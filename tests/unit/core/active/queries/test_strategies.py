@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from core import registry
 from core.active.queries import conf_tree, selective_sampling
 from core.model_table import ON_REQUEST
 from core.numeric import rng
@@ -12,7 +11,7 @@ from core.spec import Spec
 from core.tree import layout as at
 from core.tree.routing import leaf_at, node_at
 from tests.naive.queries import ConfTree, Place, normal
-from tests.unit.core.builders import answer, schema_of, spec_of, table_of
+from tests.unit.core.builders import QUERIES, answer, schema_of, spec_of, table_of
 
 ONE = schema_of(None)
 TEN = schema_of(None, classes=[str(c) for c in range(10)])
@@ -54,7 +53,7 @@ def draws(seed, first, n, stream=rng.QUERY_DECISION):
 # -- all
 
 
-@pytest.mark.parametrize("query", registry.names("queries"))
+@pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("limit", [0.05, 0.1, 0.37, 0.9, 1.0])
 def test_the_budget_is_never_overdrawn(query, limit):
     requests = np.cumsum(asked(query, limit, 2000))

@@ -1,0 +1,183 @@
+"""BOCT-AL: labels go where the largest true risk may be, shared out over all leaves of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query
+from core.jit import called, kernel
+from core.numeric import rng
+from core.numeric.credible import largest_risk
+from core.plugin import number
+from core.tree import layout
+
+DELTA: Final = 0
+EXPLORE: Final = 1
+"""Parameters behind ``params[at]``."""
+
+# State: the record with which chances are shared out anew, and the leaves there were the last time
+DUE: Final = 0
+LEAVES: Final = 1
+
+# The strategy's words in a row of the table of leaves: the bound on the leaf's risk, the labels and errors it
+# was computed for, and the chance of a record that ends there
+RISK: Final = layout.ROW_NOTES
+RISK_LABELS: Final = layout.ROW_NOTES + 1
+RISK_ERRORS: Final = layout.ROW_NOTES + 2
+CHANCE: Final = layout.ROW_NOTES + 3
+
+PROBLEMS: Final = ("the next sharing out, and leaves of the last one, must be from 0 to 2**53",)
+MOST: Final = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Query):
+    """Ask in the leaves whose bound on their share of the true risk is largest: ``{"name": "boct_al",
+    "delta": 0.05, "explore": 0.1}`` (Collet and Pietquin 2015, section IV, and ALGORITHMS section 13) [D30].
+
+    A leaf of size W scores W times the risk that its label exceeds with probability ``delta`` (equation 7).
+    The paper draws from the leaf that scores highest; of a stream, which cannot be chosen from, the leaves
+    with the highest scores get all labels until their share of the records is the budget's rate B, the leaf
+    at the boundary gets a part, the others none ("water filling"). A part ``explore`` of B is everybody's, so
+    that an estimate that was unlucky can recover, and every label has an importance. Over all leaves the rate
+    is B exactly.
+
+    Scores of leaves with new labels are computed, and chances shared out anew, once for as many records as
+    there are leaves, and at once after a split: a record costs the logarithm of their number. Needs a learner
+    with a table of leaves (``boct``).
+    """
+
+    delta: float = number(0.05, above=0.0, below=1.0)
+    """Probability with which a leaf's risk exceeds its bound: the paper's δ₂."""
+    explore: float = number(0.1, at_least=0.0, at_most=1.0)
+    """Share of the rate that all leaves get; with 0 the labels have no importance."""
+
+    @property
+    def columns(self) -> int:
+        """Return that it looks at all leaves."""
+        return layout.LEAVES
+
+    def initial(self) -> tuple[float, ...]:
+        return (0.0, 0.0)
+
+
+@called
+def sort_leaves(order, score, node, n: int, other) -> None:
+    """Sort leaf numbers by score, the largest first, of equal ones by node; other: space for as many."""
+    width, flips = 1, 0
+    while width < n:
+        for first in range(0, n, 2 * width):
+            i, middle, end = first, min(first + width, n), min(first + 2 * width, n)
+            j = middle
+            for k in range(first, end):
+                takes_first = j >= end
+                if i < middle and not takes_first:
+                    a, b = order[i], order[j]
+                    takes_first = score[a] > score[b] or (score[a] == score[b] and node[a] < node[b])
+                if i < middle and takes_first:
+                    other[k] = order[i]
+                    i += 1
+                else:
+                    other[k] = order[j]
+                    j += 1
+        order, other = other, order
+        width, flips = 2 * width, flips + 1
+    if flips % 2 == 1:
+        for k in range(n):
+            other[k] = order[k]
+
+
+@called
+def fill(order, size, n: int, rate: float, floor: float, chance) -> None:
+    """Write the chance of each leaf: floor + (1 - floor)·w, w the water filling at the rate that is left.
+
+    order: int64[n], leaves by descending score; size: float64[n]; chance: float64[n], by leaf.
+    """
+    total = 0.0
+    for leaf in range(n):
+        total += size[leaf]
+    left = (rate - floor) / (1.0 - floor) * total if floor < 1.0 else 0.0
+    for k in range(n):
+        leaf = order[k]
+        taken = min(size[leaf], left)
+        filled = taken / size[leaf] if size[leaf] > 0.0 else 0.0
+        chance[leaf] = floor + (1.0 - floor) * filled
+        left -= taken
+
+
+@called
+def share_out(floats, ints, table: int, stride: int, n: int, delta: float, rate: float, floor: float) -> None:
+    """Write the chance of each leaf into its row of the table."""
+    score, size, chance = np.empty(n), np.empty(n), np.empty(n)
+    order, node, other = (
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+    )
+    for leaf in range(n):
+        row = table + leaf * stride
+        labels, errors = floats[row + layout.ROW_LABELS], floats[row + layout.ROW_ERRORS]
+        is_known = floats[row + RISK] > 0.0 and floats[row + RISK_LABELS] == labels
+        if not is_known or floats[row + RISK_ERRORS] != errors:
+            floats[row + RISK] = largest_risk(labels, errors, delta)
+            floats[row + RISK_LABELS], floats[row + RISK_ERRORS] = labels, errors
+        size[leaf] = max(floats[row + layout.ROW_SIZE], 0.0)
+        score[leaf] = size[leaf] * floats[row + RISK]
+        order[leaf], node[leaf] = leaf, ints[row + layout.ROW_NODE]
+    sort_leaves(order, score, node, n, other)
+    fill(order, size, n, rate, floor, chance)
+    for leaf in range(n):
+        floats[table + leaf * stride + CHANCE] = chance[leaf]
+
+
+@kernel
+def decide_at_leaf(
+    plan,
+    params,
+    at: int,
+    ints,
+    floats,
+    state: int,
+    limit: float,
+    table: int,
+    stride: int,
+    leaves: int,
+    leaf: int,
+    t: int,
+) -> tuple[int, float]:
+    """Draw for record t, with the chance of its leaf."""
+    floor = params[at + EXPLORE] * limit
+    chance = limit
+    if leaves > 1:
+        row = table + leaf * stride
+        chance = floats[row + CHANCE]
+        if t >= ints[state + DUE] or leaves != ints[state + LEAVES] or not 0.0 <= chance <= 1.0:
+            share_out(floats, ints, table, stride, leaves, params[at + DELTA], limit, floor)
+            ints[state + DUE], ints[state + LEAVES] = t + leaves, leaves
+            chance = floats[row + CHANCE]
+        chance = max(chance, floor)
+    u = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS)
+    answer = AT_RANDOM if u < floor or (leaves == 1 and u < limit) else YES if u < chance else NO
+    return answer, chance if floor > 0.0 or leaves == 1 else UNKNOWN
+
+
+@kernel
+def problem(params, at: int, ints, floats, state: int) -> int:
+    return 0 if 0 <= ints[state + DUE] <= MOST and 0 <= ints[state + LEAVES] <= MOST else 1
+
+
+def chances(scores: Any, sizes: Any, rate: float, explore: float = 0.1) -> Any:
+    """Return how likely a record of each leaf is asked for, float64[leaf]; scores, sizes: float64[leaf]."""
+    sizes = np.ascontiguousarray(sizes, dtype=np.float64)
+    order = np.lexsort((np.arange(len(sizes)), -np.asarray(scores, dtype=np.float64))).astype(np.int64)
+    out = np.empty(len(sizes))
+    _fill(order, sizes, rate, explore * rate, out)
+    return out
+
+
+@kernel("void(int64[::1], float64[::1], float64, float64, float64[::1])", alone=True)
+def _fill(order, size, rate: float, floor: float, out) -> None:
+    fill(order, size, len(order), rate, floor, out)

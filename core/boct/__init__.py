@@ -1,0 +1,1 @@
+"""BOCT: trees whose splits are bought with credible bounds, in compiled code."""

@@ -1,0 +1,233 @@
+"""Credible bounds of a share: quantiles of a Beta posterior, and of a heterogeneity that depends on it.
+
+T labels of which k are positive leave Beta(k + 1, T - k + 1) under a uniform prior (Collet and Pietquin 2015,
+section III). A heterogeneity H is symmetric about ½ and grows up to it, so that its quantiles follow from one
+number: ``s`` with ``P(s <= µ <= 1 - s) = q``, that is ``I_s(a, b) + I_s(b, a) = 1 - q``. The paper's r_q is
+½ - s (ALGORITHMS section 12.2); s itself is what is solved for, because near 0 it has digits that ½ - s has
+lost. All in plain arithmetic: the same bits everywhere, with or without the compiler.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core.jit import called, kernel
+from core.numeric.special import LN2, exp, log2
+
+# Heterogeneities
+ENTROPY: Final = 0  # in nats
+VARIANCE: Final = 1
+DEVIATION: Final = 2
+HETEROGENEITIES: Final = {"entropy": ENTROPY, "variance": VARIANCE, "stddev": DEVIATION}
+
+LN_2PI: Final = math.log(2.0 * math.pi)
+TINY: Final = 1e-300
+MOST_TERMS: Final = 1_000_000
+"""Of a continued fraction: it needs some 60 for T = 1,000, and 40,000 for 10⁹."""
+MOST_STEPS: Final = 400
+CLOSE: Final = 4e-16
+SMALL: Final = 1e-4
+
+# ln n! less Stirling's formula, n = 0 … 15; beyond that the series to 1/n^9 is exact to the last digit.
+_STIRLING: Final = np.array(
+    [0.0]
+    + [
+        math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+        for n in range(1, 16)
+    ]
+)
+_STIRLING_KNOWN: Final = 15.5
+
+
+@kernel
+def stirling_error(n: float) -> float:
+    """Return ln n! - (n + ½) ln n + n - ½ ln 2π for a whole n >= 1 (Loader 2000)."""
+    if n < _STIRLING_KNOWN:
+        return _STIRLING[int(n)]
+    z = 1.0 / (n * n)
+    series = 1.0 / 1260.0 - z * (1.0 / 1680.0 - z / 1188.0)
+    return (1.0 / 12.0 - z * (1.0 / 360.0 - z * series)) / n
+
+
+@called
+def deviance(x: float, mean: float) -> float:
+    """Return x·ln(x / mean) + mean - x, x > 0, without cancellation (Loader 2000)."""
+    if abs(x - mean) >= 0.1 * (x + mean):
+        return x * LN2 * log2(x / mean) + mean - x
+    v = (x - mean) / (x + mean)
+    total = (x - mean) * v
+    term = 2.0 * x * v
+    for j in range(1, 1000):
+        term *= v * v
+        following = total + term / (2 * j + 1)
+        if following == total:
+            break
+        total = following
+    return total
+
+
+@called
+def binomial(x: float, n: float, p: float, q: float) -> float:
+    """Return the probability of x successes of n, p + q = 1, 0 <= x <= n, both whole (Loader 2000)."""
+    if x == 0.0:
+        return exp(max(-deviance(n, n * q) - n * p, -1e3)) if n > 0.0 else 1.0
+    if x == n:
+        return exp(max(-deviance(n, n * p) - n * q, -1e3))
+    logarithm = stirling_error(n) - stirling_error(x) - stirling_error(n - x)
+    logarithm -= deviance(x, n * p) + deviance(n - x, n * q)
+    if logarithm < -1e3:
+        return 0.0
+    return exp(logarithm) * math.sqrt(n / (2.0 * math.pi * x * (n - x)))
+
+
+@called
+def beta_fraction(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function (Lentz), x below (a + 1)/(a + b + 2)."""
+    c = 1.0
+    d = 1.0 - (a + b) * x / (a + 1.0)
+    d = 1.0 / (d if abs(d) > TINY else TINY)
+    value = d
+    for m in range(1, MOST_TERMS):
+        twice = a + 2.0 * m
+        factor = m * (b - m) * x / ((twice - 1.0) * twice)
+        d = 1.0 + factor * d
+        d = 1.0 / (d if abs(d) > TINY else TINY)
+        c = 1.0 + factor / c
+        c = c if abs(c) > TINY else TINY
+        value *= d * c
+        factor = -(a + m) * (a + b + m) * x / (twice * (twice + 1.0))
+        d = 1.0 + factor * d
+        d = 1.0 / (d if abs(d) > TINY else TINY)
+        c = 1.0 + factor / c
+        c = c if abs(c) > TINY else TINY
+        step = d * c
+        value *= step
+        if abs(step - 1.0) <= CLOSE:
+            break
+    return value
+
+
+@called
+def incomplete_beta(a: float, b: float, x: float, y: float) -> float:
+    """Return I_x(a, b) for whole a, b >= 1 and x + y = 1 (ALGORITHMS section 3.3)."""
+    if x <= 0.0:
+        return 0.0
+    if y <= 0.0:
+        return 1.0
+    if x > (a + 1.0) / (a + b + 2.0):
+        return 1.0 - binomial(b, a + b - 1.0, y, x) * x * beta_fraction(b, a, y)
+    return binomial(a, a + b - 1.0, x, y) * y * beta_fraction(a, b, x)
+
+
+@called
+def tail_point(a: float, b: float, target: float, both: bool) -> float:
+    """Return s with I_s(a, b) = target, or with ``both`` the s <= ½ with I_s(a, b) + I_s(b, a) = target.
+
+    Newton's steps, halved or shortened where they leave the interval in which the solution lies.
+    """
+    low, high = 0.0, 0.5 if both else 1.0
+    s = min(a / (a + b), 0.5 * high + 0.25 * high)
+    for _ in range(MOST_STEPS):
+        value = incomplete_beta(a, b, s, 1.0 - s) - target
+        slope = (a + b - 1.0) * binomial(a - 1.0, a + b - 2.0, s, 1.0 - s)
+        if both:
+            value += incomplete_beta(b, a, s, 1.0 - s)
+            slope += (a + b - 1.0) * binomial(b - 1.0, a + b - 2.0, s, 1.0 - s)
+        if value > 0.0:
+            high = s
+        else:
+            low = s
+        if value == 0.0 or high - low <= CLOSE * high:
+            break
+        following = s - value / slope if slope > 0.0 else -1.0
+        if not low < following < high:
+            following = 0.5 * (low + high) if high <= 8.0 * low else max(0.125 * high, low)
+            if following <= low:
+                following = 0.5 * (low + high)
+        if abs(following - s) <= CLOSE * s:
+            s = following
+            break
+        s = following
+    return s
+
+
+@kernel
+def middle_tail(labels: float, fewer: float, q: float) -> float:
+    """Return s = ½ - r_q of a leaf with so many labels, of which ``fewer`` are of the rarer class."""
+    return tail_point(fewer + 1.0, labels - fewer + 1.0, 1.0 - q, True)
+
+
+@kernel
+def heterogeneity(kind: int, s: float) -> float:
+    """Return H(s) for a share 0 <= s <= ½."""
+    if kind == VARIANCE:
+        return s * (1.0 - s)
+    if kind == DEVIATION:
+        return math.sqrt(s * (1.0 - s))
+    if s < TINY:
+        return 0.0
+    if s < SMALL:  # (1 - s) ln(1 - s) as a series: 1 - s has lost digits of s
+        return -s * LN2 * log2(s) + s - s * s * (0.5 + s * (1.0 / 6.0 + s / 12.0))
+    return -LN2 * (s * log2(s) + (1.0 - s) * log2(1.0 - s))
+
+
+@kernel
+def largest_risk(labels: float, errors: float, delta: float) -> float:
+    """Return the risk of a leaf's label that is exceeded with probability δ (equation 7, W = 1)."""
+    return tail_point(errors + 1.0, labels - errors + 1.0, 1.0 - delta, False)
+
+
+@kernel("void(float64[::1], float64[::1], float64, boolean, float64[::1])", alone=True)
+def _tails(labels, fewer, q: float, both: bool, out) -> None:
+    for i in range(len(labels)):
+        if both:
+            out[i] = middle_tail(labels[i], fewer[i], q)
+        else:
+            out[i] = largest_risk(labels[i], fewer[i], q)
+
+
+@kernel("void(float64[::1], int64, float64[::1])", alone=True)
+def _heterogeneities(shares, kind: int, out) -> None:
+    for i in range(len(shares)):
+        out[i] = heterogeneity(kind, shares[i])
+
+
+def _solved(labels: Any, positives: Any, q: float, both: bool) -> Any:
+    labels, positives = np.broadcast_arrays(
+        np.asarray(labels, dtype=np.float64), np.asarray(positives, dtype=np.float64)
+    )
+    flat = np.ascontiguousarray(labels).reshape(-1)
+    fewer = np.ascontiguousarray(np.minimum(positives, labels - positives)).reshape(-1)
+    out = np.empty(len(flat))
+    _tails(flat, fewer, q, both, out)
+    return out.reshape(labels.shape)
+
+
+def half_width(labels: Any, positives: Any, q: float) -> Any:
+    """Return r_q, float64 of the shape of T and k: P(|µ - ½| <= r_q) = q (ALGORITHMS section 12.2)."""
+    return 0.5 - _solved(labels, positives, q, both=True)
+
+
+def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = "entropy") -> tuple[Any, Any]:
+    """Return the upper and the lower credible bound ε(δ), ε(1 - δ), float64 of the shape of T and k.
+
+    kind: entropy (nats), variance or stddev. Each is exceeded, or not reached, with probability δ.
+    """
+    found = []
+    for q in (delta, 1.0 - delta):
+        shares = _solved(labels, positives, q, both=True)
+        out = np.empty(shares.size)
+        _heterogeneities(shares.reshape(-1), HETEROGENEITIES[kind], out)
+        found.append(out.reshape(shares.shape))
+    return found[0], found[1]
+
+
+def risk_bound(labels: Any, positives: Any, delta: float) -> Any:
+    """Return what the risk of predicting a leaf's majority exceeds with probability δ, float64 (equation 7).
+
+    Per unit of the leaf's size: of the shape of T and k.
+    """
+    return _solved(labels, positives, delta, both=False)
