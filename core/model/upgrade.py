@@ -38,11 +38,11 @@ def _with_baselines(plan: Plan, old: Ints) -> Ints:
     new[: section + FIELDS_OF_5] = old[: section + FIELDS_OF_5]
     new[section + at.EVALUATION_FIELDS : bits] = old[section + FIELDS_OF_5 : bits - more]
     new[end:] = old[bits - more :]
-    for word in (at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND):
-        new[word] += added if new[word] else 0
+    places = [at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]
+    new[places] += added * (new[places] != 0)
     judged = int(new[section + at.EVALUATION_COUNT])
     labels = _labels(plan, new, min(judged, size))
-    if judged >= 0 and (labels < max(k, 1)).all():
+    if judged > 0 and (labels < k).all():
         _compare(plan, new, labels.tolist(), judged)
     return new
 
@@ -82,16 +82,16 @@ def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
             recent_majority += 1
             ints[bits + position // 64] ^= np.int64(1) << np.int64(position % 64)
         last = label
-    hits = rows[[at.EVALUATION_HIT, at.EVALUATION_WINDOW + at.EVALUATION_HIT]].sum(axis=1).tolist()
+    hits = rows[[at.EVALUATION_HIT, at.EVALUATION_WINDOW + at.EVALUATION_HIT]].sum(axis=1)
     for word, value in (
         (at.EVALUATION_LAST, last),
         (at.EVALUATION_LAST_HIT, repeats),
-        (at.EVALUATION_MAJORITY, known.index(max(known)) if k else 0),
+        (at.EVALUATION_MAJORITY, known.index(max(known))),
         (at.EVALUATION_MAJORITY_HIT, majority),
         (at.EVALUATION_WINDOW_LAST_HIT, repeats),
-        (at.EVALUATION_WINDOW_MAJORITY, recent.index(max(recent)) if k else 0),
+        (at.EVALUATION_WINDOW_MAJORITY, recent.index(max(recent))),
         (at.EVALUATION_WINDOW_MAJORITY_HIT, recent_majority),
         (at.EVALUATION_UNCOMPARED, judged - len(labels)),
-        (at.EVALUATION_UNCOMPARED_HIT, hits[0] - hits[1]),
+        (at.EVALUATION_UNCOMPARED_HIT, (hits[:1] - hits[1:]).item()),
     ):
         ints[section + word] = value

@@ -210,6 +210,12 @@ def test_a_damaged_part_is_refused_and_says_what_is_wrong(members: dict[str, Any
             "head must fit its snapshot",
         ),
         (
+            model_file.wrap(
+                model_file.unwrap(FILE).head | {"known_classes": 1}, model_file.unwrap(FILE).snapshot
+            ),
+            "head must fit its snapshot",
+        ),
+        (
             model_file.wrap(model_file.unwrap(FILE).head | {"open": True}, model_file.unwrap(FILE).snapshot),
             "head must fit its snapshot",
         ),

@@ -11,6 +11,7 @@ from core.errors import SnapshotError
 from core.model import file as model_file
 from core.model.model import Model
 from core.model.validate import check
+from core.tree import layout as at
 from streamapp.task.models.changes import ModelRecord
 
 
@@ -62,15 +63,21 @@ def read_exported(data: bytes) -> ExportedModel:
             bool(head["frozen"]),
             dict(head["taken"]),
         )
-        summary, schema = model.summary(), model.schema
-        fits = schema.declared_classes <= exported.known_classes <= schema.n_classes
-        if not fits or (is_open and (summary.nodes > 1 or not schema.open_attributes)):
+        if not fits(model, exported.known_classes, is_open=is_open):
             message = "exported model's head must fit its snapshot: it was put together wrongly"
             raise SnapshotError(message)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         message = f"exported model cannot be understood: {error!r}; export it again"
         raise SnapshotError(message) from error
     return exported
+
+
+def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
+    """Return whether what a task knows besides is true of a model: answers are named and widened by it."""
+    schema = model.schema
+    if is_open and (model.summary().nodes > 1 or not schema.open_attributes):
+        return False
+    return int(model.ints[at.MODEL_CLASSES]) <= known_classes <= schema.n_classes
 
 
 def settle(model: Model) -> None:

@@ -8,6 +8,7 @@ from core.errors import SnapshotError
 from core.model import snapshot
 from core.model.model import Model
 from streamapp.task.models.changes import ModelRecord
+from streamapp.task.models.exported import fits
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 
 MODEL: Final = "model"
@@ -60,5 +61,11 @@ def read_model(unit: Unit) -> StoredModel:
         model = Model.restore(bytes(body))
     except SnapshotError as error:
         raise damaged(unit.name, str(error)) from error
-    flags: dict[str, Any] = {name: bool(facts[name]) for name in ("open", "frozen", "warned", "fresh")}
-    return StoredModel(unit.name, model, int(facts["known_classes"]), **flags)
+    try:
+        flags: dict[str, Any] = {name: bool(facts[name]) for name in ("open", "frozen", "warned", "fresh")}
+        stored = StoredModel(unit.name, model, int(facts["known_classes"]), **flags)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:  # whoever wrote it
+        raise damaged(unit.name, f"its facts must be those of a model: {error!r}") from error
+    if not fits(model, stored.known_classes, is_open=stored.open):
+        raise damaged(unit.name, "its facts must fit its snapshot")
+    return stored

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import SnapshotError
 from core.model import snapshot, upgrade
@@ -14,11 +16,14 @@ from tests.unit.core.builders import spec_of, table_of
 WINDOW = 70
 
 
-def judged(pairs, drift="none"):
+THREE = Schema.of([Attribute("x")], "abc")
+UNLABELLED = Schema.of([Attribute("x")], (), classes_open=True)
+
+
+def judged(pairs, drift="none", schema=THREE):
     """Return a model that has been told of these labels and predictions."""
-    schema = Schema.of([Attribute("x")], "abc")
     table = table_of(schema, spec_of(evaluation={"window": WINDOW, "every": 0}, drift=drift))
-    label, predicted = np.array(pairs, dtype=np.int32).T
+    label, predicted = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     n = len(label)
     x = np.zeros((n, 1))
     table.learn(np.zeros(n, dtype=np.int64), x, label, np.ones(n), predicted, np.zeros(n, dtype=np.bool_))
@@ -41,6 +46,9 @@ def drawn(n, seed=3):
     draw = np.random.default_rng(seed)
     label = np.repeat(draw.integers(0, 3, n), draw.integers(1, 4, n))[:n]
     return list(zip(label.tolist(), draw.integers(0, 3, n).tolist(), strict=True))
+
+
+OLD = [(THREE, drawn(90)), (THREE, drawn(5)), (UNLABELLED, [])]
 
 
 @pytest.mark.parametrize("n", [1, 30, WINDOW])
@@ -93,6 +101,39 @@ def test_words_that_are_too_few_are_refused_as_ever(cut):
     model = judged(drawn(90))
     with pytest.raises(SnapshotError):
         snapshot.check_words(model.plan, upgrade.upgraded(model.plan, of_version_5(model)[:cut], 5))
+
+
+HARD = st.sampled_from([-1, 0, 1, 2, 3, WINDOW, 1 << 40, (1 << 63) - 1, -(1 << 63)])
+
+
+@given(st.data())
+def test_words_that_nobody_wrote_are_refused_or_are_a_model(data):
+    """A file may say that an older release wrote it: what is made of its words is checked like today's."""
+    schema, pairs = data.draw(st.sampled_from(OLD))
+    model = judged(pairs, schema=schema)
+    old, section = of_version_5(model), int(model.plan.ints[at.PLAN_EVALUATION])
+    rows = section + upgrade.FIELDS_OF_5 + at.EVALUATION_ROWS * schema.n_classes
+    places = st.one_of(
+        st.sampled_from([at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]),
+        st.integers(section, max(section, rows - 1)),
+        st.integers(0, len(old) - 1),
+    )
+    for place, value in data.draw(st.lists(st.tuples(places, HARD), min_size=1, max_size=4)):
+        old[place] = value
+    words = upgrade.upgraded(model.plan, old, 5)
+    try:
+        snapshot.check_words(model.plan, words)
+    except SnapshotError:
+        return
+    assert 0.0 <= Model(model.plan, words).evaluation().accuracy <= 1.0
+
+
+def test_labels_of_a_model_that_knows_no_class_are_refused():
+    model = judged([], schema=UNLABELLED)
+    old = of_version_5(model)
+    old[int(model.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_COUNT] = 3
+    with pytest.raises(SnapshotError, match="judged"):
+        snapshot.check_words(model.plan, upgrade.upgraded(model.plan, old, 5))
 
 
 def test_words_of_today_are_not_touched():

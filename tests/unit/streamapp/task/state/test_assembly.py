@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -159,6 +160,29 @@ def test_other_versions_kinds_and_partitions_are_refused(units: list[Unit]) -> N
     model = seal(units[0].name, facts, [bytes(core)])
     with pytest.raises(DamagedStateError, match="this build reads format 1 and state version"):
         assemble([model, *units[1:]])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"known_classes": 0}, "must fit its snapshot"),
+        ({"known_classes": 1 << 40}, "must fit its snapshot"),
+        ({"known_classes": None}, "must be those of a model: TypeError"),
+        ({"known_classes": "two"}, "must be those of a model: ValueError"),
+    ],
+)
+def test_facts_that_contradict_their_model_are_refused(
+    units: list[Unit], wrong: dict[str, Any], says: str
+) -> None:
+    """Answers name classes by them: one that it does not know would stop the partition at its next record."""
+    model = next(unit for unit in units if unit.name.kind == "model")
+    facts, body = unseal(model)
+    others = [unit for unit in units if unit is not model]
+    with pytest.raises(DamagedStateError, match=says):
+        assemble([seal(model.name, facts | wrong, [body]), *others])
+    del facts["open"]
+    with pytest.raises(DamagedStateError, match="KeyError"):
+        assemble([seal(model.name, facts, [body]), *others])
 
 
 def test_the_order_of_the_units_does_not_matter(units: list[Unit]) -> None:
