@@ -105,7 +105,7 @@ def from_snapshots(
         group = f"bench-{uuid.uuid4().hex[:8]}"
         with Member("bench-0", options, names, 1, group, Path(place)) as member:
             await_committed(cluster, member, group, names, 1, n)
-            whole = f"at (0, {n}, 0) is complete"  # positions in controls, instances and labels
+            whole = f"at controls 0, instances {n}, labels 0 is complete"
             member.wait(lambda: any(whole in text for _, text in member.said()), "had no snapshot of it all")
             size, models = member.metric("grove_model_bytes"), member.metric("grove_models_loaded")
             member.kill()
