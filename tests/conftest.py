@@ -47,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tiers.leave_out(config, items)
+    tiers.give_time(config, items)
     if hasattr(config, "workerinput"):
         tiers.mix(items)
 

@@ -49,6 +49,18 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = kept
 
 
+def give_time(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let a property take as much longer as it has more examples, if it has no limit of its own."""
+    times = hypothesis.settings().max_examples // EXAMPLES["gate"]
+    for item in items if times > 1 else ():
+        if _is_property(item) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(times * float(config.getini("timeout"))))
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
+
+
 def mix(items: list[pytest.Item]) -> None:
     """Spread the tests that wait for a broker among those that compute, each kind in its order."""
     waiting = [item for item in items if item.get_closest_marker("broker")]

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -88,6 +89,19 @@ def test_the_test_command_ends_with_the_gate_and_everything_else_is_asked_for() 
     assert " --tier all" in commands_of("test-all")[-1]
 
 
+def test_what_a_night_needs_is_said_where_contributors_look() -> None:
+    """Its extras and data sets: who lacks one gets skips, or a failure that does not tell why."""
+    said = (ROOT / "CONTRIBUTING.md").read_text()
+    (install,) = [line for line in commands_of("test-all") if "bench]" in line]
+    for extra in re.findall(r"\[(.*)\]", install)[0].split(","):
+        assert f"`{extra}`" in said
+    sources = [ROOT / "benchmarks" / "datasets.py", *(ROOT / "streamapp" / "experiments").glob("*_data.py")]
+    needed = {name for file in sources for name in re.findall(r'"([\w.-]+\.gz)"', file.read_text())}
+    missing = {name for name in needed if not name.startswith("a9a") and f"`{name}`" not in said}
+    assert len(needed) > 5
+    assert missing == set()
+
+
 def test_the_test_command_runs_the_kernels_without_compiler_and_holds_their_coverage() -> None:
     run = next(line for line in commands_of("test") if line.startswith("NUMBA_DISABLE_JIT=1 "))
     assert " --cov " in run
@@ -113,7 +127,8 @@ def test_help_describes_every_target() -> None:
     assert set(re.findall(r"^  make ([\w-]+) +\S", shown, re.MULTILINE)) == set(phony.split())
 
 
-def test_every_link_of_the_readme_leads_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text())
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []

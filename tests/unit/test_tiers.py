@@ -77,6 +77,51 @@ def test_the_tier_says_how_many_examples_are_made(tmp_path: Path) -> None:
     assert "examples 1000\n" in run(tmp_path, TESTS, "--tier", "all", "-k", "tiers").stdout
 
 
+PROPERTIES = """
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+def limit(request):
+    return [mark.args[0] for mark in request.node.iter_markers("timeout")]
+
+@given(st.none())
+def test_a_property(request, none):
+    print("property", limit(request))
+
+@pytest.mark.timeout(7)
+@given(st.none())
+def test_one_with_a_limit(request, none):
+    print("own", limit(request))
+
+def test_an_example(request):
+    print("example", limit(request))
+
+class Machine(RuleBasedStateMachine):
+    @rule()
+    def step(self):
+        pass
+
+@pytest.fixture(autouse=True)
+def of_the_machine(request):
+    if "Machine" in request.node.nodeid:
+        print("machine", limit(request))
+
+TestMachine = Machine.TestCase
+"""
+
+
+def test_who_has_ten_times_the_examples_has_ten_times_the_time(tmp_path: Path) -> None:
+    """Otherwise a property that takes more than a minute in the gate is ended at night, and fails."""
+    words = ("-W", "ignore")
+    night = run(tmp_path, PROPERTIES, "--tier", "all", *words).stdout
+    for said in ("property [6000.0]", "own [7]", "example []", "machine [6000.0]"):
+        assert said in night, night
+    day = run(tmp_path, PROPERTIES, *words).stdout
+    for said in ("property []", "own [7]", "example []", "machine []"):
+        assert said in day, day
+
+
 def test_a_skip_that_nobody_expects_fails_the_run(tmp_path: Path) -> None:
     done = run(tmp_path, 'import pytest\n\ndef test_this():\n    pytest.skip("no time")\n')
     assert done.returncode == 1
