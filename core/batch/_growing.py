@@ -10,7 +10,7 @@ so that a level costs attributes × rows, with no sorting (as SLIQ: Mehta, Agraw
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ EPSILON: Final = 1e-3
 
 
 @kernel
-def count_classes(y: Any, rows: Any, start: int, end: int, counts: Any) -> None:
+def count_classes(y, rows, start: int, end: int, counts) -> None:
     """Write the class counts of rows[start:end]; counts: int64[class]."""
     counts[:] = 0
     for i in range(start, end):
@@ -46,7 +46,7 @@ def count_classes(y: Any, rows: Any, start: int, end: int, counts: Any) -> None:
 
 
 @kernel
-def majority(counts: Any) -> int:
+def majority(counts) -> int:
     """Return the class with most rows, the first of equal ones."""
     best = 0
     for c in range(1, len(counts)):
@@ -56,7 +56,7 @@ def majority(counts: Any) -> int:
 
 
 @kernel
-def known_rows(column: Any, order: Any, start: int, end: int) -> int:
+def known_rows(column, order, start: int, end: int) -> int:
     """Return the end of the segment's rows whose value is not missing; a binary search: they stand first."""
     low, high = start, end
     while low < high:
@@ -69,7 +69,7 @@ def known_rows(column: Any, order: Any, start: int, end: int) -> int:
 
 
 @kernel
-def spread(counts: Any, total: int, n_log_n: Any) -> float:
+def spread(counts, total: int, n_log_n) -> float:
     """Return n times the entropy in bits of class counts: n·lg n - Σ n_k·lg n_k."""
     within = 0.0
     for c in range(len(counts)):
@@ -85,9 +85,7 @@ def between(low: float, high: float) -> float:
 
 
 @kernel
-def best_threshold(
-    column: Any, y: Any, order: Any, bounds: Any, least: int, n_log_n: Any, left: Any, right: Any
-) -> tuple[float, int, float]:
+def best_threshold(column, y, order, bounds, least: int, n_log_n, left, right) -> tuple[float, int, float]:
     """Return (gain in bits·rows, rows that go left, threshold) of the best midpoint; -1 rows: there is none.
 
     bounds: start and end of the known rows; left, right: int64[class], right with the counts of all of them.
@@ -111,9 +109,7 @@ def best_threshold(
 
 
 @kernel
-def multiway_gain(
-    column: Any, y: Any, order: Any, bounds: Any, least: int, n_log_n: Any, branch: Any, counts: Any
-) -> tuple[float, int, float]:
+def multiway_gain(column, y, order, bounds, least: int, n_log_n, branch, counts) -> tuple[float, int, float]:
     """Return (gain in bits·rows, branches that are large enough, Σ n·lg n over branches) of a nominal test.
 
     counts: int64[class] of all known rows; branch: int64[class], whatever it holds.
@@ -135,15 +131,15 @@ def multiway_gain(
 
 @kernel
 def best_test(
-    column: Any,
-    y: Any,
-    order: Any,
-    bounds: Any,
+    column,
+    y,
+    order,
+    bounds,
     values: int,
     least: int,
-    n_log_n: Any,
-    left: Any,
-    right: Any,
+    n_log_n,
+    left,
+    right,
 ) -> tuple[float, float, float]:
     """Return (gain in bits, split information, threshold) of an attribute's best test; gain 0: there is none.
 
@@ -167,7 +163,7 @@ def best_test(
 
 
 @kernel
-def choose(gains: Any, infos: Any, by_ratio: bool) -> int:
+def choose(gains, infos, by_ratio: bool) -> int:
     """Return the attribute to split on, -1: none; the first of equal ones.
 
     gains: float64[attribute] in bits, 0 where there is no test; infos: float64[attribute], split information.
@@ -199,7 +195,7 @@ def branch_of(value: float, values: int, threshold: float, missing: int) -> int:
 
 
 @kernel
-def begin_children(column: Any, order: Any, bounds: Any, values: int, threshold: float, first_at: Any) -> int:
+def begin_children(column, order, bounds, values: int, threshold: float, first_at) -> int:
     """Write where the rows of each child begin (int64[child + 1]); return that with most known ones.
 
     Rows with a missing value follow that child.
@@ -222,9 +218,7 @@ def begin_children(column: Any, order: Any, bounds: Any, values: int, threshold:
 
 
 @kernel
-def distribute(
-    columns: Any, order: Any, branch: Any, tree: Any, node: int, first_at: Any, moved: Any
-) -> None:
+def distribute(columns, order, branch, tree, node: int, first_at, moved) -> None:
     """Move the rows of a node together by child, in every column of ``order``; branch: int64[row].
 
     first_at: int64[child + 1], where the rows of each child begin; moved: int64[row], whatever it holds.
@@ -245,15 +239,15 @@ def distribute(
     alone=True,
 )
 def grow(
-    columns: Any,
-    y: Any,
-    order: Any,
-    values: Any,
-    options: Any,
-    n_log_n: Any,
-    tree: Any,
-    threshold: Any,
-    counts: Any,
+    columns,
+    y,
+    order,
+    values,
+    options,
+    n_log_n,
+    tree,
+    threshold,
+    counts,
 ) -> int:
     """Grow a tree until its leaves are pure or no test is left; return the nodes, or -1: there is no room.
 

@@ -73,22 +73,20 @@ def added(n: float, errors: float, confidence: float, square: float) -> float:
 
 
 @kernel
-def as_leaf(tree: Any, node: int) -> None:
+def as_leaf(tree, node: int) -> None:
     """Cut a node's subtree off."""
     tree[node, ATTRIBUTE], tree[node, CHILDREN] = LEAF, 0
 
 
 @kernel
-def leaf_errors(counts: Any, total: int, options: Any) -> float:
+def leaf_errors(counts, total: int, options) -> float:
     """Return the errors to expect of a leaf with these class counts."""
     wrong = total - counts[majority(counts)]
     return wrong + added_errors(float(total), float(wrong), options[CONFIDENCE], options[DEVIATION])
 
 
 @kernel
-def distribute_rows(
-    columns: Any, values: Any, rows: Any, bounds: Any, tree: Any, threshold: Any, node: int, moved: Any
-) -> Any:
+def distribute_rows(columns, values, rows, bounds, tree, threshold, node: int, moved) -> Any:
     """Move rows together by the child they follow; return int64[child + 1], where those of each begin."""
     start, end = bounds
     a, children = tree[node, ATTRIBUTE], tree[node, CHILDREN]
@@ -110,16 +108,16 @@ def distribute_rows(
 
 @kernel
 def estimate(
-    columns: Any,
-    y: Any,
-    values: Any,
-    rows: Any,
-    bounds: Any,
-    tree: Any,
-    threshold: Any,
+    columns,
+    y,
+    values,
+    rows,
+    bounds,
+    tree,
+    threshold,
     root: int,
-    counts: Any,
-    options: Any,
+    counts,
+    options,
 ) -> float:
     """Return the errors to expect of a subtree that gets rows[start:end]; nothing is changed.
 
@@ -147,7 +145,7 @@ def estimate(
 
 
 @kernel
-def collapse(tree: Any, counts: Any, nodes: int) -> None:
+def collapse(tree, counts, nodes: int) -> None:
     """Cut off subtrees that make no fewer errors on their own rows than a leaf."""
     errors = np.zeros(nodes, dtype=np.int64)
     for node in range(nodes - 1, -1, -1):  # children have higher numbers
@@ -167,9 +165,7 @@ def collapse(tree: Any, counts: Any, nodes: int) -> None:
     " float64[::1])",
     alone=True,
 )
-def prune(
-    columns: Any, y: Any, values: Any, tree: Any, threshold: Any, counts: Any, nodes: int, options: Any
-) -> float:
+def prune(columns, y, values, tree, threshold, counts, nodes: int, options) -> float:
     """Prune a tree that ``grow`` has made of these rows; return the errors to expect of what is left.
 
     Children before parents, with a stack instead of a recursion: a frame is a node, the next of its children

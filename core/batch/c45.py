@@ -190,7 +190,7 @@ def _compact(tree: Ints, threshold: Floats, counts: Ints, values: Ints) -> C45Tr
 
 
 @kernel("void(float64[:, ::1], int64[:, ::1], float64[::1], int64[::1], int64[::1])", alone=True)
-def route(x: Floats, nodes: Ints, threshold: Floats, values: Ints, at: Ints) -> None:
+def route(x, nodes, threshold, values, at) -> None:
     """Write the leaf of each row; nodes: int64[node, 4]: attribute, first, children, missing."""
     for row in range(len(x)):
         node = 0

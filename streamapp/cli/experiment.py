@@ -43,6 +43,8 @@ def experiment(
 
     \b
     [bold]Experiments[/bold]
+      bci-figure5   BOCT and BOCT-AL on the toy problem of "Bayesian Credible Intervals"
+      bci-figure6   the same beside C4.5 and Hoeffding's bound on real data (--datasets)
       cdt-figure3   accuracy against leaves on random trees
       cdt-figure4   performance against leaves on real data (--datasets)
       cdt-figure5   query strategies against the share of labels (--datasets)
@@ -60,7 +62,7 @@ def experiment(
     from streamapp.cli.progress import rows_progress
     from streamapp.experiments.base import names
     from streamapp.experiments.chart import can_draw
-    from streamapp.experiments.conduct import conduct
+    from streamapp.experiments.conduct import conduct, hours_of
 
     if name not in names():
         message = f"unknown experiment {name!r}; known: {', '.join(names())}"
@@ -69,6 +71,8 @@ def experiment(
         message = f"--quick is --size quick; it cannot be given with --size {size}"
         raise UsageError(message)
     chosen = "quick" if quick else size or "medium"
+    if (hours := hours_of(name, chosen)) is not None:
+        typer.echo(f"grove: {name} --size {chosen} takes about {hours:g} hours of one core", err=True)
     with rows_progress("Running", None, shown=True) as advance:
         report = conduct(
             name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance, outdated=say_outdated

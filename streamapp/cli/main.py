@@ -23,6 +23,7 @@ from streamapp.cli import (
     migrate,
     models,
     oracle,
+    pool,
     prequential,
     replay,
     topics,
@@ -67,6 +68,7 @@ register(app, migrate.migrate, rich_help_panel=RUN)
 register(app, replay.replay, rich_help_panel=DATA)
 register(app, oracle.oracle, rich_help_panel=DATA)
 register(app, prequential.prequential, rich_help_panel=DATA)
+register(app, pool.pool, rich_help_panel=DATA)
 register(app, tree.tree, rich_help_panel=DATA)
 register(app, experiment.experiment, rich_help_panel=DATA)
 register(app, generate.generate, rich_help_panel=DATA, context_settings=PASS_ON)

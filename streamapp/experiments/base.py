@@ -19,7 +19,7 @@ from streamapp.experiments.chart import Chart
 Size = Literal["quick", "medium", "full"]
 SIZES: tuple[Size, ...] = ("quick", "medium", "full")
 
-PAPERS = ("cdt_figure", "cdt_table", "vfs_figure", "vfs_table", "vfs_efdt")
+PAPERS = ("bci_figure", "cdt_figure", "cdt_table", "vfs_figure", "vfs_table", "vfs_efdt")
 """How the names of the experiments' modules begin."""
 
 Row = Mapping[str, Any]
@@ -43,7 +43,8 @@ class Experiment(Protocol):
     def cells(self, size: Size, data: Path | None) -> list[dict[str, Any]]:
         """Return the parameters of each cell (JSON); data: folder of the real data sets, if there is one."""
 
-    # Optional: then(size, data, rows) -> cells that need the results of the first ones.
+    # Optional: then(size, data, rows) -> cells that need the results of the first ones; HOURS, by size: those
+    # of one core that it takes, where that is worth knowing before.
 
     def run(self, cell: dict[str, Any]) -> dict[str, Any]:
         """Return the results of a cell (JSON)."""

@@ -59,6 +59,12 @@ def conduct(
     return report
 
 
+def hours_of(name: str, size: Size) -> float | None:
+    """Return the hours of one core that an experiment takes, None: few enough not to be said."""
+    hours: dict[Size, float] = getattr(experiment(name), "HOURS", {})
+    return hours.get(size)
+
+
 def _stage(
     name: str,
     cells: Sequence[dict[str, Any]],

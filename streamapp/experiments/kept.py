@@ -16,7 +16,7 @@ from core.model.file import write_whole
 from streamapp.errors import UsageError
 from streamapp.experiments.base import Row
 
-SOURCES = ("core", "topics/readers", "streamapp/datasets.py", "streamapp/experiments")
+SOURCES = ("core", "topics/readers", "streamapp/datasets.py", "streamapp/pool", "streamapp/experiments")
 """What a result may depend on, below the folder of the packages."""
 FRAME = ("base.py", "chart.py", "conduct.py", "kept.py")
 """Files among them that run cells and report on them, and do not decide what comes of them."""

@@ -24,6 +24,7 @@ COMMANDS = (
     "models",
     "dlq",
     "migrate",
+    "pool",
     "prequential",
     "generate",
     "config",

@@ -1,0 +1,95 @@
+"""Pool survey: answers, places and scores of many records of one model, of which none is counted.
+
+In a pool the records are all known and the labels are not: before each label a model is asked where each of
+them ends and how useful its label would be (streamapp/pool). It is read, and not a byte of it changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core import registry, run
+from core.active.label_query import uncertainty
+from core.active.queries.rate import score_of
+from core.jit import kernel, row_of, words_at
+from core.model.model import Model
+from core.model.prediction import preparation
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+from core.tree.statistics import known_classes
+
+COLUMNS: Final = at.SHARE | at.LEAD | at.WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a model says of records; columns by row."""
+
+    prediction: npt.NDArray[np.int32]
+    """Class code, -1 while the model knows no class."""
+    place: Ints
+    """Where the record ends in the block that answers (core/learners/protocol.py); a leaf of a tree."""
+    score: Floats
+    """How useful its label would be by the strategy's ``score``; zeros without one."""
+
+
+def survey(model: Model, x: Floats, scored: str | None = None) -> Survey:
+    """Return what a model says of the rows of x (float64[n, d], C order).
+
+    scored: a strategy that has a ``score`` (core/active/queries/base.py), None: none is wanted.
+    """
+    n, k = len(x), max(model.schema.n_classes, 1)
+    found = Survey(np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
+    kind = -1 if scored is None else registry.kind("queries", scored)
+    where = np.array([model.address, model.plan.address, 0, kind], dtype=np.int64)
+    workspace = run.workspace_of(x.shape[1], k)
+    shares = np.zeros((1, k))
+    prepared = None  # kept alive here: the kernel gets its address
+    while look_at(where, x, found.prediction, found.place, found.score, shares, workspace):
+        prepared = preparation(model.plan, model.ints)
+        where[PREPARED] = prepared.ctypes.data
+    return found
+
+
+ADDRESS: Final = 0
+PLAN: Final = 1
+PREPARED: Final = 2
+SCORED: Final = 3
+
+
+@kernel(
+    "boolean(int64[::1], float64[:, ::1], int32[::1], int64[::1], float64[::1], float64[:, ::1],"
+    " float64[:, ::1])"
+)
+def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
+    """Write answer, place and score of each record; return whether the block has to be prepared first.
+
+    where: int64[4]: address of the model and of its plan, what BlockLayout.prepare returned, and the kind of
+    the strategy whose score is wanted, -1: none.
+    """
+    ints, floats = words_at(where[ADDRESS])
+    plan, params = words_at(where[PLAN])
+    columns, scratch = row_of(workspace, 0), row_of(workspace, 1)
+    votes = row_of(shares, 0)
+    kind, t = plan[at.PLAN_LEARNER], ints[at.MODEL_FIRST]
+    for row in range(len(x)):
+        record = row_of(x, row)
+        xs = run.gather(plan, record, columns)
+        shares[0, :] = 0.0
+        nothing: Any = np.int64(-1)
+        best, end, _ = run.answer(
+            kind, plan, params, ints, floats, t, nothing, record, xs, 1.0, where[PREPARED], scratch, votes
+        )
+        if end < 0:
+            return True
+        prediction[row], place[row] = best, end
+        if where[SCORED] >= 0:
+            share, lead, weight = uncertainty(kind, plan, params, ints, floats, t, end, votes, COLUMNS)
+            score[row] = score_of(
+                where[SCORED], share, lead, weight, known_classes(ints), ints[at.MODEL_LABELS] + 1
+            )
+    return False

@@ -1,0 +1,115 @@
+"""Pool run: a data set is read whole, split into pool and test set, and labelled by one system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core import jit
+from core.schema.schema import Attribute, Schema
+from core.tree.layout import Ints
+from streamapp.datasets import FollowingSchema
+from streamapp.errors import UsageError
+from streamapp.pool.protocol import Point, Records, label_counts, label_pool, split
+from streamapp.pool.spec import Maker
+
+if TYPE_CHECKING:
+    from topics.readers import Dataset
+
+BATCH_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a pool."""
+
+    curve: list[Point]
+    pool: int
+    """Rows of the pool,"""
+    test: int
+    """of the test set,"""
+    without_label: int
+    """and rows of the file that have no label and were left out."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of `grove pool --json`."""
+        last = self.curve[-1]
+        return {
+            "accuracy": last.accuracy,
+            "labels": last.labels,
+            "leaves": last.leaves,
+            "pool": self.pool,
+            "test": self.test,
+            "rows_without_label": self.without_label,
+            "curve": [
+                {"labels": point.labels, "accuracy": point.accuracy, "leaves": point.leaves}
+                for point in self.curve
+            ],
+        }
+
+
+def read_records(dataset: Dataset, max_classes: int = 1024) -> tuple[Records, int]:
+    """Return the labelled rows of a data set, and how many others there are; UsageError without any.
+
+    Everything is known once all has been read: the schema takes in nothing more.
+    """
+    following = FollowingSchema(dataset, max_classes)
+    xs, ys = [], []
+    for x, y in dataset.batches(BATCH_ROWS):
+        following.follow((x, y))
+        xs.append(x)
+        ys.append(y)
+    cells = np.concatenate(xs) if xs else np.zeros((0, len(dataset.names)))
+    codes: Ints = np.concatenate(ys).astype(np.int64) if ys else np.zeros(0, dtype=np.int64)
+    labelled = codes >= 0
+    if not labelled.any():
+        message = f"none of {len(codes)} rows has a label; name the class column with --target"
+        raise UsageError(message)
+    grown = following.current
+    attributes = [Attribute(a.name, a.kind, a.values, range=a.range) for a in grown.attributes]
+    schema = Schema.of(attributes, grown.classes, max_classes=max(grown.n_classes, 1))
+    return Records(schema, np.ascontiguousarray(cells[labelled]), codes[labelled]), int((~labelled).sum())
+
+
+def run_pool(
+    make: Maker,
+    dataset: Dataset,
+    budget: int,
+    test_share: float,
+    seed: int,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Outcome:
+    """Label a pool of a data set; UsageError if it has fewer rows than the budget."""
+    check_share(test_share)
+    records, left_out = read_records(dataset)
+    pool_rows, test_rows = split(len(records.y), test_share, seed)
+    if not len(pool_rows) or not len(test_rows):
+        message = (
+            f"--test {test_share} leaves {len(pool_rows)} rows to the pool and {len(test_rows)} to the test "
+            f"set, of {len(records.y)} with a label; both need one"
+        )
+        raise UsageError(message)
+    if budget > len(pool_rows):
+        message = (
+            f"--budget {budget} must be at most the {len(pool_rows)} rows of the pool (--test {test_share} "
+            f"keeps {len(test_rows)} of {len(records.y)} rows with a label): lower it"
+        )
+        raise UsageError(message)
+    pool, test = records.part(pool_rows), records.part(test_rows)
+    jit.warm()
+    system = make(records.schema, pool.x)
+    curve = label_pool(system, pool, test, budget, seed, label_counts(budget), advance)
+    return Outcome(curve, len(pool.y), len(test.y), left_out)
+
+
+def check_share(share: float) -> None:
+    """Refuse a share that leaves no pool or no test set."""
+    if not (math.isfinite(share) and 0.0 < share < 1.0):
+        message = (
+            f"--test {share} must be above 0 and below 1: the share of the rows that are kept for the test"
+        )
+        raise UsageError(message)
