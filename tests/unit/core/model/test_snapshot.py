@@ -4,6 +4,7 @@ import zlib
 import numpy as np
 import pytest
 
+from core import jit
 from core.errors import SnapshotError
 from core.model import snapshot, validate
 from core.model.model import Model
@@ -43,7 +44,17 @@ def test_the_header_says_what_it_is(data):
     assert header.schema is SCHEMA
     assert header.spec.drift.name == "ddm"
     assert "numba-" in header.platform
+    assert header.platform.endswith(f" cpu-{jit.cpu_features()}"), "C libraries choose their functions by it"
     assert header.words * 8 < len(data) < header.words * 8 + 2000
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [({}, "plain"), ({"avx2": False, "sse2": True}, "plain"), ({"fma": True, "avx2": True}, "avx2+fma")],
+)
+def test_processors_whose_last_bits_may_differ_have_names_of_their_own(monkeypatch, features, said):
+    monkeypatch.setattr(jit.llvm, "get_host_cpu_features", lambda: features)
+    assert "+".join(sorted(jit.cpu_features().split("+"))) == said
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 30, 43, 44, 100, 1000, -9, -4, -1])
