@@ -28,8 +28,6 @@ def feature_cells(features: Features, rows: slice = EVERY) -> list[Cell]:
 
 def scattered_cells(features: Sequence[Features], n: int) -> list[Cell | None]:
     """Return the features of n rows; None for a row in none of the groups."""
-    if len(features) == 1 and len(features[0]) == n:
-        return list(feature_cells(features[0]))
     cells: list[Cell | None] = [None] * n
     for group in features:
         for row, cell in zip(group.rows.tolist(), feature_cells(group), strict=True):
