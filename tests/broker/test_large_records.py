@@ -19,8 +19,8 @@ pytestmark = pytest.mark.broker
 
 ROWS, COLUMNS, BLOCKS = 2000, 20, 12
 OFTEN = {  # every run brings a snapshot under way, most commits a manifest
-    "GROVE_SNAPSHOT_MAX_REPLAY_BYTES": "4096",
-    "GROVE_SNAPSHOT_INTERVAL_MS": "1000",
+    "GROVE_SNAPSHOT_MAX_REPLAY_MS": "10",
+    "GROVE_SNAPSHOT_INTERVAL_MS": "200",
     "GROVE_COMMIT_INTERVAL_MS": "20",
 }
 
@@ -67,15 +67,16 @@ def test_each_row_has_its_outcome_and_a_restored_model_is_the_one_that_died(
         worker.kill()
         worker.start()
         worker.wait_until_ready()
+        wanted += Counter(load(place, BLOCKS))
         place.wait_for_lag_0(alive=[worker])
         address = worker.web.removeprefix("http://")
         before = [fetch_model(address, f"model-{number}") for number in range(2)]
-        assert worker.metric("grove_snapshots_total") > 0
+        wait_until(lambda: worker.metric("grove_snapshots_total") > 0, PATIENCE, lambda: worker.log)
         worker.kill()
         worker.start()
         worker.wait_until_ready()
         assert [fetch_model(address, f"model-{number}") for number in range(2)] == before
-        wanted += Counter(load(place, BLOCKS))
+        wanted += Counter(load(place, 2 * BLOCKS))
         place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0, worker.log
         assert "nothing can be committed" not in worker.log
