@@ -40,13 +40,24 @@ LABELS: Final = 1024
 """Up to so many labels a pair has a word of its own."""
 PAIRS: Final = (LABELS + 2) * (LABELS + 2) // 4
 CACHED: Final = 1 << 16
-"""Pairs with more labels that are remembered: a check word, the upper and the lower bound of each."""
+"""Bounds of pairs with more labels that are remembered: a check word and the bound of each."""
 CACHE: Final = 2 * PAIRS
-WORDS: Final = CACHE + 3 * CACHED
+ROUGH: Final = CACHE + 2 * CACHED
+"""Upper bounds on a grid of counts, by those of the rarer class and of the other."""
+EXACT: Final = 256
+STEP_BITS: Final = 7
+STEPS: Final = 1 << STEP_BITS
+OCTAVES: Final = 12
+POINTS: Final = EXACT + OCTAVES * STEPS
+"""Points of the grid: all counts below EXACT, then 128 in each octave, up to a million."""
+WORDS: Final = ROUGH + POINTS * POINTS
+
+_SHIFT: Final = 52 - STEP_BITS
+_FIRST_OCTAVE: Final = (1023 + 8) << STEP_BITS  # where the exponent of EXACT begins in a float's leading bits
 
 
 class BoundTable:
-    """Words that kernels read and fill: float64[upper: pair | lower: pair | cache]; 0: not yet known."""
+    """Words that kernels read and fill: float64[upper: pair | lower: pair | cache | grid]; 0: not known."""
 
     def __init__(self, words: int) -> None:
         # Pages that nothing was written to take no memory.
@@ -80,19 +91,17 @@ def credible_bound(kind: int, delta: float, labels: int, fewer: int, is_lower: b
 def cached_bound(params, at: int, words, values, labels: int, fewer: int, is_lower: bool) -> float:
     """Return a bound of more labels than the table has words for.
 
-    The check word is made of the pair and both bounds: a thread that reads while another one writes finds
-    that they do not fit, and computes.
+    The check word is made of the pair and the bound: a thread that reads while another one writes finds that
+    they do not fit, and computes.
     """
-    pair = (labels << 31) + fewer
-    place = CACHE + 3 * ((labels * 40503 + fewer) % CACHED)
-    upper, lower = values[place + 1], values[place + 2]
-    if words[place] != pair ^ bits(upper) ^ bits(lower) or upper == 0.0:
-        kind, delta = int(params[at + HETEROGENEITY]), params[at + DELTA]
-        upper = credible_bound(kind, delta, labels, fewer, False)
-        lower = credible_bound(kind, delta, labels, fewer, True)
-        values[place + 1], values[place + 2] = upper, lower
-        words[place] = pair ^ bits(upper) ^ bits(lower)
-    return lower if is_lower else upper
+    pair = (labels << 32) + 2 * fewer + (1 if is_lower else 0)
+    place = CACHE + 2 * ((labels * 40503 + 2 * fewer + (1 if is_lower else 0)) % CACHED)
+    found = values[place + 1]
+    if words[place] != pair ^ bits(found) or found == 0.0:
+        found = credible_bound(int(params[at + HETEROGENEITY]), params[at + DELTA], labels, fewer, is_lower)
+        values[place + 1] = found
+        words[place] = pair ^ bits(found)
+    return found
 
 
 @kernel
@@ -135,6 +144,49 @@ def bound_of(params, at: int, words, values, labels: int, fewer: int, is_lower: 
     if params[at + BOUND] == CREDIBLE:
         return known_bound(params, at, words, values, labels, fewer, is_lower)
     return plain_bound(params, at, labels, fewer, is_lower)
+
+
+@kernel
+def point_below(count: int) -> int:
+    """Return the number of the largest point of the grid that is at most a count."""
+    return count if count < EXACT else EXACT + (bits(float(count)) >> _SHIFT) - _FIRST_OCTAVE
+
+
+@kernel
+def point_above(count: int) -> int:
+    """Return the number of the smallest point of the grid that is at least a count."""
+    return count if count <= EXACT else point_below(count - 1) + 1
+
+
+@kernel
+def count_at(point: int) -> int:
+    """Return the count at a point of the grid."""
+    if point < EXACT:
+        return point
+    octave, step = (point - EXACT) // STEPS, (point - EXACT) % STEPS
+    return (STEPS + step) << (octave + 1)
+
+
+@kernel
+def rough_bound(params, at: int, words, values, fewer: int, more: int) -> float:
+    """Return at most the upper bound: that of no more labels of the rarer class, and no fewer others.
+
+    Few pairs of the grid serve all pairs of counts, so that it is known already.
+    """
+    if params[at + BOUND] != CREDIBLE:
+        return plain_bound(params, at, fewer + more, fewer, False)
+    above = point_above(more)
+    if above >= POINTS:
+        return known_bound(params, at, words, values, fewer + more, fewer, False)
+    below = point_below(fewer)
+    place = ROUGH + below * POINTS + above
+    found = values[place]
+    if found == 0.0:
+        count = count_at(below)
+        kind, delta = int(params[at + HETEROGENEITY]), params[at + DELTA]
+        found = credible_bound(kind, delta, count + count_at(above), count, False)
+        values[place] = found
+    return found
 
 
 def logarithm(delta: float) -> float:

@@ -17,8 +17,10 @@ A search costs O(d·n·log n). Most labels need none:
   take the place of others, each of h may also have taken one of the rarer class from either branch. L of
   the leaf is known at each label: the search is due when it comes near the floor, or something is exceeded.
 
-The horizon is the longest for which the floor lies half-way between L and the best score; it halves while a
-gap could pass. Of two floats that are equal but for rounding one may win here and not there, hence MARGIN.
+The horizon is the longest, in steps, for which the floor is a fifth of the way from L to the lowest score.
+All this needs no exact U but something below it, ``rough_bound``, by which most cuts cannot win; only the
+others are scored exactly. Of two floats that are equal but for rounding one may win here and not there, hence
+MARGIN.
 """
 
 from __future__ import annotations
@@ -29,12 +31,16 @@ from typing import Any, Final
 import numpy as np
 
 from core.boct import leaf_rows as rows
-from core.boct.bound_table import EXHAUSTIVE, SIZES, bound_of
+from core.boct.bound_table import EXHAUSTIVE, SIZES, bound_of, rough_bound
 from core.jit import called, kernel, outlined, part, start_of, words_at
 from core.tree import layout as at
 from core.tree.routing import node_at
 
 MARGIN: Final = 1e-9
+LEAD: Final = 0.2
+"""Where the floor is to lie between L and the lowest score: what L may rise by within the horizon,"""
+STEP: Final = 0.8
+"""and what the horizon is multiplied by until it does; of some values tried they search least often."""
 TOY_DEPTH: Final = 6
 """Tests on a way of the toy problem."""
 RUN: Final = 8
@@ -47,13 +53,15 @@ ATTRIBUTE: Final = 2
 VALUE: Final = 3
 LOWER: Final = 4
 UPPER: Final = 5  # of the leaf as it is: no cut at all
+NEAR: Final = 12  # the lowest score by rough bounds
+EVERY: Final = 13  # all cuts are scored exactly (1)
 FLOOR: Final = 6
 HORIZON: Final = 7
 ALL: Final = 8  # rows of the leaf
 SWAPS: Final = 9  # labels take the place of others (1)
 STEADY: Final = 10  # shares do not change: all rows are known (1)
 COLUMN: Final = 11
-STATE: Final = 12
+STATE: Final = 14
 
 # Counts of one side of a cut, int64
 ROWS: Final = 0
@@ -115,12 +123,12 @@ def shift_within(state, labels: float, horizon: float) -> float:
 def lowest_bound(
     params, first: int, words, values, state, labels: int, positives: int, horizon: int
 ) -> float:
-    """Return the lowest U that a branch may have within a horizon."""
+    """Return at most the lowest U that a branch may have within a horizon."""
     fewer = rarer(labels, positives)
     more = labels - fewer + horizon
     if state[SWAPS] != 0.0:
         fewer = max(fewer - horizon, 0)
-    return bound_of(params, first, words, values, more + fewer, fewer, False)
+    return rough_bound(params, first, words, values, fewer, more)
 
 
 @kernel
@@ -153,7 +161,7 @@ def guard_gap(params, first: int, words, values, state, counts, low: float, high
 
     low, high: rows on the first side whose value is known, at the least and at the most.
     """
-    threshold = state[LOWER] + 0.5 * (min(state[BEST], state[UPPER]) - state[LOWER])
+    threshold = state[LOWER] + LEAD * (min(state[NEAR], state[UPPER]) - state[LOWER])
     labels = float(counts[LEFT + LABELS] + counts[RIGHT + LABELS] + counts[MISSING + LABELS])
     while state[HORIZON] >= 1.0:
         shift = shift_within(state, labels, state[HORIZON])
@@ -192,12 +200,12 @@ def guard_gap(params, first: int, words, values, state, counts, low: float, high
         if found > threshold:
             state[FLOOR] = min(state[FLOOR], found)
             return
-        state[HORIZON] = math.floor(0.5 * state[HORIZON])
+        state[HORIZON] = math.floor(STEP * state[HORIZON])
 
 
 @called
 def score_cut(params, first: int, words, values, state, counts, kind: int, value: float) -> None:
-    """Score a cut whose sides are counted, and remember it if it is the best so far."""
+    """Score a cut whose sides are counted, exactly if it may win; remember the best so far."""
     one, other = counts[LEFT + ROWS], counts[RIGHT + ROWS]
     labels, positives = counts[LEFT + LABELS], counts[LEFT + POSITIVES]
     others, other_positives = counts[RIGHT + LABELS], counts[RIGHT + POSITIVES]
@@ -209,8 +217,15 @@ def score_cut(params, first: int, words, values, state, counts, kind: int, value
         other += counts[MISSING + ROWS]
         others += counts[MISSING + LABELS]
         other_positives += counts[MISSING + POSITIVES]
-    left = bound_of(params, first, words, values, labels, rarer(labels, positives), False)
-    right = bound_of(params, first, words, values, others, rarer(others, other_positives), False)
+    fewer, other_fewer = rarer(labels, positives), rarer(others, other_positives)
+    left = rough_bound(params, first, words, values, fewer, labels - fewer)
+    right = rough_bound(params, first, words, values, other_fewer, others - other_fewer)
+    score = (one * left + other * right) / (one + other)
+    state[NEAR] = min(state[NEAR], score)
+    if score > state[LOWER] + MARGIN * abs(state[LOWER]) and state[EVERY] == 0.0:
+        return
+    left = bound_of(params, first, words, values, labels, fewer, False)
+    right = bound_of(params, first, words, values, others, other_fewer, False)
     score = (one * left + other * right) / (one + other)
     if score < state[BEST]:
         state[BEST], state[KIND], state[VALUE] = score, float(kind), value
@@ -387,7 +402,8 @@ def search(plan_address: int, address: int, t: int, node: int) -> bool:
         return False
     state_space, counts_space = np.zeros(STATE), np.zeros(SIDES, dtype=np.int64)
     state, counts = start_of(state_space), start_of(counts_space)
-    state[BEST], state[FLOOR], state[ALL] = math.inf, math.inf, float(n)
+    state[BEST], state[NEAR], state[FLOOR], state[ALL] = math.inf, math.inf, math.inf, float(n)
+    state[EVERY] = params[first + EXHAUSTIVE]
     state[LOWER] = bound_of(params, first, words, values, labels, fewer, True)
     state[UPPER] = bound_of(params, first, words, values, labels, fewer, False)
     state[STEADY] = 1.0 if sizes == rows.POOL else 0.0

@@ -30,6 +30,8 @@ MOST_TERMS: Final = 1_000_000
 MOST_STEPS: Final = 400
 CLOSE: Final = 4e-16
 SMALL: Final = 1e-4
+NOTHING: Final = 1e-30
+"""Factor of a continued fraction that leaves nothing of it beside 1."""
 
 # ln n! less Stirling's formula, n = 0 … 15; beyond that the series to 1/n^9 is exact to the last digit.
 _STIRLING: Final = np.array(
@@ -111,38 +113,42 @@ def beta_fraction(a: float, b: float, x: float) -> float:
 
 
 @called
-def incomplete_beta(a: float, b: float, x: float, y: float) -> float:
-    """Return I_x(a, b) for whole a, b >= 1 and x + y = 1 (ALGORITHMS section 3.3)."""
-    if x <= 0.0:
-        return 0.0
-    if y <= 0.0:
-        return 1.0
-    if x > (a + 1.0) / (a + b + 2.0):
-        return 1.0 - binomial(b, a + b - 1.0, y, x) * x * beta_fraction(b, a, y)
-    return binomial(a, a + b - 1.0, x, y) * y * beta_fraction(a, b, x)
+def lower_tail(a: float, b: float, s: float) -> tuple[float, float]:
+    """Return I_s(a, b) for whole a, b >= 1 and 0 < s < 1, and the density there (ALGORITHMS section 3.3)."""
+    front = binomial(a, a + b - 1.0, s, 1.0 - s) * (1.0 - s)
+    density = front * a / (s * (1.0 - s))
+    if s > (a + 1.0) / (a + b + 2.0):
+        rest = front * a / b
+        return (1.0 - rest * beta_fraction(b, a, 1.0 - s) if rest > NOTHING else 1.0), density
+    return (front * beta_fraction(a, b, s) if front > NOTHING else 0.0), density
 
 
 @called
 def tail_point(a: float, b: float, target: float, both: bool) -> float:
     """Return s with I_s(a, b) = target, or with ``both`` the s <= ½ with I_s(a, b) + I_s(b, a) = target.
 
-    Newton's steps, halved or shortened where they leave the interval in which the solution lies.
+    Halley's steps, halved or shortened where they leave the interval in which the solution lies.
     """
     low, high = 0.0, 0.5 if both else 1.0
-    s = min(a / (a + b), 0.5 * high + 0.25 * high)
+    s = min(a / (a + b), 0.75 * high)
     for _ in range(MOST_STEPS):
-        value = incomplete_beta(a, b, s, 1.0 - s) - target
-        slope = (a + b - 1.0) * binomial(a - 1.0, a + b - 2.0, s, 1.0 - s)
+        tail, slope = lower_tail(a, b, s)
+        value, bend = tail - target, slope * ((a - 1.0) / s - (b - 1.0) / (1.0 - s))
         if both:
-            value += incomplete_beta(b, a, s, 1.0 - s)
-            slope += (a + b - 1.0) * binomial(b - 1.0, a + b - 2.0, s, 1.0 - s)
+            tail, other = lower_tail(b, a, s)
+            value += tail
+            slope += other
+            bend += other * ((b - 1.0) / s - (a - 1.0) / (1.0 - s))
         if value > 0.0:
             high = s
         else:
             low = s
         if value == 0.0 or high - low <= CLOSE * high:
             break
-        following = s - value / slope if slope > 0.0 else -1.0
+        following = -1.0
+        if slope > 0.0:
+            step = value / slope
+            following = s - step / max(1.0 - 0.5 * step * bend / slope, 0.5)
         if not low < following < high:
             following = 0.5 * (low + high) if high <= 8.0 * low else max(0.125 * high, low)
             if following <= low:
