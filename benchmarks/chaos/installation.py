@@ -25,6 +25,9 @@ SPEC: Final[dict[str, object]] = {
     "drift": "ddm",
 }
 
+WITH_LEAF_TABLE: Final = ("boct",)
+"""Learners whose models share their labels out over their leaves."""
+
 SNAPSHOTS: Final = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "200", "GROVE_SNAPSHOT_INTERVAL_MS": "3000"}
 """Far more of them than anybody wants, so that faults meet them."""
 
@@ -47,6 +50,8 @@ class Installation:
 
     @property
     def spec(self) -> dict[str, object]:
+        if self.learner in WITH_LEAF_TABLE:
+            return {**SPEC, "learner": self.learner, "query": "boct_al"}
         return {**SPEC, "learner": self.learner} if self.learner else SPEC
 
     @property

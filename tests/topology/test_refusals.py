@@ -155,3 +155,25 @@ def test_an_empty_run_changes_only_the_position() -> None:
     effects = partition.task.process(TaskRun("instances", raw, position=17))
     assert partition.task.next == {"instances": 17}
     assert (effects.counts, effects.answers) == ({}, [])
+
+
+BOCT = {"learner": "boct", "query": "always", "budget": {"limit": 1.0}}
+
+
+def test_a_weight_is_refused_by_a_learner_that_counts_records() -> None:
+    """Of instances, of labels and of labels that were early; what is not weighed is learned."""
+    partition = Partition(config(BOCT))
+    partition.instances(
+        {"id": "a", "features": {"x": 1}, "label": "p"},
+        {"id": "b", "features": {"x": 2}, "label": "q", "weight": 2},
+        {"id": "c", "features": {"x": 3}, "weight": 1},
+    )
+    partition.labels({"id": "c", "label": "q", "weight": 0.5})
+    partition.labels({"id": "d", "label": "q", "weight": 3})
+    partition.instances({"id": "d", "features": {"x": 4}})
+    partition.labels({"id": "c", "label": "q"})
+    reasons = [(letter.reason, letter.message.partition(";")[0]) for letter in partition.dead_letters]
+    rule = "must be 1 with 'boct', which counts records"
+    assert reasons == [("bad-weight", f"weight={weight} {rule}") for weight in ("2.0", "0.5", "3.0")]
+    model = partition.model().summary()
+    assert (model.records, model.labels) == (3, 2)

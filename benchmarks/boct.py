@@ -1,0 +1,159 @@
+"""BOCT: labels a second beside its obvious twin, what a label costs, and ten thousand models; JSON lines.
+
+    python -m benchmarks.boct labels          # at 10³, 10⁴, 10⁵ labels, 8 and 60 attributes
+    python -m benchmarks.boct cost            # µs a label against d·T, searches skipped and not
+    python -m benchmarks.boct models          # 10,000 models in one table
+
+CPU time of the process. The twin (tests/naive/boct.py) scores all cuts in Python at every label: it is given
+``--seconds`` and the labels that it came to by then are said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from core.boct.bound_table import BoundTable
+from core.model.model import Model
+from core.model_table import ModelTable
+from core.schema.schema import Attribute, Schema
+from core.spec import Spec
+from tests.naive.compare import twin_of
+from tests.naive.rows import Stream
+
+NOISE = 0.1
+
+
+def records(n: int, d: int, seed: int = 0) -> Stream:
+    """Return two classes on both sides of a diagonal, one label in ten wrong."""
+    draw = np.random.default_rng(seed)
+    x = draw.random((n, d))
+    y = (x[:, 0] + x[:, 1] > 1.0) ^ (draw.random(n) < NOISE)
+    return Stream(x, y.astype(np.int32), np.ones(n), (None,) * d, 2)
+
+
+def table_of(d: int, models: int = 1, **learner: object) -> ModelTable:
+    spec = Spec.parse(
+        {"learner": {"name": "boct", **learner}, "query": "never", "evaluation": {"every": 0, "window": 10}}
+    )
+    schema = Schema.of([Attribute(f"x{i}") for i in range(d)], ("a", "b"))
+    table = ModelTable()
+    for _ in range(models):
+        table.add(Model.create(spec, schema))
+    return table
+
+
+def learn(table: ModelTable, rows: Stream, first: int, last: int) -> float:
+    """Return the CPU seconds that records with labels take."""
+    n, began = last - first, time.process_time()
+    table.answer(np.zeros(n, dtype=np.int64), rows.x[first:last], rows.y[first:last], np.ones(n))
+    return time.process_time() - began
+
+
+def twin_rate(rows: Stream, seconds: float) -> tuple[float, int]:
+    """Return labels a second of the twin, and how many it came to."""
+    twin = twin_of({"learner": "boct"}, rows)
+    began, done = time.process_time(), 0
+    for x, y in zip(rows.x.tolist(), rows.y.tolist(), strict=True):
+        twin.answer(x, y)
+        done += 1
+        if time.process_time() - began > seconds:
+            break
+    return done / (time.process_time() - began), done
+
+
+def labels(seconds: float, most: int) -> Iterator[dict[str, object]]:
+    for d in (8, 60):
+        for n in (1_000, 10_000, 100_000):
+            if n > most:
+                continue
+            rows = records(n, d)
+            table = table_of(d)
+            ours = n / learn(table, rows, 0, n)
+            theirs, done = twin_rate(rows, seconds)
+            size = table.model(0).summary()
+            yield {
+                "labels": n,
+                "attributes": d,
+                "labels_per_s": round(ours),
+                "leaves": size.leaves,
+                "megabytes": round(table.model(0).nbytes / 1e6, 1),
+                "twin_labels_per_s": round(theirs, 2),
+                "twin_came_to": done,
+            }
+
+
+def cost(most: int) -> Iterator[dict[str, object]]:
+    """A leaf that never splits: labels are chances, and δ is small."""
+    for d in (8, 60):
+        rows = records(most, d)
+        rows.y = (np.random.default_rng(1).random(most) < 0.3).astype(np.int32)
+        for delta in (0.001, 0.01):
+            found = {}
+            for exhaustive in (False, True):
+                table = table_of(d, delta=delta, exhaustive=exhaustive, capacity=most, max_leaves=1)
+                keep = table.model(0)
+                before = 0
+                for size in (250, 500, 1_000, 2_000, 4_000):
+                    if size <= most:
+                        learn(table, rows, before, size - 100)
+                        found[size, exhaustive] = 1e6 * learn(table, rows, size - 100, size) / 100
+                        before = size
+                stopped = keep.summary().growth_stopped
+            for size in sorted({size for size, _ in found}):
+                yield {
+                    "attributes": d,
+                    "labels": size,
+                    "delta": delta,
+                    "us_per_label": round(found[size, False], 1),
+                    "us_per_label_exhaustive": round(found[size, True], 1),
+                    "ratio": round(found[size, True] / found[size, False], 1),
+                    "stopped": stopped,
+                }
+
+
+def models(n: int, each: int) -> Iterator[dict[str, object]]:
+    d = 8
+    table, rows = table_of(d, models=n), records(n * each, d)
+    index = np.random.default_rng(0).permutation(np.repeat(np.arange(n), each))
+    learn(table_of(d), records(2_000, d), 0, 2_000)  # fills the table of bounds
+    began = time.process_time()
+    table.answer(index, rows.x, rows.y, np.ones(n * each))
+    seconds = time.process_time() - began
+    taken = sum(table.model(i).nbytes for i in range(n))
+    yield {
+        "models": n,
+        "records_each": each,
+        "records_per_s": round(n * each / seconds),
+        "megabytes": round(taken / 1e6, 1),
+        "leaves": sum(table.model(i).summary().leaves for i in range(n)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=("labels", "cost", "models"))
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU time of the twin")
+    parser.add_argument("--most", type=int, default=100_000, help="labels")
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--each", type=int, default=100, help="records of a model")
+    options = parser.parse_args()
+    kept = [BoundTable.of(0, 0, delta) for delta in (0.2, 0.001, 0.01)]  # filled once for all
+    learn(table_of(2), records(50, 2), 0, 50)  # kernels are loaded
+    if options.what == "labels":
+        found = labels(options.seconds, options.most)
+    elif options.what == "cost":
+        found = cost(min(options.most, 4_000))
+    else:
+        found = models(options.models, options.each)
+    for line in found:
+        print(json.dumps(line), flush=True)
+    del kept
+
+
+if __name__ == "__main__":
+    main()
