@@ -108,7 +108,7 @@ def test_the_weighted_accuracy_is_that_of_all_records():
         table = table_of(limit=0.2, seed=seed)
         found = answer(table, x, y, mode=ON_REQUEST)
         judged = (found.prediction == y)[found.prediction >= 0]
-        gaps.append(table.model(0).evaluation().unbiased.accuracy - judged.mean())
+        gaps.append(table.model(0).evaluation().accuracy_unbiased - judged.mean())
     assert abs(np.mean(gaps)) < 4.0 * np.std(gaps) / np.sqrt(len(gaps)) + 0.005
 
 
