@@ -40,7 +40,7 @@ def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -
         store.create(f"customer-{number:08d}", spec, schema)
         if number % RUN == 0:
             store.checkpoint()
-            store.settle()
+            store.evict_excess()
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 CHECK_S: Final = 5.0
 MAX_CHECKS: Final = 24
-"""Clients are told to return from a call after 5 s. Checks are counted, not seconds: a process that was
+"""Clients are set to return from a call after 5 s. Checks are counted, not seconds: a process that was
 frozen for an hour misses one check only."""
 
 
@@ -23,18 +23,18 @@ async def run_blocking(work: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def settle(settling: Callable[[], None]) -> None:
+    def resolve(outcome: Callable[[], None]) -> None:
         if not done.done():  # else the waiting task was cancelled
-            settling()
+            outcome()
 
     def run() -> None:
         try:
             result = work()
-            settling = functools.partial(done.set_result, result)
+            outcome = functools.partial(done.set_result, result)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
-            settling = functools.partial(done.set_exception, error)
+            outcome = functools.partial(done.set_exception, error)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, settling)
+            loop.call_soon_threadsafe(resolve, outcome)
 
     threading.Thread(target=run, name="broker", daemon=True).start()
     return await done

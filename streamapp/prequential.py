@@ -33,7 +33,7 @@ def batch_rows(attributes: int) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES // (8 * attributes)))
 
 
-Happened = Callable[[int, Event, Schema], None]
+OnEvent = Callable[[int, Event, Schema], None]
 
 
 def read_spec(given: str, option: str = "--spec ") -> Spec:
@@ -96,11 +96,11 @@ class Prequential:
         return min(bounds) if self._dataset.rows is not None else None
 
     def over_all(
-        self, advance: Callable[[int], None] = lambda _: None, happened: Happened | None = None
+        self, advance: Callable[[int], None] = lambda _: None, on_event: OnEvent | None = None
     ) -> dict[str, Any]:
-        """Run; `advance` is told the rows of each batch. Compiling kernels does not count.
+        """Run; `advance` gets the number of rows of each batch. Compiling kernels does not count.
 
-        `happened` gets each event with the number of its row, and the schema it speaks of.
+        `on_event` gets each event with the number of its row, and the schema it speaks of.
         """
         following = FollowingSchema(self._dataset, self._spec.max_classes)
         self.overfull = following.overfull
@@ -122,9 +122,9 @@ class Prequential:
             which = np.full(n, index, np.int64)
             answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
             self._tally.add(y, answers.prediction)
-            if happened is not None:
+            if on_event is not None:
                 for event in answers.events:
-                    happened(rows + event.row, event, schema)
+                    on_event(rows + event.row, event, schema)
             rows += n
             advance(n)
         seconds = time.perf_counter() - began

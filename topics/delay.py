@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from topics.draws import Stream, uniform
+from topics.draws import Draw, uniform
 
 _TEXT = re.compile(r"(~?)\s*([0-9]+(?:\.[0-9]*)?)\s*(records?|ms|s|min|m|h)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
@@ -55,7 +55,7 @@ class Delay:
             return cls(float(amount) * _SECONDS[unit], "seconds", bool(tilde))
         return cls(float(amount), "records", bool(tilde))
 
-    def draw(self, seed: int, stream: Stream, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def draw(self, seed: int, stream: Draw, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the delay of each of n rows, whole numbers where in records: float64[n]."""
         if not self.random or self.amount == 0:
             return np.full(len(rows), float(self.amount))

@@ -15,7 +15,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-class Stream(IntEnum):
+class Draw(IntEnum):
     """What a draw decides."""
 
     LABEL_LOST = 1
@@ -28,7 +28,7 @@ class Stream(IntEnum):
     ANSWER_DELAY = 8
 
 
-def uniform(seed: int, stream: Stream, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def uniform(seed: int, stream: Draw, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return one number in [0, 1) for each of n rows: float64[n]."""
     base = _mixed_one((seed * _GOLDEN + int(stream)) & _MASK)
     with np.errstate(over="ignore"):

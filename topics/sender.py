@@ -100,7 +100,7 @@ class _Failures:
         self.failed += 1
         # librdkafka says of most records only that another one of their batch was refused.
         if not self.reason or (self._reason_is_another and not _blames_another(error)):
-            self.reason = f"{message.topic()}[{message.partition()}]: {self.told(error, message.topic())}"
+            self.reason = f"{message.topic()}[{message.partition()}]: {self.explain(error, message.topic())}"
             self._reason_is_another = _blames_another(error)
 
     def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
@@ -128,10 +128,10 @@ class _Failures:
 
     def ended(self, error: KafkaError | None) -> None:
         """Note what ended the client; None: unknown."""
-        why = "its lines in the log say why" if error is None else self.told(error)
+        why = "its lines in the log say why" if error is None else self.explain(error)
         self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
 
-    def told(self, error: KafkaError, topic: str = "") -> str:
+    def explain(self, error: KafkaError, topic: str = "") -> str:
         """Return what the client says, and what to do about it."""
         denied = denied_kind(error.code())
         if denied == "topic":
@@ -307,7 +307,7 @@ class Sender:
         self.check()
 
     def close(self) -> None:
-        """Give up what was not delivered; `flush` first if it matters. Whoever drains is told.
+        """Give up what was not delivered; `flush` first if it matters. A thread in `drain` gets the error.
 
         A client that goes with records in its queue keeps their callbacks for ever, and librdkafka's own
         close waits for the broker as long as `delivery.timeout.ms`.
@@ -335,7 +335,7 @@ class Sender:
         return len(self._producer)
 
     def _serve(self, call: Callable[[float], int], seconds: float) -> None:
-        """Call the client; what ends it for good is raised here, not told to `error_cb`."""
+        """Call the client; what ends it for good is raised here, not passed to `error_cb`."""
         try:
             call(seconds)
         except KafkaException as failure:

@@ -41,7 +41,7 @@ ABORT_S: Final = 15.0
 """The same for what is thrown away: there is nothing to be gained by waiting."""
 
 PAUSE_S: Final = 0.1
-"""Between two tries: most steps wait for the broker themselves, some errors are told at once."""
+"""Between two tries: most steps wait for the broker themselves, some errors come at once."""
 
 RECOVERY: Final = {"metadata.recovery.strategy": "none"}
 """When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
@@ -193,11 +193,11 @@ class TransactionalSender(Sender):
                     raise self._end(error) from None
                 if error.txn_requires_abort() or error.code() == KafkaError._STATE:  # noqa: SLF001
                     raise AbortedError(error.str()) from None
-                if error.code() == KafkaError._CONFLICT:  # noqa: SLF001 - told at once, again and again
+                if error.code() == KafkaError._CONFLICT:  # noqa: SLF001 - comes at once, again and again
                     message = f"a step that has not come to an end is in the way: {error.str()}"
                     raise StuckError(message) from None
                 if not error.retriable():
-                    message = f"transactional.id={self.transactional_id}: {self._told(error)}"
+                    message = f"transactional.id={self.transactional_id}: {self._explain(error)}"
                     raise BrokerError(message) from None
                 if said != (said := error.str()):
                     logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, said)
@@ -224,13 +224,13 @@ class TransactionalSender(Sender):
                 f"producer has this id ({error.str()})"
             )
         else:
-            self._failures.fatal = AbortedError(f"the producer has failed for good: {self._told(error)}")
+            self._failures.fatal = AbortedError(f"the producer has failed for good: {self._explain(error)}")
         return self._failures.fatal
 
-    def _told(self, error: KafkaError) -> str:
+    def _explain(self, error: KafkaError) -> str:
         if denied_kind(error.code()) == "transactional-id":
             return self._access.denied("transactional-id", self.transactional_id, "Write,Describe")
-        return self._failures.told(error)
+        return self._failures.explain(error)
 
     def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
         cause = failure.args[0]

@@ -1,4 +1,4 @@
-"""Confidence bounds: half-widths, and when a lead is enough.
+"""Confidence bounds: the half-width ε of a merit's confidence interval, and when a lead is enough.
 
 What a bound may look at is a *case*, float64[CASE_WORDS], written at every attempt
 (``core/hoeffding/split_decision.py``).

@@ -27,7 +27,7 @@ class Detector(Parameters):
     Detectors follow their papers and agree with River. Where MOA's differ ``compat="moa"`` gives those; it is
     a parameter of the detector alone, whatever the learner's ``compat`` is [D68].
 
-    ``reaction`` says what a change of level does to the trees (core/growth/drift_reaction.py): ``rebuild``
+    ``reaction`` says what a change of level does to the trees (core/model/drift_reaction.py): ``rebuild``
     trains a background tree from the warning on, which takes over at the drift; ``reset`` begins a new tree
     at the drift; ``alert`` only says it.
     """

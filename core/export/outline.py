@@ -1,4 +1,4 @@
-"""Outline: what a model says, node by node, in words of its schema; the source of all other forms."""
+"""Outline: the nodes of a model with tests, masses and votes in words of its schema; all exports use it."""
 
 from __future__ import annotations
 

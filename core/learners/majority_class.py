@@ -1,4 +1,4 @@
-"""Majority class: what is right most often whatever the record says; the first thing to be better than."""
+"""Majority class: predicts the most frequent class, whatever the features; kappa M's baseline."""
 
 from __future__ import annotations
 

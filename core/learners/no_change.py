@@ -1,4 +1,4 @@
-"""No change: tomorrow is as today; what a stream with runs of equal labels has to be compared with."""
+"""No change: predicts the last label; kappa temporal's baseline, strong where labels come in runs."""
 
 from __future__ import annotations
 

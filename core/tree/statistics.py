@@ -13,7 +13,7 @@ from core.tree import quirks
 from core.tree.routing import node_at
 
 SLACK: Final = 1e-6
-"""MOA's sum of masses is rounded: a leaf may be due a hair before the weight its schedule names."""
+"""MOA's sum of masses is rounded: a leaf may be due slightly before the weight its schedule names."""
 
 LARGE: Final = 2.0**40
 """A total this many times a weight loses more of it to rounding than one part in 2**13."""
@@ -121,7 +121,7 @@ sum_here: Any = outlined(sum_of_large)
 
 
 def weight_after(observed: float, weight: float) -> float:
-    """Return the observed weight after so much more, always above the one now: no leaf stays due."""
+    """Return observed + weight, at least one float above observed: no leaf stays due."""
     return max(observed + weight, np.nextafter(observed, np.inf))
 
 
@@ -138,7 +138,7 @@ def count_attempt(ints, t: int, leaf: int) -> None:
 
 @kernel
 def evidence(plan, ints, floats, node: int, leaf: int) -> float:
-    """Return the weight that bounds speak of [D8], less what observers left out."""
+    """Return n, the weight that bounds count [D8]: without records that observers left out."""
     if plan[at.PLAN_INHERITED] == 0:
         return own_evidence(floats, leaf)
     return all_weight(ints, floats, node) - floats[leaf + at.LEAF_LEFT_OUT]

@@ -86,8 +86,8 @@ def prequential(
         say_inferred(dataset, file)
     run = Prequential(parsed, dataset, records, data)
     say_compiling()
-    with event_lines(events) as happened, rows_progress("Learning", run.rows, shown=not as_json) as advance:
-        result = run.over_all(advance, happened)
+    with event_lines(events) as on_event, rows_progress("Learning", run.rows, shown=not as_json) as advance:
+        result = run.over_all(advance, on_event)
     for name, values in run.overfull.items():
         typer.echo(
             f"grove: {name!r} has {values:,} values; the first {MAX_VALUES:,} are known, the others count as "

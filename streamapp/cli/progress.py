@@ -41,7 +41,7 @@ def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[
 
 @contextmanager
 def stoppable_progress(stop: Callable[[], None], what: str, *, shown: bool) -> Iterator[Advance]:
-    """A bar over work that a signal stops; it is told how many rows are done so far, and the total."""
+    """A bar over work that a signal stops; its caller reports the rows done so far, and the total."""
     from streamapp.cli.signals import on_stop
 
     seen = 0

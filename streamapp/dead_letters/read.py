@@ -34,7 +34,7 @@ class DeadLetterRecord:
         here = raw.partition, raw.offsets[at], raw.timestamps[at]
         return DeadLetterRecord(*here, raw.keys[at], raw.values[at], raw.headers[at])
 
-    def said(self, name: str) -> str | None:
+    def header(self, name: str) -> str | None:
         """Return what a header says, the last one of that name: earlier ones are of earlier lives."""
         found = [value for header, value in self.headers if header == name]
         return None if not found or found[-1] is None else found[-1].decode("utf-8", "replace")
@@ -42,31 +42,31 @@ class DeadLetterRecord:
     @property
     def reason(self) -> str | None:
         """Why it is one, as a slug; None: no worker of ours wrote it."""
-        return self.said(REASON)
+        return self.header(REASON)
 
     @property
     def topic(self) -> str | None:
-        return self.said(ERRORS + "topic")
+        return self.header(ERRORS + "topic")
 
     @property
     def origin(self) -> tuple[int, int] | None:
         """Partition and offset of the record there."""
-        partition, offset = (_number(self.said(ERRORS + name)) for name in ("partition", "offset"))
+        partition, offset = (_number(self.header(ERRORS + name)) for name in ("partition", "offset"))
         return None if partition is None or offset is None else (partition, offset)
 
     @property
     def detail(self) -> str | None:
         """What is wrong with it, in words."""
-        return self.said(ERRORS + "message")
+        return self.header(ERRORS + "message")
 
     @property
     def first_seen(self) -> int | None:
         """The record's time when it came first (ms)."""
-        return _number(self.said(FIRST_SEEN))
+        return _number(self.header(FIRST_SEEN))
 
     @property
     def attempts(self) -> int | None:
-        return _number(self.said(ATTEMPTS))
+        return _number(self.header(ATTEMPTS))
 
     @property
     def key_text(self) -> str | None:
@@ -79,7 +79,7 @@ class DeadLetterRecord:
     @property
     def returned_headers(self) -> Headers:
         """Those that it goes back with: its producer's, and what the next dead letter counts on from."""
-        kept = ((name, self.said(name)) for name in (FIRST_SEEN, ATTEMPTS))
+        kept = ((name, self.header(name)) for name in (FIRST_SEEN, ATTEMPTS))
         return [*self.own_headers, *((name, value.encode()) for name, value in kept if value is not None)]
 
     def why_not(self, sources: Collection[str], *, all_the_same: bool) -> str | None:
@@ -91,11 +91,11 @@ class DeadLetterRecord:
             return "no worker of ours wrote it"
         if self.topic not in sources:
             return f"its topic {self.topic} is no source of this prefix"
-        if (left_out := self.said(LEFT_OUT)) is not None:
+        if (left_out := self.header(LEFT_OUT)) is not None:
             return f"it had no room for {left_out}: the record itself lies at {place_of(self)}"
         if all_the_same:
             return None
-        if self.said(ROWS) is not None:
+        if self.header(ROWS) is not None:
             return "the good rows of its block were processed"
         if self.reason == Reason.OUTPUT_TOO_LARGE:
             return "the record was processed, only an output of it was not sent"
@@ -126,10 +126,10 @@ def row_of(letter: DeadLetterRecord) -> dict[str, Any]:
 def document_of(letter: DeadLetterRecord) -> dict[str, Any]:
     """Return all of a dead letter: a value and headers that are no text are hexadecimal."""
     return row_of(letter) | {
-        "exception": letter.said(ERRORS + "exception"),
-        "stacktrace": letter.said(ERRORS + "stacktrace"),
-        "rows": letter.said(ROWS),
-        "left_out": letter.said(LEFT_OUT),
+        "exception": letter.header(ERRORS + "exception"),
+        "stacktrace": letter.header(ERRORS + "stacktrace"),
+        "rows": letter.header(ROWS),
+        "left_out": letter.header(LEFT_OUT),
         "headers": [[name, _readable(value)] for name, value in letter.own_headers],
         "bytes": None if letter.value is None else len(letter.value),
         "value": _readable(letter.value),

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
-from streamapp.demo.screen import Display, Summary
+from streamapp.demo.screen import DemoSummary, Display
 from streamapp.demo.tally import Truth
 from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
@@ -93,7 +93,7 @@ class DemoPlan:
         return options
 
 
-def run_demo(plan: DemoPlan, display: Display) -> Summary:
+def run_demo(plan: DemoPlan, display: Display) -> DemoSummary:
     """Run everything and return the summary; raises when not every record was answered."""
     truth = read_truth(plan)
     with ExitStack() as cleanup:
@@ -176,7 +176,7 @@ class _Demo:
         create(self._kafka, self._names, PARTITIONS)
         self._created = True
 
-    def run(self) -> Summary:
+    def run(self) -> DemoSummary:
         """Start the processes, follow the stream to its end and sum it up."""
         self._send_controls()
         self._display.say("starting worker and oracle")
@@ -278,12 +278,12 @@ class _Demo:
 
     def _last_words(self, name: str) -> str:
         lines = (self._directory / f"{name}.log").read_text("utf-8", "replace").split("\n")
-        told = [line.strip() for line in lines if line.strip()]
-        return told[-1][:500] if told else "it said nothing"
+        printed = [line.strip() for line in lines if line.strip()]
+        return printed[-1][:500] if printed else "it said nothing"
 
-    def _summary(self, watch: Watch, seconds: float) -> Summary:
+    def _summary(self, watch: Watch, seconds: float) -> DemoSummary:
         judged, right = map(sum, zip(*(model.evaluated for model in watch.models.values()), strict=True))
-        return Summary(
+        return DemoSummary(
             instances=self._cluster.progress.sent,
             predictions=watch.answered,
             labels_requested=watch.asked,

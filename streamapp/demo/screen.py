@@ -25,7 +25,7 @@ WIDE = 120  # columns where there is no terminal
 
 
 @dataclass(frozen=True)
-class Summary:
+class DemoSummary:
     """What `--json` prints."""
 
     instances: int
@@ -103,7 +103,7 @@ class Display:
             self._told = time.monotonic()
             self._console.print(self._line(watch, speed, lag), soft_wrap=True, highlight=False)
 
-    def summary(self, summary: Summary) -> None:
+    def summary(self, summary: DemoSummary) -> None:
         self._console.print(
             f"{summary.predictions:,} of {summary.instances:,} records answered in {summary.seconds:.1f} s "
             f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels asked for, "

@@ -214,8 +214,8 @@ class EmbeddedBroker:
         """The last error line of the log (a temporary log is gone when somebody wants to look)."""
         log = self.log_file.read_text(encoding="utf-8", errors="replace") if self.log_file.exists() else ""
         lines = log.splitlines()
-        told = [line.strip() for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
-        return (told or lines or ["its log is empty"])[-1][:400]
+        errors = [line.strip() for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
+        return (errors or lines or ["its log is empty"])[-1][:400]
 
 
 def free_port() -> int:

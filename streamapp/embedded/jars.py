@@ -84,7 +84,11 @@ def _copy_from_local(jar: Jar, directory: Path, settings: maven.MavenSettings) -
 
 
 def _download(
-    jar: Jar, directory: Path, sources: list[maven.Source], settings: maven.MavenSettings, advance: Advance
+    jar: Jar,
+    directory: Path,
+    sources: list[maven.Repository],
+    settings: maven.MavenSettings,
+    advance: Advance,
 ) -> None:
     from requests import Session
     from requests.adapters import HTTPAdapter
@@ -110,7 +114,7 @@ def _download(
 
 
 def _download_from(
-    source: maven.Source, session: "Session", jar: Jar, target: Path, advance: Advance
+    source: maven.Repository, session: "Session", jar: Jar, target: Path, advance: Advance
 ) -> str | None:
     """None when `target` holds the jar now, else why not."""
     from requests import RequestException, codes

@@ -12,7 +12,7 @@ from streamapp.errors import DownloadError
 
 
 @dataclass(frozen=True)
-class Source:
+class Repository:
     """One remote repository: root URL without a closing slash, credentials if a server entry has them."""
 
     url: str
@@ -23,7 +23,7 @@ class Source:
 class MavenSettings:
     """What a `settings.xml` says about reaching the central repository."""
 
-    mirror: Source | None = None
+    mirror: Repository | None = None
     local: Path | None = None
     proxies: dict[str, str] = field(default_factory=dict)
     no_proxy: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ def read_maven_settings(files: list[Path] | None = None) -> MavenSettings:
     return merged
 
 
-def sources(settings: MavenSettings) -> list[Source]:
+def sources(settings: MavenSettings) -> list[Repository]:
     """Remote repositories in the order to ask: the mirror alone, or jgo's configured ones and its default."""
     if settings.mirror:
         return [settings.mirror]
@@ -58,7 +58,7 @@ def sources(settings: MavenSettings) -> list[Source]:
     from jgo.maven import MavenContext
 
     configured: dict[str, str] = {**GlobalSettings.load().repositories, **MavenContext().remote_repos}
-    return [Source(url.rstrip("/")) for url in configured.values()]
+    return [Repository(url.rstrip("/")) for url in configured.values()]
 
 
 def local_repositories(settings: MavenSettings) -> list[Path]:
@@ -94,7 +94,7 @@ def _parse(file: Path) -> MavenSettings:
     for mirror in root.iterfind("mirrors/mirror"):
         if settings.mirror is None and mirrors_central(_text(mirror, "mirrorOf")):
             auth = servers.get(_text(mirror, "id"))
-            settings.mirror = Source(_text(mirror, "url").rstrip("/"), auth if auth and auth[0] else None)
+            settings.mirror = Repository(_text(mirror, "url").rstrip("/"), auth if auth and auth[0] else None)
     for proxy in root.iterfind("proxies/proxy"):
         if _text(proxy, "active") != "false" and not settings.proxies:
             _add_proxy(settings, proxy)

@@ -7,7 +7,7 @@
     FOLDER/NAME-SIZE/results.md      the tables once more, for documents
 
 A cell that has its file is not run again: an experiment that was interrupted goes on where it stopped. Unless
-the file was made by other code: then it is, and ``outdated`` is told of it.
+the file was made by other code: then it is, and ``outdated`` reports it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from core.model.file import write_whole
 from streamapp.experiments.base import Report, Row, Size, experiment
 from streamapp.experiments.chart import can_draw
-from streamapp.experiments.kept import Kept, code_version
+from streamapp.experiments.kept import ResultCache, code_version
 from streamapp.settings.tables import table
 
 Advance = Callable[[int, int], None]
@@ -44,11 +44,11 @@ def conduct(
     """Run an experiment and return its report, which is written below `folder` too.
 
     data: folder of the real data sets; jobs: processes; fresh: run again what has been run; advance:
-    is told of cells that are done, and of how many there are; outdated: of how many that are run again
+    gets the number of cells that are done, and of all; outdated: the number of those that are run again
     because other code had run them.
     """
     plan = experiment(name)
-    kept = Kept(folder / f"{name}-{size}" / "cells", code_version())
+    kept = ResultCache(folder / f"{name}-{size}" / "cells", code_version())
     first = plan.cells(size, data)
     rows = _stage(name, first, kept, jobs, fresh, len(first), advance, outdated)
     if (more := getattr(plan, "then", None)) is not None:
@@ -68,7 +68,7 @@ def hours_of(name: str, size: Size) -> float | None:
 def _stage(
     name: str,
     cells: Sequence[dict[str, Any]],
-    kept: Kept,
+    kept: ResultCache,
     jobs: int,
     fresh: bool,
     total: int,

@@ -1,7 +1,7 @@
 """Bytes that MOA's memory check counts for a Hoeffding tree: HotSpot, 64 bit, short pointers, wide text.
 
 Only what grows with the data is reckoned; the rest are constants, summed up class by class. One thing cannot
-be told from a tree as it is: a list keeps the room it had grown to, which depends on the order in which
+be derived from a tree as it is: a list keeps the room it had grown to, which depends on the order in which
 classes came. It is reckoned as if the last class had come after a gap, which makes a leaf 2 % larger at most.
 """
 

@@ -22,7 +22,7 @@ FRAME = ("base.py", "chart.py", "conduct.py", "kept.py")
 """Files among them that run cells and report on them, and do not decide what comes of them."""
 
 
-class Kept:
+class ResultCache:
     """The cells of one experiment that are done."""
 
     def __init__(self, folder: Path, code: str) -> None:

@@ -21,7 +21,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 }
 """Ablation: IMAC nowhere, at leaves only, at leaves and inner nodes."""
 LEAF_MODEL = "nba"
-"""The leaves of published EFDT code, whatever it is told."""
+"""The leaves of published EFDT code, whatever its options say."""
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ REQUEST_S: Final = 10.0
 class JournalLog:
     """Requests about one topic; all wait for the broker, so call them in threads, several at once if need be.
 
-    The administration client serves what happens to its connections itself; nobody has to poll it.
+    The administration client needs no polling: it handles the events of its connections itself.
     """
 
     def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
@@ -31,7 +31,7 @@ class JournalLog:
         self._denied = False  # and said
 
     def end(self, partition: int) -> int:
-        """Return the offset that the next record gets, if nobody else writes; no later one is before it."""
+        """Return the offset of the next record, or a lower bound of it while others write."""
         here = TopicPartition(self._topic, partition)
         found = self._admin.list_offsets(
             {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Fingerprints: whether the model of a key is the same here and there, without holding both."""
+"""Fingerprints: equal for equal models, so that a migration compares two places model by model."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from hashlib import blake2b
 
 from core.model.model import Model
 from core.spec import Spec
-from streamapp.task.models.exported import read_exported, settle
+from streamapp.task.models.exported import close_open_requests, read_exported
 from streamapp.task.task import Task
 
 Fingerprints = dict[str, bytes]  # model key -> fingerprint
 
 
 def of_file(data: bytes) -> bytes:
-    """Return the fingerprint that the model of a file has once it is imported; GroveError."""
+    """Return the fingerprint that the model of a file will have once it is imported.
+
+    Raise GroveError if the file holds no model.
+    """
     exported = read_exported(data)
-    settle(exported.model)
+    close_open_requests(exported.model)
     return _of(exported.model, exported.known_classes, exported.open, exported.frozen)
 
 
@@ -25,7 +28,7 @@ def of_awaited(spec: Spec) -> bytes:
 
 
 def of_task(task: Task) -> Fingerprints:
-    """Return those of all models of a task, and of all keys whose first instance is awaited."""
+    """Return the fingerprints of all models of a task, and of all keys whose first instance is awaited."""
     store = task.models
     found = {key: of_awaited(spec) for key, spec in store.specs.items()}
     for key, slot in store.names():

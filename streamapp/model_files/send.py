@@ -80,7 +80,7 @@ class Importer:
         return Sent(partition, last, len(values), dead_letters)
 
     def wait(self, sent: Sent, seconds: float) -> bool:
-        """Wait until the parts were dealt with; return False if nobody is there who would do it.
+        """Wait until the parts were dealt with; return False if no worker is there to do it.
 
         ImportRefusedError says why the import was refused, or that it was not dealt with in time.
         """

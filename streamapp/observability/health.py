@@ -32,7 +32,7 @@ class PartitionStatus:
     """The status of an assigned partition."""
 
     stage: Stage
-    said: str = ""  # why, or how far
+    detail: str = ""  # why, or how far
 
     @property
     def is_coming(self) -> bool:
@@ -41,7 +41,7 @@ class PartitionStatus:
 
     def __str__(self) -> str:
         """Return it as `/readyz?verbose` has it."""
-        return f"{self.stage}: {self.said}" if self.said else str(self.stage)
+        return f"{self.stage}: {self.detail}" if self.detail else str(self.stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Check:
 
     name: str
     ok: bool
-    said: str
+    detail: str
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Health:
         if status is not None and status.is_coming:
             self.partitions[partition] = PartitionStatus(Stage.RESTORING, how_far)
 
-    def living(self) -> list[Check]:
+    def liveness(self) -> list[Check]:
         """Return the checks of /livez."""
         now = self.clock()
         age = now - self.beat
@@ -107,15 +107,15 @@ class Health:
 
     def _progress(self, now: float) -> Check:
         since = self.lag_since
-        said, ok = "no lag", True
+        detail, ok = "no lag", True
         if since is not None and not self.broker_reachable():
-            said = "the broker does not answer"
+            detail = "the broker does not answer"
         elif since is not None:
             ok = now - since <= self.max_stall
-            said = f"lag {self.lag}, last commit {now - since:.1f} s ago"
+            detail = f"lag {self.lag}, last commit {now - since:.1f} s ago"
         if self.unserved:
-            said += f"; {self.not_served()}"
-        return Check("progress", ok, said)
+            detail += f"; {self.not_served()}"
+        return Check("progress", ok, detail)
 
     def not_served(self) -> str:
         """Say in words what the broker does not serve (there is something)."""
@@ -123,7 +123,7 @@ class Health:
         more = len(self.unserved) - 1
         return f"the broker does not serve {name}{f' and {more} more' if more else ''} ({why})"
 
-    def ready(self) -> list[Check]:
+    def readiness(self) -> list[Check]:
         """Return the checks of /readyz."""
         checks = [
             Check("running", not self.stopping, "stopping" if self.stopping else ""),

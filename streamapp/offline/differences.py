@@ -12,7 +12,7 @@ from core.model.model import Model
 from core.tree.outline import Outline
 
 
-class Difference(NamedTuple):
+class ModelDifference(NamedTuple):
     """One thing that is not the same."""
 
     part: str  # spec, schema, counts or tree
@@ -24,7 +24,7 @@ class Difference(NamedTuple):
         return f"{self.part:<7} {self.name}: {_shown(self.first)} | {_shown(self.second)}"
 
 
-def differences(first: Model, second: Model) -> list[Difference]:
+def differences(first: Model, second: Model) -> list[ModelDifference]:
     """Return what differs, in this order: spec, schema, counts, tree."""
     found = [
         *_of("spec", first.spec.to_dict(), second.spec.to_dict()),
@@ -35,7 +35,7 @@ def differences(first: Model, second: Model) -> list[Difference]:
     return found if node is None else [*found, node]
 
 
-def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[Difference]:
+def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[ModelDifference]:
     """Yield differences of documents, with dotted names."""
     if isinstance(first, dict) and isinstance(second, dict):
         for key in sorted(first.keys() | second.keys()):
@@ -44,10 +44,10 @@ def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[Differen
         for number, (one, other) in enumerate(zip(first, second, strict=True)):
             yield from _of(part, one, other, f"{name}[{number}]")
     elif first != second:
-        yield Difference(part, name, first, second)
+        yield ModelDifference(part, name, first, second)
 
 
-def _first_node(first: Model, second: Model) -> Difference | None:
+def _first_node(first: Model, second: Model) -> ModelDifference | None:
     """Return the first node, parents first and from left to right, whose test is another one."""
     ours, theirs = ({node.number: node for node in outline(model)} for model in (first, second))
     stack: list[tuple[int, int, str]] = [(0, 0, "root")]
@@ -55,7 +55,7 @@ def _first_node(first: Model, second: Model) -> Difference | None:
         one, other, path = stack.pop()
         tests = _test(ours, one), _test(theirs, other)
         if tests[0] != tests[1]:
-            return Difference("tree", path, *tests)
+            return ModelDifference("tree", path, *tests)
         for left, right in reversed(list(zip(ours[one].children, theirs[other].children, strict=True))):
             way = str(ours[left].branch)
             stack.append((left, right, way if path == "root" else f"{path} and {way}"))

@@ -1,7 +1,7 @@
 """Explanation of a prediction: its record is processed again by the task that answered it.
 
-The task is at the state right before the record. Its model is told to explain itself, which changes neither
-answers nor what is learned; then the record is processed, and what it leads to is read instead of sent.
+The task is at the state right before the record. Its model gets `"explain": true` in its spec, which changes
+neither answers nor what is learned; then the record is processed, and its effects are read instead of sent.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ def _read(values: list[bytes]) -> list[tuple[str | None, str | None, dict[str, f
 
 
 def explain(task: Task, raw: RawRecords) -> Explanation:
-    """Let a task at the state right before a record of instances answer it; the task goes on behind it."""
+    """Explain the answers to one record of instances; the task must be at the state right before it.
+
+    Afterwards the task is at the state right after the record.
+    """
     key = raw.keys[0]
     name = None if key is None else key.decode("utf-8", "replace")
     slot = NO_MODEL if name is None else task.models.slot(name)

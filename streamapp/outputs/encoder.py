@@ -68,8 +68,8 @@ class Encoder:
     def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
         """Return the records that a run leads to, topic by topic; topics without any are left out.
 
-        Those that their topic does not take become dead letters of the records they are about: `effects` is
-        told, its counts too.
+        Outputs too large for their topic become dead letters of the records they are about, which `effects`
+        gets with their counts.
         """
         names, too_large = self._names, TooLarge(raw, self._limits)
         alerts, evaluations = effects.alerts, effects.evaluations

@@ -55,8 +55,8 @@ class OutputLimits:
         if not producer.isdecimal():
             message = f"message.max.bytes={producer!r} must be a whole number of bytes; correct the setting"
             raise SettingsError(message)
-        told = Cluster(kafka).message_limits(_outputs(names))  # of those whose settings we may see
-        limits = OutputLimits({**OutputLimits.of_catalogue(names).topics, **told}, int(producer))
+        visible = Cluster(kafka).message_limits(_outputs(names))  # of those whose settings we may see
+        limits = OutputLimits({**OutputLimits.of_catalogue(names).topics, **visible}, int(producer))
         if limits.of(names.dead_letters) < ROOM_BYTES:
             message = (
                 f"{limits.rule(names.dead_letters)} must be at least {ROOM_BYTES}, which the headers of a "

@@ -22,7 +22,7 @@ def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
 def transactional_sender(
     settings: Settings, limits: OutputLimits, instance: str, stopped: Callable[[], bool]
 ) -> TransactionalSender:
-    """Return the transactional producer of the worker `instance`; `stopped`: whether it is to end."""
+    """Return the transactional producer of the worker `instance`; `stopped`: whether the worker is ending."""
     return TransactionalSender(
         _properties(settings, limits),
         f"{settings.application_id}-{instance}",
@@ -34,6 +34,6 @@ def transactional_sender(
 def _properties(settings: Settings, limits: OutputLimits) -> dict[str, Any]:
     given = librdkafka_properties(settings)
     batch = str(given.get("batch.size", BATCH_BYTES))
-    # A batch of small records that its topic does not take would be lost as a large one is.
-    most = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
-    return {**given, **most, "message.max.bytes": limits.producer}
+    # A topic refuses a batch above its max.message.bytes, however small the records in it are.
+    limited = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
+    return {**given, **limited, "message.max.bytes": limits.producer}

@@ -1,7 +1,8 @@
-"""Abandoned transactions: what workers left open that have gone from the group.
+"""Abandoned transactions: open transactions of workers that have left the group.
 
-The open transaction of a dead worker hides, until the broker aborts it after `transaction.timeout.ms`, all
-later records of the topics it wrote from read_committed consumers, and the offsets it was about to commit.
+Until the broker aborts it after `transaction.timeout.ms`, the open transaction of a dead worker hides two
+things: from read_committed consumers all later records of the partitions it wrote to, and the offsets of the
+group that it was about to commit.
 The worker that gets the partitions aborts it at once, by taking over the dead worker's transactional id. If
 that worker was not dead (only frozen, or restarting), its transaction is aborted like any that fails, and it
 joins the group again; its commit would have been fenced anyway.
@@ -34,11 +35,11 @@ UNKNOWN: Final = (KafkaException, TopicsError, TimeoutError)
 
 
 class AbandonedTransactions:
-    """Knows who was in the group, and aborts the transactions of those that have left it."""
+    """Remembers the members of the group, and aborts the transactions of those that have left it."""
 
     def __init__(self, own: str, members: Callable[[], set[str]], end: Callable[[str], None]) -> None:
-        """`own`: our name; `members`: who is in the group; `end`: ends the transaction of a worker. Both wait
-        for the broker."""
+        """`own`: our name; `members`: returns the members of the group; `end`: aborts the transaction of the
+        worker of a name. Both calls wait for the broker."""
         self._own = own
         self._members = members
         self._end = end
@@ -49,7 +50,7 @@ class AbandonedTransactions:
     def of(
         cls, settings: Settings, own: str, kafka: Mapping[str, Any], stopped: Callable[[], bool]
     ) -> AbandonedTransactions:
-        """Return the one for the worker `own`; `stopped`: whether it is to end."""
+        """Return the one for the worker `own`; `stopped`: whether that worker is ending."""
         limits = OutputLimits.of_catalogue(TopicNames(settings.topics_prefix))
 
         def end(name: str) -> None:
@@ -63,13 +64,15 @@ class AbandonedTransactions:
         return cls(own, lambda: static_members_of(kafka, settings.application_id), end)
 
     def check(self, *, abort: bool) -> None:
-        """Find out who has left since the last call, in a thread; `abort`: abort what they left open."""
-        threading.Thread(target=self.check_now, args=(abort,), name="departed", daemon=True).start()
+        """Find out, in a thread, who has left since the last call; `abort`: abort their transactions."""
+        threading.Thread(
+            target=self.check_now, args=(abort,), name="abandoned-transactions", daemon=True
+        ).start()
 
     def check_now(self, abort: bool) -> None:
-        """Do it in this thread, unless another one is doing it."""
+        """Do what `check` does in this thread; return at once if another thread is doing it."""
         if not self._lock.acquire(blocking=False):
-            return  # that one waits for the broker, for seconds: a second look then would be too late
+            return  # by another thread, which may wait seconds for the broker
         try:
             here = self._members()
             gone, self._seen = self._seen - here - {self._own}, here
@@ -82,10 +85,12 @@ class AbandonedTransactions:
 
     def _abort_of(self, name: str) -> None:
         if name in self._members():
-            return  # it is back, perhaps at work
+            return  # it has joined again, and its transaction may be a new one
         try:
             self._end(name)
-        except TopicsError as error:  # the broker will, in its time
-            logger.warning("what worker %s, which has left the group, left open stays open: %s", name, error)
+        except TopicsError as error:  # the broker aborts it after transaction.timeout.ms
+            logger.warning(
+                "the transaction of worker %s, which has left the group, stays open: %s", name, error
+            )
         else:
-            logger.info("worker %s has left the group; what it left open is aborted", name)
+            logger.info("worker %s has left the group; its open transaction is aborted", name)

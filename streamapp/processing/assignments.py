@@ -41,11 +41,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WAIT_SAID_S: Final = 10.0  # between two lines about a partition that waits
+WAIT_LOG_S: Final = 10.0  # between two lines about a partition that waits
 
 
 class Assignments:
-    """Brings partitions to life, and lets them go. Everything runs in the event loop, restores in threads."""
+    """Restores the tasks of assigned partitions, and drops those of revoked ones.
+
+    All methods run in the event loop; only `restore` itself runs in a thread.
+    """
 
     consumer: Consumer
 
@@ -78,7 +81,7 @@ class Assignments:
         self._commit_start = commit_start
         self._clock = clock
         self._revoked_at: float | None = None
-        self._waits_said: dict[int, float] = {}  # when it was last said of a partition
+        self._wait_logged_at: dict[int, float] = {}  # when a partition's wait was last logged
 
     async def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget the tasks of partitions that are not ours any more; the others are not live yet.
@@ -98,19 +101,20 @@ class Assignments:
         return {number for number, state in self._partitions.items() if state.stopped is None}
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
-        """Make the task of a partition stand where its committed offsets are; return where that is.
+        """Give a partition a task at its committed offsets; return these, by topic.
 
-        `first`: where a partition begins that was never processed. None: it cannot be restored and is
-        stopped. Raises NotYetError while a transaction of another worker has to be waited for.
+        `first`: the offsets at which a partition begins that was never processed. None: it cannot be
+        restored and is stopped. Raises NotYetError while a transaction of another worker has to be waited
+        for.
         """
         state, membership = self._partitions.get(partition), self.consumer.membership
         keepable = state is not None and state.stopped is None and state.ledger.is_empty
-        standing = dict(state.ledger.positions) if state is not None and keepable else None
+        kept_positions = dict(state.ledger.positions) if state is not None and keepable else None
         abandoned, chunks = threading.Event(), self._snapshots.chunks(partition)
         wanted = RestoreRequest(
             partition,
             {source: first[topic] for source, topic in self._topics.items()},
-            standing,
+            kept_positions,
             chunks,
             abandoned.is_set,
             RestoreProgress(partition, partial(self._health.restores, partition)),
@@ -133,8 +137,8 @@ class Assignments:
             abandoned.set()
             self.restoring.pop(partition, None)
             chunks.close()
-        if restored.task is None and state is not None and restored.positions == standing:
-            logger.info("partition %d keeps its task: it stands at the committed offsets", partition)
+        if restored.task is None and state is not None and restored.positions == kept_positions:
+            logger.info("partition %d keeps its task: it is at the committed offsets", partition)
             state.committed = restored.positions
             state.membership = membership
             state.topic_ids = restored.topic_ids
@@ -149,15 +153,16 @@ class Assignments:
         return {topic: restored.positions[source] for source, topic in self._topics.items()}
 
     async def _commit_start_of(self, partition: int) -> bool:
-        """Commit where a new partition begins, before it lives; whether that is committed.
+        """Commit where a new partition begins, before it goes live; return whether that succeeded.
 
-        Whoever has it after a crash would begin at the end of then, behind records that came meanwhile.
+        Else its next worker, after a crash of this one, would begin at the ends that the logs have then, and
+        skip what came in between.
         """
         self._partitions[partition].ledger.starts = True
         return await self._committer.commit_now()
 
     def _place(self, partition: int, restored: Restored, membership: Membership | None) -> None:
-        """Put a restored task, or a new one, in the place of what is here of a partition."""
+        """Replace what is here of a partition by its restored task, or by a new one."""
         self._partitions.drop(partition)
         if restored.task is None:
             task = self._pipeline.new_task(partition)
@@ -183,7 +188,7 @@ class Assignments:
         self._partitions[partition].live = True
         self._snapshots.live(partition)
         self._health.partitions[partition] = PartitionStatus(Stage.LIVE)
-        self._waits_said.pop(partition, None)
+        self._wait_logged_at.pop(partition, None)
         if self._revoked_at is not None and not any(
             status.is_coming for status in self._health.partitions.values()
         ):
@@ -192,11 +197,11 @@ class Assignments:
         logger.info("partition %d is live", partition)
 
     def waits(self, partition: int, reason: str) -> None:
-        """Note why a partition cannot be restored yet; said at once, and again only now and then."""
+        """Note why a partition cannot be restored yet; logged at once, then every WAIT_LOG_S."""
         self._health.partitions[partition] = PartitionStatus(Stage.WAITS, reason)
         now = self._clock()
-        if now - self._waits_said.get(partition, -math.inf) >= WAIT_SAID_S:
-            self._waits_said[partition] = now
+        if now - self._wait_logged_at.get(partition, -math.inf) >= WAIT_LOG_S:
+            self._wait_logged_at[partition] = now
             logger.info("Partition %d waits: %s", partition, reason)
 
     def revoked(self) -> None:
@@ -205,5 +210,5 @@ class Assignments:
         self._health.assigned = False
         self._health.reading = ""
         self._health.partitions = {}
-        self._health.lags(0)  # the group may take longer than a worker may stand still
+        self._health.lags(0)  # a rebalance may take longer than a worker may go without progress
         self._revoked_at = self._clock()

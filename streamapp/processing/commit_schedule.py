@@ -31,7 +31,7 @@ MAX_HELD_RECORDS = 20_000
 MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
 
 
-class Commits:
+class CommitSchedule:
     """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
 
     def __init__(

@@ -35,7 +35,7 @@ from streamapp.journal.entry import Entry, Manifest, Record
 from streamapp.journal.skips import outstanding
 from streamapp.observability.health import Health
 from streamapp.observability.metrics import Metrics
-from streamapp.processing.commit_schedule import Commits
+from streamapp.processing.commit_schedule import CommitSchedule
 from streamapp.processing.partition import Partition, Partitions
 from streamapp.processing.pipeline import Pipeline
 from streamapp.processing.transactions import Transaction, Transactions
@@ -85,7 +85,7 @@ class Committer:
         self._health = health
         self._topics = dict(topics)
         self._clock = clock
-        self.schedule = Commits(pipeline, interval=interval, exactly_once=exactly_once, clock=clock)
+        self.schedule = CommitSchedule(pipeline, interval=interval, exactly_once=exactly_once, clock=clock)
         self._in_client = partial(run_watched, call=lambda: self._transactions.call)
         self._committing: asyncio.Task[bool] | None = None
         self._aborts = 0  # since the last commit that succeeded

@@ -4,7 +4,7 @@
                               │
                               └─ every commit.interval.ms: a cut of all partitions (`committer.py`)
 
-Which partitions are here, and where their tasks come from, is told in `assignments.py`.
+Which partitions are here, and where their tasks come from, is the matter of `assignments.py`.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class TaskManager:
             delivery.finish()
 
     def _is_ours(self, delivery: Delivery, partition: Partition) -> bool:
-        """Whether a delivery may be processed: its task is here, nobody has forgotten it, nothing failed."""
+        """Whether a delivery may be processed: its task is here, no rebalance dropped it, nothing failed."""
         return (
             delivery.epoch == self.consumer.epoch
             and self.partitions.get(delivery.partition) is partition
@@ -162,7 +162,7 @@ class TaskManager:
 
     async def _process(self, partition: Partition, delivery: Delivery, run: Run) -> None:
         number = delivery.partition
-        if not partition.live:  # skipped, it would be called processed all the same
+        if not partition.live:  # skipped, the driver would count it as processed all the same
             error = RuntimeError(f"partition {number} is not live, and a run of it was handed out")
             await self.committer.end(error)
             return

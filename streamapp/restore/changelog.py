@@ -11,7 +11,7 @@ class Changelog:
     """The parts of one partition, read when the first one is asked for."""
 
     def __init__(self, log: Log, topic: str, partition: int, *, removed: bool = False) -> None:
-        """`log`: nobody else reads from it; `removed`: parts that were removed since they were written are
+        """`log`: for this changelog alone; `removed`: parts that were removed since they were written are
         there as long as the topic has them, which no worker's table has: no key is ever written twice, and
         checksums tell what is whole."""
         self._log = log

@@ -23,8 +23,7 @@ or the beginning of the journal."""
 
 @dataclass(slots=True)
 class RestoreProgress:
-    """Progress of one partition; written by the thread that restores, read by others, perhaps a moment
-    late."""
+    """Progress of one partition; written by the thread that restores, read by others without a lock."""
 
     partition: int
     say: Callable[[str], None] = lambda text: None  # noqa: ARG005 - takes the progress in words
@@ -50,7 +49,7 @@ class RestoreProgress:
         logger.info("partition %d: restoring from %s", self.partition, what)
 
     def begins(self, beginning: Beginning, total: int) -> None:
-        """Note from where on so many offsets are to be replayed."""
+        """Note what the replay begins with, and how many offsets it has to replay."""
         self.beginning, self.total = beginning, total
         self._logged = self.clock()
         if total:

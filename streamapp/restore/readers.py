@@ -34,7 +34,7 @@ class Readers(Generic[R]):
     """Gives out readers, in any thread, and keeps those that are returned for a while."""
 
     def __init__(self, make: Callable[[Callable[[], bool]], R], idle_s: float = IDLE_S) -> None:
-        """`make`: gives a new one, told whether reading has become pointless."""
+        """`make`: returns a new one; it gets the function that says whether the restore was abandoned."""
         self._make = make
         self._idle_s = idle_s
         self._idle: list[R] = []

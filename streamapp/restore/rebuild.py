@@ -35,7 +35,7 @@ class RestoreRequest:
 
     partition: int
     first: Positions  # where it begins if nothing was ever committed of it
-    standing: Positions | None  # positions of the task that is here, if it may stay
+    kept_positions: Positions | None  # positions of the task that is here, if it may stay
     chunks: Chunks  # of its snapshots
     abandoned: Callable[[], bool]  # whether the partition was revoked meanwhile
     progress: RestoreProgress

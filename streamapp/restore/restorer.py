@@ -69,8 +69,12 @@ class Restorer:
         self._topics = source_topics(names)
         self._journal = names.journal
         self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
-        self._timeout_s: dict[int, float] = {}  # seconds, for the offsets that were not told the last time
-        self._differs_since: dict[int, tuple[Hashable, float]] = {}  # as which member it is seen, since when
+        self._timeout_s: dict[
+            int, float
+        ] = {}  # seconds to wait for offsets that did not come in time the last time
+        self._differs_since: dict[
+            int, tuple[Hashable, float]
+        ] = {}  # since when the journal's end differs, and our membership then
 
     def restore(self, wanted: RestoreRequest) -> Restored:
         """Return the task of a partition, or that the task that is here may stay.
@@ -85,9 +89,9 @@ class Restorer:
             committed = {source: offsets[topic].position for source, topic in self._topics.items()}
             topic_ids = self._identity.topic_ids(self._topics.values())
             check_identity(number, topic_ids, offsets)
-            standing = None if any(each.anew for each in offsets.values()) else wanted.standing
-            if standing is not None and agree(committed, standing):
-                return Restored(None, standing, 0, topic_ids=topic_ids)
+            kept_positions = None if any(each.anew for each in offsets.values()) else wanted.kept_positions
+            if kept_positions is not None and agree(committed, kept_positions):
+                return Restored(None, kept_positions, 0, topic_ids=topic_ids)
             self._identity.check_led(self._journal, number)
 
             def open_log(source: SourceName, position: int) -> LogReader:

@@ -147,12 +147,12 @@ def _spec_rows() -> Iterator[Row]:
         yield f"`{part}`", "name or object", code(getattr(defaults, part).spelled), see
     for name, (_, values, default, meaning) in rows_of(EvaluationPlan).items():
         yield f"`evaluation.{name}`", values, default, meaning
-    drawn = "Of all that is random: strategies, the reserved share."
-    yield "`seed`", f"0 to {MAX_SEED}", code(defaults.seed), drawn
+    what = "Of all that is random: strategies, the reserved share."
+    yield "`seed`", f"0 to {MAX_SEED}", code(defaults.seed), what
     most = "Classes of a model at most; two where criterion or bound is for two."
     yield "`max_classes`", "1 to 32,767", code(defaults.max_classes), most
-    told = "Predictions come with the path of tests that led to them."
-    yield "`explain`", "`true`, `false`", code(defaults.explain), told
+    paths = "Predictions come with the path of tests that led to them."
+    yield "`explain`", "`true`, `false`", code(defaults.explain), paths
 
 
 def _common(family: str) -> dict[str, Row]:

@@ -1,11 +1,11 @@
 """Controls: commands to the model of a key, carried out one by one in their order.
 
     create     spec?, schema?    make the model; without schema the first instance gives it
-    configure  spec              change parameters of the living model: query, budget, drift, evaluation, seed
+    configure  spec              change parameters, keep the model: query, budget, drift, evaluation, seed
     freeze     frozen?           answer, but neither ask nor learn (frozen: false lets it go on)
     reset      spec?, schema?    begin anew with the same key; what was pending is forgotten
     delete                       forget the model and what was pending
-    import     parts of a file   take a model that was exported, at the last part (importing.py)
+    import     parts of a file   put an exported model under this key, once its last part is here
 
 A command that cannot be carried out changes nothing and is a dead letter `bad-control` that says what is
 possible.
@@ -25,7 +25,7 @@ from streamapp.task.config import TaskConfig
 from streamapp.task.creation import no_room
 from streamapp.task.effects.effects import DeadLetter, Effects, Notice, Origin
 from streamapp.task.models.control_schema import control_schema
-from streamapp.task.models.exported import read_exported, settle
+from streamapp.task.models.exported import close_open_requests, read_exported
 from streamapp.task.models.importing import ModelPart, RefusedPartError
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
@@ -42,7 +42,7 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "import": ("id", "part", "parts", "crc", "data", "replace"),
 }
 MAX_DETAIL: Final = 1000
-"""Characters of a detail: what it shows of a command may be as long as the record."""
+"""Characters of a detail: it quotes the command, which may be as long as a record."""
 
 
 class RefusedCommandError(Exception):
@@ -72,14 +72,14 @@ class ControlsRun:
         }
 
     def process(self) -> None:
-        """Carry out every command that can be."""
+        """Carry out the commands in order; those that cannot be carried out become dead letters."""
         letters = {each.record: DeadLetter.of(self.raw, each) for each in self.batch.malformed}
         for control in self.batch.items:
             try:
                 text = self._command(control)
             except (RefusedCommandError, RefusedPartError, GroveError) as error:
                 reason = error.reason if isinstance(error, RefusedCommandError) else Reason.BAD_CONTROL
-                detail = _sayable(f"{control.command}: {error}")
+                detail = _sendable(f"{control.command}: {error}")
                 origin = Origin.of(self.raw, control.record)
                 letters[control.record] = DeadLetter(origin, reason, detail, record=control.record)
             else:
@@ -185,7 +185,7 @@ class ControlsRun:
         if whole is None:
             return f"import {part.id}: part {part.number} of {part.parts} is here"
         exported = read_exported(whole)
-        settle(exported.model)
+        close_open_requests(exported.model)
         old = self.store.slot(key)
         slot = self.store.put(key, exported)
         if slot == NO_MODEL:
@@ -237,7 +237,7 @@ def _schema(control: Control, spec: Spec, config: TaskConfig) -> Schema:
     return control_schema(given, spec.max_classes, config.models_max_attributes, config.limits.text_max_bytes)
 
 
-def _sayable(detail: str) -> str:
-    """Return a detail that can be sent: not endless, and UTF-8 whatever a spec in a string escaped."""
+def _sendable(detail: str) -> str:
+    """Return a detail cut to MAX_DETAIL characters, and valid UTF-8: JSON can escape lone surrogates."""
     detail = detail if len(detail) <= MAX_DETAIL else f"{detail[:MAX_DETAIL]}…"
     return detail.encode("utf-8", "backslashreplace").decode()

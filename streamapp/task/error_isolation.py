@@ -162,7 +162,7 @@ def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> Pro
             encode(single.raw, task.process(single))
         except SwapFileError:
             raise
-        except Exception as again:  # noqa: BLE001 - told of
+        except Exception as again:  # noqa: BLE001 - reported
             return ProcessingError(run, record, _cause(again))
     hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"
     return ProcessingError(run, 0, error, hint)

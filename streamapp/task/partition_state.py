@@ -20,7 +20,7 @@ from streamapp.task.pending.event_time import EventTime
 from streamapp.task.pending.pending import Pending
 
 AT_ONCE: Final = 256
-"""Models that are told of ended requests before others may be evicted for the next ones."""
+"""Models whose ended requests are counted in one batch; between two batches models may be evicted."""
 
 ENDS: Final = {ANSWERED: "answered", DECLINED: "declined", EXPIRED: "expired"}
 
@@ -54,7 +54,7 @@ class PartitionState:
             for (slot, how), n in some:
                 self.store.model(slot).close(how, n)
                 self.count_closed(slot, how, effects, n)
-            self.store.settle()  # they may be most of the models there are
+            self.store.evict_excess()  # they may be most of the models there are
 
     def count_closed(self, slot: int, how: int, effects: Effects, n: int = 1) -> None:
         """Count requests of a model that have ended, by the strategy that asked."""

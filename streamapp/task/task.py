@@ -132,7 +132,7 @@ class Task:
         position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
         if position is not None:
             self.next[run.source] = position
-        self._state.store.settle()
+        self._state.store.evict_excess()
         return effects
 
     def _process_records(self, run: TaskRun) -> Effects:

@@ -1,8 +1,8 @@
 """Unit: one piece of a task's state as bytes; a snapshot of a task is a set of them.
 
-A frame (core/model/frame.py) whose head has kind, key, incarnation and facts; what its body is the kind says
-(docs/snapshots.md). A unit says itself what it is, so that one that was stored under another one's name is
-noticed. The same state gives the same bytes.
+A frame (core/model/frame.py) whose head has kind, key, incarnation and facts; the kind determines the layout
+of the body (docs/snapshots.md). The name is inside the unit too, so that a unit that was stored under another
+one's name is noticed. The same state gives the same bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class UnitName(NamedTuple):
 
     kind: str
     key: str = ""  # model key, or which one of its kind
-    incarnation: int = 0  # of a model: number of its life in this partition, from 1 on; else 0
+    incarnation: int = 0  # of a model: how often its key has begun anew, from 1 on; else 0
 
     def __str__(self) -> str:
         """Return the name as a person reads it."""
@@ -86,11 +86,15 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
         raise DamagedStateError(message) from None
     try:
         head = read_json(text)
-        said, facts = UnitName(head["kind"], head["key"], head["incarnation"]), dict(head["facts"])
-    except (ValueError, TypeError, KeyError) as error:  # its checksum says that it is whole, not who made it
+        named, facts = UnitName(head["kind"], head["key"], head["incarnation"]), dict(head["facts"])
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+    ) as error:  # a valid checksum says that it is whole, not who made it
         raise damaged(name, f"its head must say kind, key, incarnation and facts: {error!r}") from error
-    if said != name:
-        raise damaged(name, f"must be stored under its own name, which is {said}")
+    if named != name:
+        raise damaged(name, f"must be stored under its own name, which is {named}")
     return facts, body
 
 

@@ -17,13 +17,13 @@ STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last c
 
 
 class Manager(Protocol):
-    """Who processes what the driver delivers."""
+    """Processes what the driver delivers (streamapp/processing/task_manager.py)."""
 
     def attach(self, consumer: Any) -> None:
         """Get to know the driver's consumer, before anything else is called."""
 
     async def stopping(self, timeout_s: float) -> None:
-        """Finish, and let go of what needs the app; called before any part of it stops.
+        """Commit, and release what needs the app; called before any part of it stops.
 
         `timeout_s`: seconds that a commit may take.
         """
@@ -36,16 +36,16 @@ class Manager(Protocol):
 
 
 class Assignments(Protocol):
-    """Who restores the state of partitions."""
+    """Restores the tasks of partitions (streamapp/processing/assignments.py)."""
 
     async def assigned(self, partitions: Iterable[int]) -> set[int]:
         """Forget every other partition; none is live. Return those whose state is here."""
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
-        """Make the state of a partition stand at its committed positions and return them.
+        """Give a partition a task at its committed offsets; return these, by topic.
 
-        `first`: where one begins that was never processed. None: it is stopped, the others go on. Raises
-        NotYetError if it has to be asked again.
+        `first`: where a partition begins that was never processed. None: this one is stopped, others go on.
+        Raises NotYetError if the restore has to be tried again later.
         """
 
     def waits(self, partition: int, reason: str) -> None:
@@ -59,7 +59,7 @@ class Assignments(Protocol):
 
 
 class Committer(Protocol):
-    """Who decides what is committed, and when."""
+    """Commits what is processed (streamapp/processing/committer.py)."""
 
     def tick_due(self, now: float) -> int | None:
         """Return a partition that needs a tick, if one does."""
@@ -72,7 +72,7 @@ class Committer(Protocol):
 
 
 class ReadProgress(Protocol):
-    """Who is told how far reading is."""
+    """Takes in how far reading is (streamapp/processing/read_progress.py)."""
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
         """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
@@ -88,7 +88,7 @@ class ReadProgress(Protocol):
 
 
 class AbandonedTransactions(Protocol):
-    """Aborts the transactions of workers that have left the group."""
+    """Aborts transactions of workers that have left the group (processing/abandoned_transactions.py)."""
 
     def check(self, *, abort: bool) -> None:
         """Find out who has left since the last call; `abort`: whether we got their partitions."""
@@ -112,7 +112,7 @@ class Wiring:
 
 
 class PagesThread(driver.ServerThread):
-    """The server's thread. A crash of the worker ends it at once; then no thread is left to be told."""
+    """The server's thread, which a crash of the worker ends at once: stopping it then is no error."""
 
     def _stopped_set(self) -> None:
         try:

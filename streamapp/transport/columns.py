@@ -13,14 +13,14 @@ from typing import Any
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import CorruptRecordException
 
-from streamapp.transport.runs import Columns
+from streamapp.transport.runs import FetchedColumns
 from streamapp.transport.undecodable import read_tolerantly
 from topics.headers import ended_at_nul
 
 MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
 
 
-def decode(records: Any, log_end: int | None, most: int | None = None) -> Columns:
+def decode(records: Any, log_end: int | None, most: int | None = None) -> FetchedColumns:
     """Consume batches of an aiokafka `PartitionRecords` and return their records as columns.
 
     Compressed batches may hold a hundred times the bytes that were fetched: after `most` records (default:
@@ -49,7 +49,7 @@ def decode(records: Any, log_end: int | None, most: int | None = None) -> Column
         position = batch.next_offset
     records.next_fetch_offset = position
     values = [record.value for record in fetched]
-    return Columns(
+    return FetchedColumns(
         offsets=[record.offset for record in fetched],
         timestamps=[record.timestamp for record in fetched],
         keys=[record.key for record in fetched],

@@ -58,7 +58,7 @@ class NotLetInError(SettingsError):
 
 
 def retry_connect(client: Any, stopping: Callable[[], bool], again_s: float = AGAIN_S) -> None:
-    """Have aiokafka's client wait for its first broker, until the worker is told to stop.
+    """Have aiokafka's client wait for its first broker, until the worker is to stop.
 
     NotLetInError when the broker is there and refuses it.
     """

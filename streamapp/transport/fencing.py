@@ -30,7 +30,7 @@ class Fencing:
     """Checks the group before aiokafka joins it, in the loop of the consumer's thread."""
 
     def __init__(self, coordinator: Any, report: Callable[[NameTakenError], None]) -> None:
-        """`report` is told when the name is another's."""
+        """`report` is called when another member has taken the name."""
         self._coordinator = coordinator
         self._report = report
         self._member = ""  # as whom we are, or were, in the group

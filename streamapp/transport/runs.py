@@ -33,7 +33,7 @@ MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a recor
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FetchedColumns:
     """Records as they were fetched from one topic partition, and what the fetch said about its log."""
 
     offsets: list[int]
@@ -107,7 +107,7 @@ class ReadAhead:
         self.position, self.log_end = position, log_end
         self.cut_off = False
 
-    def add(self, columns: Columns) -> None:
+    def add(self, columns: FetchedColumns) -> None:
         """Append fetched records."""
         self.position = columns.position
         self.log_end = columns.log_end
@@ -169,7 +169,7 @@ class TimeOrder:
         self._max_idle = max_idle_ms / 1000
         self._max_records = max_records
 
-    def add(self, topic: str, columns: Columns) -> None:
+    def add(self, topic: str, columns: FetchedColumns) -> None:
         """Append what was fetched of `topic`."""
         self.topics[topic].add(columns)
 

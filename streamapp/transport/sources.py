@@ -28,7 +28,7 @@ class SourceWatch:
     def __init__(
         self, topics: Iterable[str], refresh: Callable[[], Any], report: Callable[[SourceTopicError], None]
     ) -> None:
-        """`refresh` asks the broker for metadata; `report` is told once what is wrong for good."""
+        """`refresh` asks the broker for metadata; `report` is called once, when waiting is of no use."""
         self._topics = tuple(topics)
         self._refresh = refresh
         self._report = report

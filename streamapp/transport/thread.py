@@ -34,7 +34,7 @@ from streamapp.transport.columns import decode, has_more
 from streamapp.transport.connect_retry import retry_connect
 from streamapp.transport.fencing import Fencing
 from streamapp.transport.partition_health import NO_LEADER, PartitionHealth
-from streamapp.transport.runs import Columns
+from streamapp.transport.runs import FetchedColumns
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
 
@@ -68,7 +68,7 @@ class Membership:
 class Fetched:
     """What one fetch brought."""
 
-    columns: dict[TP, Columns] = field(default_factory=dict)
+    columns: dict[TP, FetchedColumns] = field(default_factory=dict)
     changelogs: dict[TP, list[Any]] = field(default_factory=dict)  # records, of tables in recovery
     log_ends: dict[TP, int] = field(
         default_factory=dict
@@ -328,7 +328,7 @@ def _has_no_position(result: Any) -> bool:
 
 
 def _changelog_records(tp: TP, records: Any) -> list[Any]:
-    """Return records of a changelog as Faust takes them. Nobody reads their headers, whatever these are."""
+    """Return records of a changelog as Faust takes them, without headers: no reader needs them."""
     columns = decode(records, None, MAX_CHANGELOG_RECORDS)
     cells = zip(columns.offsets, columns.timestamps, columns.keys, columns.values, strict=True)
     return [

@@ -2,7 +2,7 @@
 
 Started as a script with only the standard library. Standard input is a pipe from the starter: `stop`
 (SIGTERM), `drain` (SIGUSR2) or `kill` on it asks for an orderly or an immediate end; end of file without a
-word means that the starter has died, and then `--remove DIR` is removed too, because nobody else will do it.
+word means that the starter has died, and then `--remove DIR` is removed too, because no other process will.
 """
 
 import os

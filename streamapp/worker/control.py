@@ -61,7 +61,7 @@ def scale(settings: Settings, n: int, seconds: float) -> str:
     name = parent_name(settings)
     process = holder(settings.state_dir, name)
     if process is None:
-        raise NotRunningError(_nobody(settings, name))
+        raise NotRunningError(_not_running(settings, name))
     wanted = settings.state_dir / name / WORKERS
     wanted.write_text(str(n), encoding="ascii")
     os.kill(process, DRAIN)
@@ -118,7 +118,7 @@ def _wait_for_parent(root: Path, name: str, process: int, wanted: Path, seconds:
         time.sleep(LOOK_AGAIN)
 
 
-def _nobody(settings: Settings, name: str) -> str:
+def _not_running(settings: Settings, name: str) -> str:
     root = settings.state_dir
     running = sorted(path.parent.name for path in root.glob("*/lock") if holder(root, path.parent.name))
     known = f"running there: {', '.join(running)}" if running else "nobody runs there"

@@ -119,7 +119,7 @@ class Parent:
     children: list[Child] = field(default_factory=list)  # that shall run, by their number
     code: int = EXIT_OK
     _running: dict[int, tuple[Child, threading.Thread]] = field(default_factory=dict)  # leaving ones included
-    # What the main thread is told: a worker that has ended for good, or None: the signal for a new number.
+    # Messages to the main thread: a worker that has ended for good, or None: the signal for a new number.
     _news: queue.SimpleQueue[Child | None] = field(default_factory=queue.SimpleQueue)
     _stopping: threading.Event = field(default_factory=threading.Event)
 

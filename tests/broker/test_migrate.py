@@ -15,7 +15,7 @@ import core
 from streamapp.cli.main import main
 from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.observability.pages.models import fetch_model
-from streamapp.task.models.exported import read_exported, settle
+from streamapp.task.models.exported import close_open_requests, read_exported
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.definitions import TopicNames
@@ -116,7 +116,7 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
         for key, file in files.items():
             if key != KEYS[1]:
                 wanted = read_exported(file.read_bytes())
-                settle(wanted.model)
+                close_open_requests(wanted.model)
                 assert fetch_model(worker.web.removeprefix("http://"), key) == wanted.model.snapshot()
                 ask(new, key)
         new.wait_for_lag_0(alive=[worker])
@@ -153,6 +153,6 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
         away.wait_for_lag_0(alive=[worker])
         for key, file in files.items():
             wanted = read_exported(file.read_bytes())
-            settle(wanted.model)
+            close_open_requests(wanted.model)
             assert fetch_model(worker.web.removeprefix("http://"), key) == wanted.model.snapshot()
         assert worker.terminate() == 0, worker.log

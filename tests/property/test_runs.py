@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.transport.runs import Columns, TimeOrder
+from streamapp.transport.runs import FetchedColumns, TimeOrder
 
 TOPICS = ("controls", "instances", "labels")
 
@@ -24,14 +24,14 @@ class Log:
         self.end = offset + 2
         self.fetched = 0
 
-    def fetch(self, n: int) -> Columns:
+    def fetch(self, n: int) -> FetchedColumns:
         some = self.records[self.fetched : self.fetched + n]
         self.fetched += len(some)
         done = self.fetched == len(self.records)
         position = self.end if done else self.records[self.fetched][0]
         offsets = [offset for offset, _ in some]
         rows = len(some)
-        return Columns(
+        return FetchedColumns(
             offsets,
             [t for _, t in some],
             [None] * rows,

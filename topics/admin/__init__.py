@@ -2,16 +2,16 @@
 
 from topics.admin.creation import BROKER_DEFAULT, Creation, create
 from topics.admin.description import PartitionDescription, TopicDescription, describe
-from topics.admin.differences import Difference, check
+from topics.admin.differences import TopicDifference, check
 from topics.admin.likeness import Likeness, alike, create_alike, installed
 
 __all__ = [
     "BROKER_DEFAULT",
     "Creation",
-    "Difference",
     "Likeness",
     "PartitionDescription",
     "TopicDescription",
+    "TopicDifference",
     "alike",
     "check",
     "create",

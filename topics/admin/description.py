@@ -37,7 +37,7 @@ class TopicDescription:
     value: str
     exists: bool
     partitions: tuple[PartitionDescription, ...] = ()
-    config: Mapping[str, str] = field(default_factory=dict)  # the settings the catalogue has an opinion on
+    config: Mapping[str, str] = field(default_factory=dict)  # the settings that the catalogue states
     key: str = ""
     group: str = ""  # topics of one group must have the same number of partitions
 

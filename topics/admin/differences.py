@@ -12,7 +12,7 @@ from topics.definitions import CATALOGUE, INSTANCES, TopicNames
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TopicDifference:
     """One way in which the cluster is not as the catalogue says."""
 
     topic: str
@@ -28,7 +28,7 @@ def check(
     partitions: int | None = None,
     replication: int | None = None,
     timeout: float = TIMEOUT_S,
-) -> list[Difference]:
+) -> list[TopicDifference]:
     """Return every difference between cluster and catalogue; an empty list means that all is right.
 
     Without `partitions` the counts are only compared within the co-partition group; without `replication` the
@@ -43,11 +43,11 @@ def check(
     for name, topic in names.all().items():
         if name in hidden:
             message = cluster.access.denied("topic", name, "Describe")
-            differences.append(Difference(name, "denied", "not to be seen", "a topic", message))
+            differences.append(TopicDifference(name, "denied", "not to be seen", "a topic", message))
             continue
         if name not in found:
             message = f"topic {name!r} is missing; create it with 'grove topics create'"
-            differences.append(Difference(name, "missing", "no such topic", "a topic", message))
+            differences.append(TopicDifference(name, "missing", "no such topic", "a topic", message))
             continue
         differences += _partition_differences(name, found[name])
         if replication is not None:
@@ -56,15 +56,15 @@ def check(
             differences += _config_differences(name, topic.config, configs[name])
         else:
             message = cluster.access.denied("topic", name, "DescribeConfigs")
-            differences.append(Difference(name, "settings", "not to be seen", "to be compared", message))
+            differences.append(TopicDifference(name, "settings", "not to be seen", "to be compared", message))
     counts = {name: len(topic.partitions) for name, topic in found.items()}
     return differences + _count_differences(names, counts, partitions)
 
 
-def _partition_differences(name: str, topic: Any) -> list[Difference]:
+def _partition_differences(name: str, topic: Any) -> list[TopicDifference]:
     """Name the partitions that cannot be used."""
     return [
-        Difference(
+        TopicDifference(
             name,
             "leader",
             "none",
@@ -76,7 +76,7 @@ def _partition_differences(name: str, topic: Any) -> list[Difference]:
     ]
 
 
-def _replication_differences(name: str, topic: Any, expected: int) -> list[Difference]:
+def _replication_differences(name: str, topic: Any, expected: int) -> list[TopicDifference]:
     """Compare the replication factor; a topic whose partitions differ shows the smallest."""
     factor = min(len(p.replicas) for p in topic.partitions.values())
     if factor == expected:
@@ -85,11 +85,13 @@ def _replication_differences(name: str, topic: Any, expected: int) -> list[Diffe
         f"topic {name!r} has replication factor {factor}, topics.replication.factor={expected}; "
         f"reassign its replicas or change the setting"
     )
-    return [Difference(name, "replication.factor", str(factor), str(expected), message)]
+    return [TopicDifference(name, "replication.factor", str(factor), str(expected), message)]
 
 
-def _config_differences(name: str, expected: Mapping[str, str], found: Mapping[str, str]) -> list[Difference]:
-    """Compare the settings the catalogue has an opinion on."""
+def _config_differences(
+    name: str, expected: Mapping[str, str], found: Mapping[str, str]
+) -> list[TopicDifference]:
+    """Compare the settings that the catalogue states."""
     differences = []
     for key, value in expected.items():
         # Brokers list the policies in any order: "delete,compact" is "compact,delete".
@@ -98,13 +100,13 @@ def _config_differences(name: str, expected: Mapping[str, str], found: Mapping[s
                 f"topic {name!r} has {key}={found.get(key, 'nothing')}, it must be {value}; "
                 f"set it with kafka-configs --alter --topic {name} --add-config {key}={value}"
             )
-            differences.append(Difference(name, key, found.get(key, ""), value, message))
+            differences.append(TopicDifference(name, key, found.get(key, ""), value, message))
     return differences
 
 
 def _count_differences(
     names: TopicNames, counts: Mapping[str, int], partitions: int | None
-) -> list[Difference]:
+) -> list[TopicDifference]:
     """Compare partition counts within each co-partition group, then with the setting."""
     differences = []
     for group in dict.fromkeys(topic.group for topic in CATALOGUE):
@@ -122,11 +124,13 @@ def _count_differences(
                     f"topic {name!r} has {count} partitions, {reference!r} has {expected}; "
                     f"they must be equal (co-partition group {group!r}): make the topic anew"
                 )
-                differences.append(Difference(name, "partitions", str(count), str(expected), message))
+                differences.append(TopicDifference(name, "partitions", str(count), str(expected), message))
         if partitions is not None and expected != partitions:
             message = (
                 f"topic {reference!r} has {expected} partitions, topics.partitions={partitions}; "
                 f"keyed topics keep their count: set topics.partitions={expected} or another prefix"
             )
-            differences.append(Difference(reference, "partitions", str(expected), str(partitions), message))
+            differences.append(
+                TopicDifference(reference, "partitions", str(expected), str(partitions), message)
+            )
     return differences

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from topics.draws import Stream, uniform
+from topics.draws import Draw, uniform
 from topics.oracle.label_index import NO_LABEL, UNKNOWN, LabelIndex
 from topics.oracle.plan import OraclePlan
 
@@ -48,24 +48,24 @@ class Answerer:
         code = self._index.codes(places)
         outcome = np.full(len(rows), Outcome.LABEL, dtype=np.int8)
 
-        def chosen(stream: Stream, share: float) -> npt.NDArray[np.bool_]:
+        def chosen(stream: Draw, share: float) -> npt.NDArray[np.bool_]:
             picked: npt.NDArray[np.bool_] = uniform(plan.seed, stream, rows) < share
             return picked
 
-        wrong = chosen(Stream.ANSWER_WRONG, plan.error_rate) & (code >= 0)
+        wrong = chosen(Draw.ANSWER_WRONG, plan.error_rate) & (code >= 0)
         classes = len(self._index.classes)
         if classes > 1:
-            other = (uniform(plan.seed, Stream.ANSWER_CLASS, rows) * (classes - 1)).astype(np.int32)
+            other = (uniform(plan.seed, Draw.ANSWER_CLASS, rows) * (classes - 1)).astype(np.int32)
             other += other >= code  # every class but the right one
             code = np.where(wrong, other, code)
             outcome[wrong] = Outcome.WRONG_LABEL
-        declined = chosen(Stream.ANSWER_DECLINED, plan.declined)
+        declined = chosen(Draw.ANSWER_DECLINED, plan.declined)
         outcome[declined] = Outcome.DECLINED
-        outcome[chosen(Stream.ANSWER_LOST, plan.loss)] = Outcome.LOST
+        outcome[chosen(Draw.ANSWER_LOST, plan.loss)] = Outcome.LOST
         outcome[code == NO_LABEL] = Outcome.NO_LABEL
         outcome[code == UNKNOWN] = Outcome.UNKNOWN_ID
         code = np.where(outcome <= Outcome.WRONG_LABEL, code, np.int32(-1))
-        return OracleAnswers(outcome, code, plan.delay.draw(plan.seed, Stream.ANSWER_DELAY, rows))
+        return OracleAnswers(outcome, code, plan.delay.draw(plan.seed, Draw.ANSWER_DELAY, rows))
 
     def _row(self, instance_id: str) -> int:
         """Return the row number in an instance id, -1 if it is none of ours."""

@@ -23,7 +23,7 @@ SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a sess
 class RequestTopic:
     """A consumer of label requests in a group of its own.
 
-    `settle` is called before partitions go to somebody else (a last chance to finish and commit), `forget`
+    `finish` is called before partitions go to somebody else (a last chance to finish and commit), `forget`
     when they are gone.
     """
 
@@ -32,12 +32,12 @@ class RequestTopic:
         kafka: Mapping[str, Any],
         topic: str,
         group_id: str,
-        settle: Callable[[], None],
+        finish: Callable[[], None],
         forget: Callable[[set[int]], None],
     ) -> None:
         self._topic, self._group = topic, group_id
         self._access = Access.of(kafka)
-        self._settle = settle
+        self._finish = finish
         self._forget = forget
         self._assignment = Assignment()
         self._trackers: dict[int, OffsetTracker] = {}
@@ -146,7 +146,7 @@ class RequestTopic:
         logger.info("label requests of partitions %s", numbers)
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._settle()
+        self._finish()
         self._drop(partitions)
 
     def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:

@@ -1,6 +1,6 @@
 """Rows of ARFF data line by line: quotes, escapes, comments, blanks as separators, sparse rows.
 
-The slow way, about 10 µs a cell: plain blocks go through pyarrow and never come here.
+Slow, about 10 µs a cell: only for blocks that pyarrow's CSV parser (delimited.py) cannot read.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from topics.readers.source import LineBlock
 _TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^,\s'\"%{}][^,\s{}]*)\s*")
 _TOKEN_WITH_BLANKS = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^,'\"%{}\s][^,{}]*)\s*")
 
-
 _NAN = frozenset(["NaN", "nan"])  # of numbers only: it may be a declared value
 
 
-class RowError(Exception):
+class ArffRowError(Exception):
     """What is wrong with a line; the caller adds file and number."""
 
 
 def parse_rows(path: str, layout: FileLayout, block: LineBlock) -> Batch:
-    """Return x: float64[m, d] and y: int32[m] of the m rows of a block, or raise naming file and line."""
+    """Return x: float64[m, d] and y: int32[m] of the m rows of a block; DatasetError with file and line."""
     rows = []
     for number, raw in enumerate(decoded(block, path).split("\n"), block.line):
         text = raw.strip()
@@ -37,7 +36,7 @@ def parse_rows(path: str, layout: FileLayout, block: LineBlock) -> Batch:
             continue
         try:
             rows.append(_sparse(text, layout) if text.startswith("{") else _dense(text, layout))
-        except RowError as failure:
+        except ArffRowError as failure:
             raise DatasetError(str(failure), path, number) from None
     table = np.array(rows, dtype=np.float64).reshape(len(rows), len(layout.columns))
     x = np.ascontiguousarray(table[:, list(layout.features)])
@@ -51,7 +50,7 @@ def _dense(line: str, layout: FileLayout) -> list[float]:
     cells = list(_cells(line))
     if len(cells) != len(layout.columns):
         message = f"{len(cells)} values, expected {len(layout.columns)} separated by ','"
-        raise RowError(message)
+        raise ArffRowError(message)
     row = [0.0] * len(cells)
     for j in layout.used:
         row[j] = _number(layout.columns[j], cells[j])
@@ -66,14 +65,14 @@ def _cells(line: str) -> Iterator[str]:
     while True:
         match = token.match(line, at)
         if not match:
-            raise RowError(_rule_at(line, at))
+            raise ArffRowError(_rule_at(line, at))
         yield match.group(1).rstrip()
         at = match.end()
         if at == len(line) or line[at] == "%":
             return
         if commas:
             if line[at] != ",":
-                raise RowError(_rule_at(line, at))
+                raise ArffRowError(_rule_at(line, at))
             at += 1
 
 
@@ -93,7 +92,7 @@ def _sparse(line: str, layout: FileLayout) -> list[float]:
     inside, brace, after = line[1:].rpartition("}")
     if not brace or (after.strip() and not after.strip().startswith("%")):
         message = "a sparse row must be {index value, index value, …}"
-        raise RowError(message)
+        raise ArffRowError(message)
     row = [0.0] * len(layout.columns)
     last = -1
     at = 0
@@ -102,18 +101,18 @@ def _sparse(line: str, layout: FileLayout) -> list[float]:
         value = _TOKEN.match(inside, match.end()) if match else None
         if not match or not value or not match.group(1).isdecimal():
             message = f"{inside[at:].strip()[:40]!r} must be 'index value'"
-            raise RowError(message)
+            raise ArffRowError(message)
         index = int(match.group(1))
         if not last < index < len(row):
             message = f"index {index} must be greater than the one before it and at most {len(row) - 1}"
-            raise RowError(message)
+            raise ArffRowError(message)
         if index in layout.used:
             row[index] = _number(layout.columns[index], value.group(1))
         last = index
         at = value.end()
         if at < len(inside):
             if inside[at] != ",":
-                raise RowError(_rule_at(inside, at))
+                raise ArffRowError(_rule_at(inside, at))
             at += 1
     return row
 
@@ -125,7 +124,7 @@ def _number(column: Column, token: str) -> float:
     text = unquoted(token)
     message = complaint(column, text, _NAN)
     if message:
-        raise RowError(message)
+        raise ArffRowError(message)
     if column.vocabulary is None:
         return float(text)  # "nan" too
     code = column.vocabulary.code(text)

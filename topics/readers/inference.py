@@ -1,4 +1,4 @@
-"""Inference of a file's form: what a reader found that nothing declared, in one line for people."""
+"""Inference of a file's form: what a reader found out by itself (header, classes, target), as one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN_CLASSES = 6
 
 
 def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str:
-    """Return format, header, target, features and classes; what was inferred, with how to say otherwise.
+    """Return format, header, target, features and classes; for what was inferred, the overriding option.
 
     Reads the first rows for their classes; raises what is wrong with them (DatasetError).
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from topics.draws import Stream, uniform
+from topics.draws import Draw, uniform
 from topics.partitioner import partitions_of
 from topics.replay.plan import ReplayPlan
 
@@ -30,6 +30,6 @@ class KeyRing:
         """Return the key of each of n rows, if it goes to one only: int32[n] into the keys."""
         if self._spread == "round-robin":
             return (rows % len(self.encoded)).astype(np.int32)
-        draws = uniform(self._seed, Stream.MODEL_KEY, rows)
+        draws = uniform(self._seed, Draw.MODEL_KEY, rows)
         found = np.searchsorted(self._cumulated, draws, side="right")
         return np.minimum(found, len(self.encoded) - 1).astype(np.int32)

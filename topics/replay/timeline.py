@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from topics.draws import Stream, uniform
+from topics.draws import Draw, uniform
 from topics.replay.owed import LabelRows
 from topics.replay.plan import ReplayPlan
 
@@ -56,7 +56,7 @@ class Timeline:
     def labels(self, rows: Rows, codes: npt.NDArray[np.int32], elapsed: float) -> LabelRows:
         """Return the labels of n rows; code -1 (none, or lost) is left out."""
         plan = self._plan
-        delay = plan.label_delay.draw(plan.seed, Stream.LABEL_DELAY, rows)
+        delay = plan.label_delay.draw(plan.seed, Draw.LABEL_DELAY, rows)
         places = self.places(rows, elapsed)
         if plan.start_ms is None:
             due, timestamps = places + delay, np.zeros(len(rows), dtype=np.int64)
@@ -72,5 +72,5 @@ class Timeline:
         """Return the class codes with -1 in place of the labels that are lost: int32[n]."""
         if not self._plan.label_loss:
             return codes
-        lost = uniform(self._plan.seed, Stream.LABEL_LOST, rows) < self._plan.label_loss
+        lost = uniform(self._plan.seed, Draw.LABEL_LOST, rows) < self._plan.label_loss
         return np.where(lost, np.int32(-1), codes)

@@ -50,7 +50,7 @@ def chance_at(params, at: int, limit: float, lead: float, weight: float, classes
 
 @kernel
 def draw(plan, chance: float, t: int) -> int:
-    # A draw is below 1: one that is not needed costs less than a branch to guess.
+    # At chance 1 no draw is needed, but it costs less than a mispredicted branch.
     return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance else NO
 
 
@@ -69,7 +69,7 @@ def decide(
     classes: float,
     t: int,
 ) -> tuple[int, float]:
-    """Judge the leaf, then draw for record t."""
+    """Ask with the probability of `chance_at`, by the random number of record t."""
     chance = chance_at(params, at, limit, lead, weight, classes, t)
     return draw(plan, chance, t), chance
 

@@ -54,7 +54,7 @@ def decide(
 
 @kernel
 def move(params, at: int, floats, state: int, unsure: bool) -> int:
-    """Move θ and return the answer, without a branch to guess."""
+    """Move θ and return the answer, without a branch that could be mispredicted."""
     floats[state] *= 1.0 - params[at] if unsure else 1.0 + params[at]
     return YES if unsure else NO
 

@@ -18,12 +18,12 @@ def add_pages(app: Any, health: Health, registry: CollectorRegistry) -> None:
 
     @app.page("/livez", name="livez")  # type: ignore[untyped-decorator]
     async def livez(view: Any, request: Any) -> Any:
-        status, text = answer("livez", health.living(), verbose="verbose" in request.query)
+        status, text = answer("livez", health.liveness(), verbose="verbose" in request.query)
         return view.text(text, status=status)
 
     @app.page("/readyz", name="readyz")  # type: ignore[untyped-decorator]
     async def readyz(view: Any, request: Any) -> Any:
-        status, text = answer("readyz", health.ready(), verbose="verbose" in request.query)
+        status, text = answer("readyz", health.readiness(), verbose="verbose" in request.query)
         return view.text(text, status=status)
 
     @app.page("/metrics", name="metrics")  # type: ignore[untyped-decorator]

@@ -14,7 +14,7 @@ def answer(page: str, checks: Sequence[Check], *, verbose: bool) -> tuple[int, s
         return 200, "ok"
     lines = [
         f"[{'+' if check.ok else '-'}]{check.name} {'ok' if check.ok else 'failed'}"
-        + (f": {check.said}" if check.said else "")
+        + (f": {check.detail}" if check.detail else "")
         for check in checks
     ]
     lines.append(f"{page} check {'failed' if failed else 'passed'}")

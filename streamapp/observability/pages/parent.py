@@ -30,7 +30,7 @@ from streamapp.settings import Settings
 WORKER_SECONDS = 2.0  # a worker's page is waited for
 
 
-class Worker(Protocol):
+class ChildWorker(Protocol):
     """A child of the parent, as far as the pages show it."""
 
     settings: Settings
@@ -45,7 +45,7 @@ class Worker(Protocol):
 class ParentPages:
     """A server in threads of its own, while the block lasts."""
 
-    def __init__(self, settings: Settings, workers: Sequence[Worker]) -> None:
+    def __init__(self, settings: Settings, workers: Sequence[ChildWorker]) -> None:
         self._server = ThreadingHTTPServer((settings.web_host, settings.web_port), _Handler)
         self._server.daemon_threads = True
         self._server.workers = workers  # type: ignore[attr-defined]
@@ -69,7 +69,7 @@ class ParentPages:
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        workers: Sequence[Worker] = self.server.workers  # type: ignore[attr-defined]
+        workers: Sequence[ChildWorker] = self.server.workers  # type: ignore[attr-defined]
         asked = urlsplit(self.path)
         verbose = "verbose" in asked.query
         if asked.path == "/livez":
@@ -97,13 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not log what is asked."""
 
 
-def address(worker: Worker) -> str:
+def address(worker: ChildWorker) -> str:
     host = f"[{worker.settings.web_host}]" if ":" in worker.settings.web_host else worker.settings.web_host
     host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - where it listens, not us
     return f"http://{host}:{worker.settings.web_port}"
 
 
-def model(workers: Sequence[Worker], path: str) -> tuple[int, bytes, str]:
+def model(workers: Sequence[ChildWorker], path: str) -> tuple[int, bytes, str]:
     """Return status, body and type of the first worker's answer that has the model."""
     silent = []
     for worker in workers:
@@ -120,14 +120,14 @@ def model(workers: Sequence[Worker], path: str) -> tuple[int, bytes, str]:
     return 404, f"{said}\n".encode(), "text/plain; charset=utf-8"
 
 
-def _page(worker: Worker, path: str) -> str:
+def _page(worker: ChildWorker, path: str) -> str:
     """Return a page of a worker; raises OSError if it does not answer or refuses."""
     url = address(worker) + path
     with urllib.request.urlopen(url, timeout=WORKER_SECONDS) as page:  # noqa: S310 - a URL of our own
         return str(page.read().decode("utf-8", "replace"))
 
 
-def ready(worker: Worker) -> Check:
+def ready(worker: ChildWorker) -> Check:
     try:
         _page(worker, "/readyz")
     except urllib.error.HTTPError as error:
@@ -140,7 +140,7 @@ def ready(worker: Worker) -> Check:
     return Check(worker.name, True, "")
 
 
-def metrics(workers: Sequence[Worker]) -> CollectorRegistry:
+def metrics(workers: Sequence[ChildWorker]) -> CollectorRegistry:
     """Return what all workers measure, which of them run and how often they were started anew."""
     registry = CollectorRegistry()
     up = Gauge(
@@ -162,7 +162,7 @@ def metrics(workers: Sequence[Worker]) -> CollectorRegistry:
 class _Merged(Collector):
     """The metrics of several workers as one set, family by family."""
 
-    def __init__(self, workers: Sequence[Worker]) -> None:
+    def __init__(self, workers: Sequence[ChildWorker]) -> None:
         self._workers = workers
 
     def describe(self) -> list[Metric]:
@@ -186,7 +186,7 @@ class _Merged(Collector):
         yield from families.values()
 
 
-def _metrics_of(worker: Worker) -> str:
+def _metrics_of(worker: ChildWorker) -> str:
     try:
         return _page(worker, "/metrics")
     except OSError:

@@ -94,7 +94,7 @@ class DeadLetter:
     exception: str = "MalformedRecord"  # what the header __streams.errors.exception says
     stacktrace: str | None = None
     attempts: int = 1
-    record: int = 0  # index in RawRecords of what led to it: a held label is refused when its instance comes
+    record: int = 0  # index in RawRecords of what led to it: of an early label, its instance
 
     @staticmethod
     def of(raw: RawRecords, malformed: Malformed) -> DeadLetter:
@@ -110,7 +110,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the log should say."""
+    """A line for the log of the worker."""
 
     level: Literal["debug", "info", "warning", "error"]
     text: str

@@ -1,6 +1,6 @@
 """Model cache: which models of a task are in memory, and which in its swap file (CLOCK eviction).
 
-        use ──> in memory ── settle: above the limit, not used since the last sweep ────> evicted
+        use ──> in memory ── evict: above the limit, not used since the last sweep ─────> evicted
                ^                                                                         │
                └── a run needs it: before the run (find, install), else when it does ────┘
 
@@ -46,14 +46,14 @@ class ModelCache:
         self._dirty = np.zeros(
             _FIRST_CAPACITY, dtype=np.bool_
         )  # changed since it was written to the swap file
-        self._used = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the last `settle`
+        self._used = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the last `evict_excess`
         self._recent = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the clock hand passed
         self._size = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # bytes that are counted
         self._scales = np.zeros(
             (0, len(Scale._fields)), dtype=np.int64
         )  # of evicted models, once there are any
         self._plans: dict[int, Plan] = {}  # of evicted models
-        self._loaded: set[int] = set()  # since the last `settle`
+        self._loaded: set[int] = set()  # since the last `evict_excess`
         self._clock_hand = 0
         memory.join(self)
 
@@ -176,7 +176,7 @@ class ModelCache:
 
     # -- after a run ----------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
+    def evict_excess(self) -> None:
         """Count what was used, and let the worker evict what is too much."""
         if not self.limited:
             return

@@ -80,7 +80,7 @@ def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
     return int(model.ints[at.MODEL_CLASSES]) <= known_classes <= schema.n_classes
 
 
-def settle(model: Model) -> None:
+def close_open_requests(model: Model) -> None:
     """Close the requests that are open: their labels go to where the model was."""
     outstanding = model.summary().outstanding
     if outstanding:

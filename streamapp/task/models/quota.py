@@ -14,7 +14,7 @@ class ModelQuota:
         self.limit = limit
         self.taken = 0
         self.closed = False  # a replay refuses what was refused
-        self.reported = False  # the operator was told that it is used up
+        self.reported = False  # the log has said that it is used up
         self._lock = threading.Lock()
 
     def take(self) -> bool:

@@ -321,9 +321,9 @@ class ModelStore:
         """See to it that models are in memory for the rest of the run; slots: int64[m], may repeat."""
         self.cache.use(slots)
 
-    def settle(self) -> None:
+    def evict_excess(self) -> None:
         """Let models be evicted if there are too many in memory: nothing uses them now."""
-        self.cache.settle()
+        self.cache.evict_excess()
 
     def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         """Count the models among those of a worker (`memory` None: its memory has no limit)."""

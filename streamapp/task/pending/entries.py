@@ -84,7 +84,7 @@ class PendingImage(NamedTuple):
     first: int  # serial of rows[0]
     live: int
     next: int
-    told: int
+    closed_to: int  # the requests of entries before this serial are closed
     tick: int
     closings: Mapping[tuple[int, int], int]
     rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
@@ -97,8 +97,8 @@ class PendingImage(NamedTuple):
 
     @property
     def borders(self) -> tuple[int, int, int, int, int]:
-        """First, live, next, told and tick."""
-        return self.first, self.live, self.next, self.told, self.tick
+        """First, live, next, closed_to and tick."""
+        return self.first, self.live, self.next, self.closed_to, self.tick
 
     @property
     def holds(self) -> Mask:
@@ -119,7 +119,7 @@ class Mark(NamedTuple):
     bytes: int
     expired: int
     dropped: int
-    told: int
+    closed_to: int
     tick: int
     closings: Counter[tuple[int, int]]
 
@@ -137,7 +137,7 @@ def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Fl
 def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
     """Return the words of the rows that wait without gaps, room for more behind them, and how many they are.
 
-    The rows are told where theirs lie now.
+    The offsets in the rows are changed to match.
     """
     holds = np.flatnonzero(~rows["settled"])
     width = rows["width"][holds].astype(np.int64)

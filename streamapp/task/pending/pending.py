@@ -14,7 +14,7 @@ All decisions are functions of the sequence of records, never of how it is cut i
 may happen late, but every look-up compares an entry with the clock of its own record. An entry is known by
 model key and instance id together, because one stream may feed several models.
 
-The model that asked for a label is told how its request was closed (`Closings`). A label that is learned or
+The model that asked for a label learns how its request was closed (`Closings`). A label that is learned or
 declined closes its request at once; every other request is closed at the next *tick*, a sixteenth of the time
 to live, by `close_due`: expired in time, forgotten for lack of room (expired as well), answered by a repeated
 instance with its label, or never sent because the id was known (declined). Ticks are fixed points of event
@@ -74,9 +74,9 @@ class Pending:
         self._index: dict[Name, int] = {}
         self._base = 0  # serial of physical row 0
         self._first = self._live = self._next = 0
-        self._told = 0  # the requests of entries before this serial are closed
+        self._closed_to = 0  # the requests of entries before this serial are closed
         self._tick = -1  # number of the last tick
-        self._closings: Counter[tuple[int, int]] = Counter()  # to be told at the next tick
+        self._closings: Counter[tuple[int, int]] = Counter()  # reported to the models at the next tick
         self._n_words = 0
         self._text = 0  # bytes of names beyond NAME_BYTES each
         self._turned = 0  # how often the clock was turned back
@@ -108,7 +108,7 @@ class Pending:
     @property
     def outstanding(self) -> int:
         """Return how many requests are open."""
-        rows = self._between(max(self._told, self._first), self._next)
+        rows = self._between(max(self._closed_to, self._first), self._next)
         return int(np.count_nonzero(rows["requested"] & ~rows["settled"]))
 
     # -- looking up -----------------------------------------------------------------------------------------
@@ -154,13 +154,13 @@ class Pending:
     def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
         """Return what `answered` does, of many: int32[m], bool[m], int8[m], float64[m]."""
         rows = self._rows[serials - self._base]
-        is_open = rows["requested"] & (serials >= self._told)
+        is_open = rows["requested"] & (serials >= self._closed_to)
         return rows["prediction"], is_open, rows["sampled"], rows["importance"]
 
     def answered(self, serial: int) -> tuple[int, bool, int, float]:
         """Return the class answered, whether its request is open, how it was sampled, and its importance."""
         row = serial - self._base
-        is_open = self._rows["requested"].item(row) and serial >= self._told
+        is_open = self._rows["requested"].item(row) and serial >= self._closed_to
         prediction, sampled, importance = (
             self._rows[name].item(row) for name in ("prediction", "sampled", "importance")
         )
@@ -225,7 +225,7 @@ class Pending:
         self.bytes -= 8 * int(self._rows["width"][rows[serials >= self._live]].sum())
 
     def close(self, model: int, how: int) -> None:
-        """Note that a request of a model has ended otherwise than by time; it is told at the next tick."""
+        """Note that a request of a model has ended otherwise than by time; reported at the next tick."""
         self._closings[model, how] += 1
 
     def tick_of(self, clock: int) -> int:
@@ -242,10 +242,10 @@ class Pending:
         due = self._first_born_from(tick * max(self._ttl_ms // TICKS, 1) - self._ttl_ms)
         closings = self._closings
         self._closings = Counter()
-        rows = self._between(max(self._told, self._first), max(self._told, self._first, due))
+        rows = self._between(max(self._closed_to, self._first), max(self._closed_to, self._first, due))
         models = rows["model"][rows["requested"] & ~rows["settled"]]
         closings.update((model, EXPIRED) for model in models.tolist())
-        self._told = max(self._told, due)
+        self._closed_to = max(self._closed_to, due)
         return closings
 
     def forget_model(self, model: int) -> None:
@@ -280,7 +280,7 @@ class Pending:
         born = self._between(self._first, self._next)["born"]
         self._births.append((self._first, born.copy()))
         np.minimum(born, clock, out=born)
-        gone = born[: max(self._live, self._told) - self._first]
+        gone = born[: max(self._live, self._closed_to) - self._first]
         np.minimum(gone, clock - self._ttl_ms - 1, out=gone)
 
     # -- one run as a unit ----------------------------------------------------------------------------------
@@ -314,7 +314,8 @@ class Pending:
         self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
         self._text, self.bytes = mark.text, mark.bytes
         self.expired, self.dropped = mark.expired, mark.dropped
-        self._told, self._tick, self._closings = mark.told, mark.tick, Counter(mark.closings)
+        self._closed_to, self._tick = mark.closed_to, mark.tick
+        self._closings = Counter(mark.closings)
 
     # -- what a cut takes -----------------------------------------------------------------------------------
 
@@ -329,7 +330,7 @@ class Pending:
             self._first,
             self._live,
             self._next,
-            self._told,
+            self._closed_to,
             self._tick,
             Counter(self._closings),
             rows,
@@ -342,14 +343,15 @@ class Pending:
         )
 
     def image_of_closings(self) -> Closings:
-        """Return the requests that are to be told at the next tick, as they are now."""
+        """Return the requests to report at the next tick, as they are now."""
         return dict(self._closings)
 
     def load(self, image: PendingImage) -> None:
         """Take in what an image holds; nothing is remembered yet."""
         self._first, self._live, self._next = image.first, image.live, image.next
         self._base = image.first
-        self._told, self._tick, self._closings = image.told, image.tick, Counter(image.closings)
+        self._closed_to, self._tick = image.closed_to, image.tick
+        self._closings = Counter(image.closings)
         self._rows, self._words, self._n_words = image.rows.copy(), image.words, len(image.words)
         self._rows["settled"], self._rows["struck"] = image.settled, image.struck
         self._names = image.names[image.offset :]
@@ -367,7 +369,7 @@ class Pending:
     def _now(self) -> Mark:
         borders = (self._first, self._live, self._next, self._n_words, self._text)
         counts = (self.bytes, self.expired, self.dropped)
-        return Mark(*borders, *counts, self._told, self._tick, Counter(self._closings))
+        return Mark(*borders, *counts, self._closed_to, self._tick, Counter(self._closings))
 
     def _between(self, start: int, stop: int) -> npt.NDArray[np.void]:
         return self._rows[start - self._base : stop - self._base]
@@ -427,7 +429,7 @@ class Pending:
         holds[: self._live - self._first] = False
         self.dropped += int(np.count_nonzero(holds))
         is_open = rows["requested"] & ~rows["settled"]
-        is_open[: max(self._told - self._first, 0)] = False
+        is_open[: max(self._closed_to - self._first, 0)] = False
         for model in rows["model"][is_open].tolist():
             self.close(model, EXPIRED)
         self.bytes -= int(sizes_of(rows, holds).sum())

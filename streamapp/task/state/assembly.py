@@ -84,7 +84,7 @@ class Assembly:
         if store.slot(unit.name.key) != NO_MODEL:
             raise damaged(unit.name, "must be the only model of its key, and there is another one")
         store.adopt(stored)
-        store.settle()
+        store.evict_excess()
 
     def _compare(self, said: dict[str, Any], found: dict[str, Any]) -> None:
         for kind in KINDS:

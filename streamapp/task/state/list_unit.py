@@ -1,7 +1,7 @@
 """List units: small items that change together, in chunks of bounded size.
 
     awaited    specs of keys whose first instance will make the model
-    closings   requests that have ended and are told to their models at the next tick
+    closings   requests that have ended, reported to their models at the next tick
     early      labels held back until their instance comes, with their records
     import     parts of imports that are not finished, a unit for each
 

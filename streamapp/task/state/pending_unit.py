@@ -201,9 +201,9 @@ def join(
 ) -> PendingImage:
     """Return the image whose entries these are, in order of their serials, each with its marks.
 
-    name: of the unit that the borders (first, live, next, told, tick) come from.
+    name: of the unit that the borders (first, live, next, closed_to, tick) come from.
     """
-    first, live, next_, told, tick = borders
+    first, live, next_, closed_to, tick = borders
     serial = blocks[0][0].block.start if blocks else next_
     if serial > first or any(block.block.start != stop for block, stop in _with_ends(blocks, serial)):
         raise damaged(name, f"the blocks of pending instances must follow each other from {first} on")
@@ -223,7 +223,18 @@ def join(
     slots = {key: slot_of(key) for key in {key for key, _ in names}}
     rows["model"] = [slots[key] for key, _ in names]
     image = PendingImage(
-        first, live, next_, told, tick, closings, rows, settled.copy(), struck.copy(), names, 0, words
+        first,
+        live,
+        next_,
+        closed_to,
+        tick,
+        closings,
+        rows,
+        settled.copy(),
+        struck.copy(),
+        names,
+        0,
+        words,
     )
     if (image.holds & ~present[skip:]).any():
         raise damaged(name, "every pending instance that waits for its label must have its features")

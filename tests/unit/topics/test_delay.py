@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from topics.delay import Delay
-from topics.draws import Stream
+from topics.draws import Draw
 
 ROWS = np.arange(100_000, dtype=np.int64)
 
@@ -46,11 +46,11 @@ def test_half_a_record_is_no_delay():
 
 
 def test_fixed_delays_are_all_the_same():
-    assert set(Delay(7).draw(1, Stream.LABEL_DELAY, ROWS[:100])) == {7.0}
+    assert set(Delay(7).draw(1, Draw.LABEL_DELAY, ROWS[:100])) == {7.0}
 
 
 def test_random_records_are_geometric():
-    drawn = Delay(20, "records", True).draw(1, Stream.LABEL_DELAY, ROWS)
+    drawn = Delay(20, "records", True).draw(1, Draw.LABEL_DELAY, ROWS)
     assert np.array_equal(drawn, np.floor(drawn)) and drawn.min() == 0
     error = np.sqrt(20 * 21 / len(ROWS))
     assert abs(drawn.mean() - 20) < 4 * error
@@ -61,7 +61,7 @@ def test_random_records_are_geometric():
 
 
 def test_random_seconds_are_exponential():
-    drawn = Delay(3.0, "seconds", True).draw(1, Stream.LABEL_DELAY, ROWS)
+    drawn = Delay(3.0, "seconds", True).draw(1, Draw.LABEL_DELAY, ROWS)
     assert drawn.min() >= 0
     assert abs(drawn.mean() - 3) < 4 * 3 / np.sqrt(len(ROWS))
     for t in (1, 3, 9):
@@ -70,4 +70,4 @@ def test_random_seconds_are_exponential():
 
 
 def test_random_delays_with_mean_nothing_are_nothing():
-    assert set(Delay(0, "records", True).draw(1, Stream.LABEL_DELAY, ROWS[:10])) == {0.0}
+    assert set(Delay(0, "records", True).draw(1, Draw.LABEL_DELAY, ROWS[:10])) == {0.0}

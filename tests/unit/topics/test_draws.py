@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from topics.draws import Stream, uniform
+from topics.draws import Draw, uniform
 
 ROWS = np.arange(200_000, dtype=np.int64)
 
@@ -24,18 +24,18 @@ def one(seed, stream, at):
 @pytest.mark.parametrize("seed", [0, 1, 2**40])
 def test_the_array_form_is_the_plain_form(seed):
     rows = np.array([0, 1, 2, 999, 2**40], dtype=np.int64)
-    drawn = uniform(seed, Stream.LABEL_LOST, rows)
-    assert drawn.tolist() == [one(seed, Stream.LABEL_LOST, int(r)) for r in rows]
+    drawn = uniform(seed, Draw.LABEL_LOST, rows)
+    assert drawn.tolist() == [one(seed, Draw.LABEL_LOST, int(r)) for r in rows]
 
 
 def test_a_row_draws_the_same_in_any_batch():
-    whole = uniform(1, Stream.LABEL_DELAY, ROWS[:1000])
-    parts = [uniform(1, Stream.LABEL_DELAY, ROWS[a : a + 7]) for a in range(0, 1000, 7)]
+    whole = uniform(1, Draw.LABEL_DELAY, ROWS[:1000])
+    parts = [uniform(1, Draw.LABEL_DELAY, ROWS[a : a + 7]) for a in range(0, 1000, 7)]
     assert np.array_equal(whole, np.concatenate(parts)[:1000])
 
 
 def test_draws_are_even():
-    drawn = uniform(3, Stream.MODEL_KEY, ROWS)
+    drawn = uniform(3, Draw.MODEL_KEY, ROWS)
     assert drawn.min() >= 0 and drawn.max() < 1
     counts = np.histogram(drawn, 100, (0, 1))[0]
     # chi-square with 99 degrees of freedom: mean 99, standard deviation 14
@@ -43,6 +43,6 @@ def test_draws_are_even():
 
 
 def test_streams_and_seeds_are_independent():
-    columns = [uniform(s, stream, ROWS) for s in (1, 2) for stream in Stream]
+    columns = [uniform(s, stream, ROWS) for s in (1, 2) for stream in Draw]
     correlation = np.corrcoef(columns) - np.eye(len(columns))
     assert np.abs(correlation).max() < 5 / np.sqrt(len(ROWS))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from topics.codecs import cells
 from topics.codecs.arrow import columns, ids
 from topics.codecs.arrow.layout import LABEL_ROLES, ArrowLayout, layout
-from topics.codecs.arrow.metadata import Outline, inspect
+from topics.codecs.arrow.metadata import StreamOutline, inspect
 from topics.codecs.flaws import Flaw, Flaws, add_flaw, quote
 from topics.codecs.lengths import check_cells, check_classes, name_flaw
 from topics.codecs.limits import Limits
@@ -75,7 +75,7 @@ def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBl
     return _block(batch, found, roles, limits.text_max_bytes)
 
 
-def _record_batch(value: bytes, outline: Outline, found: ArrowLayout) -> pa.RecordBatch:
+def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> pa.RecordBatch:
     """Return all rows as one batch.
 
     The bytes are a stranger's: offsets, codes and texts are checked before anything is looked up with them.

@@ -31,7 +31,7 @@ MAX_MESSAGES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class StreamOutline:
     """Where the messages of a stream lie, and how many rows they have together."""
 
     rows: int
@@ -40,7 +40,7 @@ class Outline:
     batches: list[int]  # positions of the record batches
 
 
-def inspect(value: bytes, max_rows: int, max_columns: int = 2**31) -> Outline | Flaw:
+def inspect(value: bytes, max_rows: int, max_columns: int = 2**31) -> StreamOutline | Flaw:
     """Return the outline of the stream; a flaw if it is not one, is compressed, has too much of anything."""
     try:
         outline = _outline(value)
@@ -58,7 +58,7 @@ def inspect(value: bytes, max_rows: int, max_columns: int = 2**31) -> Outline | 
     return outline
 
 
-def _outline(value: bytes) -> Outline | Flaw:
+def _outline(value: bytes) -> StreamOutline | Flaw:
     at, rows, columns, schema_stop, messages = 0, 0, 0, 0, 0
     batches: list[int] = []
     while at < len(value):
@@ -100,7 +100,7 @@ def _outline(value: bytes) -> Outline | Flaw:
                 batches.append(at)
         at = start + size + body
         schema_stop = schema_stop or at
-    return Outline(rows, columns, schema_stop, batches)
+    return StreamOutline(rows, columns, schema_stop, batches)
 
 
 def _table(value: bytes, at: int) -> int:

@@ -76,7 +76,7 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     if predictions.explanation is None:
         lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]
     else:
-        # A row without one is written as if nobody's were explained: rows of several models meet in a run.
+        # Rows of several models meet in a run: a row without explanation is written as without `explain`.
         paths = [
             "{" if path is None else f'{{"explanation":{_json(path)},' for path in predictions.explanation
         ]

@@ -170,7 +170,7 @@ class TestMavenSettings:
             "<password>c:d</password><nonProxyHosts>*.inner.test|localhost</nonProxyHosts></proxy></proxies></settings>"
         )
         settings = maven.read_maven_settings([tmp_path / "absent.xml", file])
-        assert maven.sources(settings) == [maven.Source("http://mirror.test/maven", ("u", "p"))]
+        assert maven.sources(settings) == [maven.Repository("http://mirror.test/maven", ("u", "p"))]
         assert settings.local == Path("/repository")
         proxy = "http://a%40b:c%3Ad@proxy.test:3128"
         assert maven.proxies_for("http://mirror.test/x", settings) == {"http": proxy, "https": proxy}

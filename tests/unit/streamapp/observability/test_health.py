@@ -23,13 +23,13 @@ def failed(checks: list[Check]) -> list[str]:
 
 def test_a_worker_with_a_turning_loop_and_no_lag_lives() -> None:
     health, _ = healthy()
-    assert failed(health.living()) == []
+    assert failed(health.liveness()) == []
 
 
 def test_a_loop_that_stands_still_is_dead() -> None:
     health, clock = healthy()
     clock.now += health.max_beat_age + 1
-    assert failed(health.living()) == ["event-loop"]
+    assert failed(health.liveness()) == ["event-loop"]
 
 
 def test_lag_alone_kills_nobody_as_long_as_offsets_are_committed() -> None:
@@ -39,7 +39,7 @@ def test_lag_alone_kills_nobody_as_long_as_offsets_are_committed() -> None:
         health.beat = clock.now
         health.lags(lag)
         health.committed()
-    assert failed(health.living()) == []
+    assert failed(health.liveness()) == []
 
 
 def test_lag_without_commits_is_dead_but_not_while_the_broker_is_away() -> None:
@@ -48,38 +48,38 @@ def test_lag_without_commits_is_dead_but_not_while_the_broker_is_away() -> None:
     clock.now += health.max_stall + 1
     health.beat = clock.now
     health.lags(9)
-    assert failed(health.living()) == ["progress"]
+    assert failed(health.liveness()) == ["progress"]
     health.broker_reachable = lambda: False
-    assert failed(health.living()) == []
+    assert failed(health.liveness()) == []
     health.lags(9)
     health.broker_reachable = lambda: True
-    assert failed(health.living()) == [], "the outage is over, and is not held against the worker"
+    assert failed(health.liveness()) == [], "the outage is over, and is not held against the worker"
     clock.now += health.max_stall + 1
     health.beat = clock.now
-    assert failed(health.living()) == ["progress"]
+    assert failed(health.liveness()) == ["progress"]
     health.lags(0)
-    assert failed(health.living()) == []
+    assert failed(health.liveness()) == []
 
 
 def test_the_page_says_what_the_broker_does_not_serve() -> None:
     health, _ = healthy()
     health.unserved = {"labels-3": "no leader is known", "labels-5": "no leader is known"}
-    assert health.living()[1] == Check(
+    assert health.liveness()[1] == Check(
         "progress", True, "no lag; the broker does not serve labels-3 and 1 more (no leader is known)"
     )
 
 
 def test_a_worker_is_ready_when_assigned_and_every_partition_is_live() -> None:
     health, _ = healthy()
-    assert failed(health.ready()) == ["assigned"]
+    assert failed(health.readiness()) == ["assigned"]
     health.assigned = True
-    assert failed(health.ready()) == []
+    assert failed(health.readiness()) == []
     why = PartitionStatus(Stage.STOPPED, "ValueError")
     health.partitions = {0: PartitionStatus(Stage.LIVE), 1: PartitionStatus(Stage.RESTORING), 2: why}
-    assert failed(health.ready()) == ["partition-1", "partition-2"]
+    assert failed(health.readiness()) == ["partition-1", "partition-2"]
     health.partitions = {0: PartitionStatus(Stage.LIVE)}
     health.stopping = True
-    assert failed(health.ready()) == ["running"]
+    assert failed(health.readiness()) == ["running"]
 
 
 def test_the_page_says_ok_and_more_only_when_asked_or_when_something_failed() -> None:

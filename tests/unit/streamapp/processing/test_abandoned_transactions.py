@@ -18,7 +18,7 @@ class Group:
         self.ended: list[str] = []
         self.away = self.denied = False
         self.back: set[str] = set()  # who has come back by the time it is looked again
-        self.departed = AbandonedTransactions("a", self._look, self._end)
+        self.abandoned = AbandonedTransactions("a", self._look, self._end)
 
     def _look(self) -> set[str]:
         if self.away:
@@ -36,7 +36,7 @@ class Group:
     def see(self, *members: str, abort: bool = True) -> list[str]:
         """Return what was ended when these were members."""
         self.members, self.ended = set(members), []
-        self.departed.check_now(abort)
+        self.abandoned.check_now(abort)
         return self.ended
 
 
@@ -71,8 +71,8 @@ def test_what_cannot_be_ended_is_told_and_the_others_are(caplog: pytest.LogCaptu
     group.see("a", "b", "c")
     group.denied = True
     assert group.see("a") == []
-    assert "left open stays open: b is denied" in caplog.text
-    assert "left open stays open: c is denied" in caplog.text
+    assert "left the group, stays open: b is denied" in caplog.text
+    assert "left the group, stays open: c is denied" in caplog.text
 
 
 def test_who_is_back_is_left_alone() -> None:
@@ -97,9 +97,9 @@ def test_one_thread_is_enough() -> None:
         busy.set()
         free.wait(60)
 
-    group.departed._end = end
+    group.abandoned._end = end
     group.members = {"a"}
-    group.departed.check(abort=True)
+    group.abandoned.check(abort=True)
     assert busy.wait(60)
     assert group.see("a") == [], "returns at once"
     free.set()

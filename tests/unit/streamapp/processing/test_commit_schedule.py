@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import cast
 
-from streamapp.processing.commit_schedule import MAX_STRETCHED_INTERVAL, Commits
+from streamapp.processing.commit_schedule import MAX_STRETCHED_INTERVAL, CommitSchedule
 from streamapp.processing.pipeline import Pipeline
 from tests.unit.streamapp.processing.test_task_manager import Clock
 
@@ -16,7 +16,7 @@ SETTING = 0.1  # seconds
 def test_commits_that_are_slow_come_less_often_up_to_a_limit_and_a_fast_one_ends_that() -> None:
     clock = Clock()
     takes_all = SimpleNamespace(sender=SimpleNamespace(is_full=False, flush=lambda: None))
-    commits = Commits(cast("Pipeline", takes_all), interval=SETTING, exactly_once=True, clock=clock)
+    commits = CommitSchedule(cast("Pipeline", takes_all), interval=SETTING, exactly_once=True, clock=clock)
 
     async def interval_after(seconds: float) -> float:
         async def transact() -> None:

@@ -56,7 +56,7 @@ def test_the_models_that_records_name_are_brought_back_in_slices(
         assert threads
         assert threading.current_thread().name not in threads
     assert not asyncio.run(reload(store, raw(b"e", b"b")))
-    store.settle()
+    store.evict_excess()
     assert store.cache.memory.misses == 5
 
 

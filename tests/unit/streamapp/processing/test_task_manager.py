@@ -27,7 +27,7 @@ from streamapp.task.models.swap_file import SwapFileError
 from streamapp.task.sources import SOURCES, SourceName
 from streamapp.transport.consumer import Consumer
 from streamapp.transport.delivery import Delivery
-from streamapp.transport.runs import Columns, Run, TimeOrder
+from streamapp.transport.runs import FetchedColumns, Run, TimeOrder
 from streamapp.transport.thread import Membership
 from tests.positions import at
 from tests.unit.streamapp.settled import settled
@@ -218,7 +218,7 @@ class Kafka:
             raise NotYetError
         entries = self.entries(wanted.partition)
         at = entries[-1].after if entries else wanted.first
-        if wanted.standing == at:
+        if wanted.kept_positions == at:
             return Restored(None, at, 0)
         highest = max((entry.incarnation for entry in entries), default=0)
         return Restored(self.task, at, highest, 5, 0.1, skips=self.skips)  # type: ignore[arg-type]
@@ -1165,7 +1165,7 @@ def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task_b
         assert await w.assignments.restore(0, dict.fromkeys(TOPICS.values(), 0)) is None
         assert await w.assignments.restore(1, dict.fromkeys(TOPICS.values(), 0)) is not None
         assert 0 not in w.manager.partitions
-        assert "of a replay" in w.health.partitions[0].said
+        assert "of a replay" in w.health.partitions[0].detail
         assert w.group.crashed is None
 
     run(story)
@@ -1230,8 +1230,8 @@ def test_a_partition_that_cannot_be_restored_is_stopped_and_the_others_go_on() -
         assert await w.assignments.restore(0, first) is None
         assert await w.assignments.restore(1, first) == first
         w.assignments.live(1)
-        assert "its journal is gone; 'grove models reset" in w.health.partitions[0].said
-        assert not all(check.ok for check in w.health.ready())
+        assert "its journal is gone; 'grove models reset" in w.health.partitions[0].detail
+        assert not all(check.ok for check in w.health.readiness())
         assert w.metric("grove_partitions_stopped_total") == 1
 
     run(story)
@@ -1271,8 +1271,8 @@ def test_an_unexpected_error_stops_its_partition_and_the_others_go_on(
         await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 1, TP("instances", 1): 1}
         assert w.group.dropped == [0]
-        assert not all(check.ok for check in w.health.ready())
-        assert all(check.ok for check in w.health.living()), "a restart would stop it again"
+        assert not all(check.ok for check in w.health.readiness())
+        assert all(check.ok for check in w.health.liveness()), "a restart would stop it again"
         assert w.metric("grove_partitions_stopped_total") == 1
 
     run(story)
@@ -1323,7 +1323,7 @@ def test_what_waits_for_a_leader_does_not_make_the_worker_dead_and_what_is_serve
             w.manager.progress.lag(ends, away)
         assert w.health.lag_since is None
         assert sum(w.manager.progress.lags().values()) == 12, "it lags all the same"
-        assert "the broker does not serve labels-0 (no leader is known)" in w.health.living()[1].said
+        assert "the broker does not serve labels-0 (no leader is known)" in w.health.liveness()[1].detail
         w.manager.progress.lag(ends, {})
         assert w.health.lag == 12
         assert w.health.lag_since is not None
@@ -1418,7 +1418,7 @@ def test_a_log_that_ends_before_our_position_stops_its_partition_and_nothing_is_
         await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 0): 2, TP("instances", 1): 1}
         assert w.group.dropped == [0]
-        assert not all(check.ok for check in w.health.ready())
+        assert not all(check.ok for check in w.health.readiness())
         assert w.metric("grove_partitions_stopped_total") == 1
         assert w.metric("grove_records_lost_total") == 0
 
@@ -1488,7 +1488,9 @@ def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: b
         order = TimeOrder(
             0, [(topic, 0) for topic in TOPICS.values()], skew_ms=0, max_idle_ms=-1, max_records=2
         )
-        order.add("instances", Columns([*range(4)], [0] * 4, [b"k"] * 4, [b"v"] * 4, [()] * 4, 4, 4, 20))
+        order.add(
+            "instances", FetchedColumns([*range(4)], [0] * 4, [b"k"] * 4, [b"v"] * 4, [()] * 4, 4, 4, 20)
+        )
         consumer: Any = Consumer.__new__(Consumer)
         consumer.epoch, consumer._orders = w.group.epoch, {0: order}
         consumer.wiring = SimpleNamespace(manager=w.manager)

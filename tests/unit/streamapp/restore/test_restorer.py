@@ -223,7 +223,7 @@ def test_a_task_is_kept_unless_somebody_changed_what_it_goes_on_with_while_it_sl
     here, kafka = Restorer({}, "group", TopicNames("grove."), TaskConfig()), Stands(anew=anew)
     here._identity = kafka  # type: ignore[assignment]
     monkeypatch.setattr(restorer, "LogReader", lambda *given: kafka)
-    restored = here.restore(replace(wanted(1), standing=at(controls=5, instances=60, labels=7)))
+    restored = here.restore(replace(wanted(1), kept_positions=at(controls=5, instances=60, labels=7)))
     assert restored.positions == at(controls=5, instances=60, labels=7)
     assert (restored.task is not None) is anew
     assert [(each.source, each.offset) for each in restored.skips] == ([("instances", 61)] if anew else [])

@@ -9,14 +9,14 @@ from faust.types import TP
 
 from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.consumer import Consumer
-from streamapp.transport.runs import Columns, TimeOrder
+from streamapp.transport.runs import FetchedColumns, TimeOrder
 from streamapp.transport.thread import Fetched
 
 
-def columns(*offsets: int) -> Columns:
+def columns(*offsets: int) -> FetchedColumns:
     n = len(offsets)
     position = offsets[-1] + 1
-    return Columns([*offsets], [0] * n, [b"k"] * n, [b"v"] * n, [()] * n, n, position, position)
+    return FetchedColumns([*offsets], [0] * n, [b"k"] * n, [b"v"] * n, [()] * n, n, position, position)
 
 
 def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:

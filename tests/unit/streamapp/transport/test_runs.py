@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamapp.transport.runs import MAX_AHEAD_BYTES, MAX_RUN_BYTES, Columns, Run, TimeOrder
+from streamapp.transport.runs import MAX_AHEAD_BYTES, MAX_RUN_BYTES, FetchedColumns, Run, TimeOrder
 
 TOPICS = ("controls", "instances", "labels")
 
 
 def columns(
     timestamps: Sequence[int], first: int = 0, log_end: int | None = None, size: int | None = None
-) -> Columns:
+) -> FetchedColumns:
     """Records with consecutive offsets from `first` on; by default the broker has no more."""
     n = len(timestamps)
     offsets = list(range(first, first + n))
-    return Columns(
+    return FetchedColumns(
         offsets=offsets,
         timestamps=list(timestamps),
         keys=[b"key"] * n,
@@ -113,7 +113,7 @@ def test_the_last_run_carries_the_position_behind_markers_and_holes() -> None:
     holes = columns([5, 6])
     merged.add(
         "instances",
-        Columns(**{f: getattr(holes, f) for f in holes.__slots__} | {"position": 9, "log_end": 9}),
+        FetchedColumns(**{f: getattr(holes, f) for f in holes.__slots__} | {"position": 9, "log_end": 9}),
     )
     run = merged.next_run(0.0)
     assert run is not None
@@ -122,7 +122,7 @@ def test_the_last_run_carries_the_position_behind_markers_and_holes() -> None:
 
 def test_a_fetch_without_records_moves_the_position() -> None:
     merged = order()
-    merged.add("labels", Columns([], [], [], [], [], size=70, position=12, log_end=12))
+    merged.add("labels", FetchedColumns([], [], [], [], [], size=70, position=12, log_end=12))
     assert merged.topics["labels"].next == 12
     assert merged.topics["labels"].lag == 0
 

@@ -19,7 +19,7 @@ from tests.unit.topics.codecs.samples import (
 )
 from topics.codecs import Limits, decode_instances, decode_labels, encode_instances, encode_labels
 from topics.codecs.arrow.layout import KEPT_BYTES
-from topics.codecs.arrow.metadata import Outline, inspect
+from topics.codecs.arrow.metadata import StreamOutline, inspect
 from topics.codecs.flaws import Flaw
 from topics.errors import CodecError, Reason
 from topics.records import Features, weight_rule
@@ -263,7 +263,7 @@ def test_inspect_counts_the_rows_of_all_batches() -> None:
         writer.write_table(table, max_chunksize=3)
     value = sink.getvalue().to_pybytes()
     outline = inspect(value, 10)
-    assert isinstance(outline, Outline)
+    assert isinstance(outline, StreamOutline)
     assert outline.rows == 10
     assert len(outline.batches) == 4
     assert pa.ipc.read_schema(pa.py_buffer(value[: outline.schema_stop])) == table.schema
@@ -276,7 +276,7 @@ def test_large_schemas_are_read_and_not_kept() -> None:
     columns = {f"feature number {number}": [float(number)] for number in range(500)}
     value = block(**columns)
     outline = inspect(value, 1)
-    assert isinstance(outline, Outline)
+    assert isinstance(outline, StreamOutline)
     assert outline.schema_stop > KEPT_BYTES
     assert list((cells(instance(value))[0] or {}).values()) == list(range(500))
 

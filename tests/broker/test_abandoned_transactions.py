@@ -28,7 +28,7 @@ def test_what_a_member_that_is_gone_left_open_is_ended_and_nothing_of_those_that
     made.result(PATIENCE)
     monkeypatch.setenv("GROVE_KAFKA_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
     settings = load_settings(application_id=name)
-    departed = AbandonedTransactions.of(settings, "w1", kafka, lambda: False)
+    abandoned = AbandonedTransactions.of(settings, "w1", kafka, lambda: False)
     members = {
         "group.id": name,
         "group.instance.id": "w0",
@@ -50,14 +50,14 @@ def test_what_a_member_that_is_gone_left_open_is_ended_and_nothing_of_those_that
 
     with LogReader(kafka, name, lambda: False) as reader:
         for _ in range(2):  # it is there
-            departed.check_now(abort=True)
-            assert departed._seen == {"w0"}
+            abandoned.check_now(abort=True)
+            assert abandoned._seen == {"w0"}
             with pytest.raises(NotYetError):
                 reader.offsets((name,), 0, 0.5)
 
         member.close()  # a member that has a name does not leave: it is waited for
-        wait_until(lambda: not departed._members(), PATIENCE, str)
-        departed.check_now(abort=True)
+        wait_until(lambda: not abandoned._members(), PATIENCE, str)
+        abandoned.check_now(abort=True)
         assert reader.committed((name,), 0) == {name: None}
         reader.open(name, 0)
         assert [value for raw in reader.to_end() for value in raw.values] == []
