@@ -18,7 +18,13 @@ from streamapp.observability.metrics import Metrics
 from streamapp.settings.loading import load_settings
 
 asyncio.set_event_loop(asyncio.new_event_loop())
-manager = SimpleNamespace(attach=lambda consumer: None, attach_table=lambda table: None)
+manager = SimpleNamespace(
+    attach=lambda consumer: None,
+    attach_table=lambda table: None,
+    assignments=None,
+    committer=None,
+    progress=None,
+)
 app = create_app(load_settings(), "w0", manager=manager, metrics=Metrics(), health=Health())
 app.web.init_server()
 for route in app.web.web_app.router.routes():
