@@ -41,8 +41,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "imac_no_ties": {
         "schedule": "imac",
         "check_period": 25,
-        # With 24 a leaf has branches [2, 1], [1, 14], [4, 2]: one value against the rest is as good as all three,
-        # and rounding decides.
+        # With 24 a leaf has branches [2, 1], [1, 14], [4, 2]: one value against the rest is as good as all
+        # three, and rounding decides.
         "grace_period": 26,
         "tau": 0.0,
         "bound_factor": 2.0,
