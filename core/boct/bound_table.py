@@ -189,6 +189,7 @@ def rough_bound(params, at: int, words, values, fewer: int, more: int) -> float:
     return found
 
 
+@kernel("float64(float64)", alone=True)
 def logarithm(delta: float) -> float:
     """Return ln(1/δ)."""
-    return float(-LN2 * log2(delta))
+    return -LN2 * log2(delta)
