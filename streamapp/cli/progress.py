@@ -18,7 +18,7 @@ def say_compiling() -> None:
     from streamapp.worker.compile_ahead import kernels_are_cold
 
     if kernels_are_cold():
-        typer.echo("grove: compiling kernels (the first time: up to a minute)", err=True)
+        typer.echo("grove: compiling kernels (the first time: some minutes)", err=True)
 
 
 @contextmanager

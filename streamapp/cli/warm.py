@@ -18,7 +18,7 @@ def warm(as_json: Json = False) -> None:
     import typer
     from rich.console import Console
 
-    with Console(stderr=True).status("Compiling kernels (the first time: up to a minute)"):
+    with Console(stderr=True).status("Compiling kernels (the first time: some minutes)"):
         from streamapp.worker.compile_ahead import warm_kernels
 
         seconds = warm_kernels()

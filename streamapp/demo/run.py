@@ -106,7 +106,7 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary:
         cleanup.callback(demo.close)
         demo.make_topics()
         cold = kernels_are_cold()
-        with display.waiting(f"{'compiling' if cold else 'loading'} kernels{' (once; a minute)' * cold}"):
+        with display.waiting(f"{'compiling' if cold else 'loading'} kernels{' (once; some minutes)' * cold}"):
             warm_kernels()
         return demo.run()
 

@@ -69,7 +69,7 @@ def test_fixed_uncertainty_asks_for_more_than_one_label(
 def test_compiling_is_said_and_json_stays_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for cold, said in ((True, "grove: compiling kernels (the first time: up to a minute)\n"), (False, "")):
+    for cold, said in ((True, "grove: compiling kernels (the first time: some minutes)\n"), (False, "")):
         monkeypatch.setattr("streamapp.worker.compile_ahead.kernels_are_cold", lambda cold=cold: cold)
         assert main(["prequential", "--json", "--data", "gen:sea?n=100"]) == 0
         out, err = capsys.readouterr()
