@@ -1,8 +1,10 @@
 """Reaper: ends its child process when the program that started it is gone, however that ended.
 
 Started as a script with only the standard library. Standard input is a pipe from the starter: `stop`
-(SIGTERM), `drain` (SIGUSR2) or `kill` on it asks for an orderly or an immediate end; end of file without a
-word means that the starter has died, and then `--remove DIR` is removed too, because no other process will.
+(SIGTERM), `drain` (SIGUSR2) or `kill`, also one after the other, asks for an orderly or an immediate end; end
+of file without a word means that the starter has died, and then `--remove DIR` is removed too, because no
+other process will.
+A child that a signal ended is told as a shell tells it: 128 and the signal's number.
 """
 
 import os
@@ -26,21 +28,27 @@ def main(arguments: list[str]) -> int:
     status = child.wait()
     if orphaned.is_set() and "--remove" in options:
         shutil.rmtree(options[options.index("--remove") + 1], ignore_errors=True)
-    return status
+    return 128 - status if status < 0 else status
 
 
 def _watch(child: "subprocess.Popen[bytes]", orphaned: threading.Event) -> None:
-    word = os.read(0, 16).strip()
-    if not word:
+    asked = False
+    while words := os.read(0, 16).split():
+        asked = True
+        _end(child, words)
+    if not asked:
         orphaned.set()
-    if word == b"kill":
+        _end(child, [b"stop"])
+
+
+def _end(child: "subprocess.Popen[bytes]", words: list[bytes]) -> None:
+    if b"kill" in words:
         child.kill()
         return
-    child.send_signal(signal.SIGUSR2 if word == b"drain" else signal.SIGTERM)
-    try:
-        child.wait(GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        child.kill()
+    child.send_signal(signal.SIGUSR2 if b"drain" in words else signal.SIGTERM)
+    last = threading.Timer(GRACE_SECONDS, child.kill)
+    last.daemon = True
+    last.start()
 
 
 if __name__ == "__main__":

@@ -25,12 +25,14 @@ class GuardedProcess:
     ) -> None:
         """Start it; `log` None: its output goes where ours does; `remove` is a directory that the guard
         deletes if we die without a word."""
+        self._asked: set[bool] = set()  # False: to end in order, True: to be killed
         options = ["--remove", str(remove)] if remove else []
         guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("_reaper.py")), *options, "--"]
         with contextlib.nullcontext() if log is None else log.open("ab") as output:
             self._guard = subprocess.Popen(
                 [*guard, *command],
                 stdin=subprocess.PIPE,
+                bufsize=0,
                 stdout=output,
                 stderr=output,
                 env=None if environment is None else dict(environment),
@@ -39,26 +41,35 @@ class GuardedProcess:
 
     @property
     def status(self) -> int | None:
-        """Exit status; None while it runs."""
+        """Exit status, 128 and its number if a signal ended it; None while it runs."""
         return self._guard.poll()
 
     def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
-        """Say that it shall end, in order (`drain`: by SIGUSR2) or at once, without waiting for it."""
-        word = b"kill\n" if kill else b"drain\n" if drain else b"stop\n"
+        """Say that it shall end, in order (`drain`: by SIGUSR2) or at once, without waiting for it.
+
+        Said twice is said once; `kill` after another word is heard. One that has ended hears nothing."""
         assert self._guard.stdin is not None
+        if self._guard.stdin.closed or kill in self._asked or True in self._asked:
+            return
+        self._asked.add(kill)
+        word = b"kill\n" if kill else b"drain\n" if drain else b"stop\n"
         with contextlib.suppress(BrokenPipeError):  # it has ended by itself
-            if not self._guard.stdin.closed:
-                self._guard.stdin.write(word)
-                self._guard.stdin.close()
+            self._guard.stdin.write(word)
 
     def stop(self, kill: bool = False) -> int:
         """End it and wait for that; returns the exit status."""
         self.ask_to_stop(kill)
-        return self._guard.wait(STOP_SECONDS)
+        return self._wait(STOP_SECONDS)
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Block until it ends by itself, at most so long; exit status, or None if it still runs."""
         try:
-            return self._guard.wait(seconds)
+            return self._wait(seconds)
         except subprocess.TimeoutExpired:
             return None
+
+    def _wait(self, seconds: float | None) -> int:
+        status = self._guard.wait(seconds)
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        return status

@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 HOPELESS: Final = (64, 78)  # exit codes after which a new start would end the same way
+# That of a worker which was asked to end before it had got so far as to listen for it.
+UNBEGUN: Final = (128 + signal.SIGTERM, 128 + DRAIN)
 FIRST_PAUSE: Final = 0.5  # seconds before a dead worker is started anew; doubled each time
 LONGEST_PAUSE: Final = 30.0
 LAST_PORT: Final = 65_535
@@ -158,8 +160,8 @@ class Parent:
             logger.info("worker %s: leaving the group", child.name)
             child.end(drain=True)
         del self.children[n:]
+        self.children += new
         for child in new:
-            self.children.append(child)
             before = [thread for other, thread in self._running.values() if other.name == child.name]
             thread = threading.Thread(target=self._keep_running, args=(child, before))
             self._running[id(child)] = child, thread
@@ -197,6 +199,8 @@ class Parent:
         """Run a worker, anew when it dies, until it is to end; first wait for those of the same name."""
         for thread in before:
             thread.join()
+        if self._stopping.is_set():  # by a signal that came before it was known as running
+            child.ending.set()
         try:
             while not child.ending.is_set():
                 self._run_once(child)
@@ -212,7 +216,7 @@ class Parent:
         status = process.wait()
         assert status is not None
         if child.ending.is_set():
-            self.code = self.code or (EXIT_FAILED if status else EXIT_OK)
+            self.code = self.code or (EXIT_OK if status in (0, *UNBEGUN) else EXIT_FAILED)
             return
         if status in HOPELESS:
             logger.error("worker %s ended with %s: its settings are wrong, stopping all", child.name, status)

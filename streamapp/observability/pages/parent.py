@@ -28,6 +28,7 @@ from streamapp.observability.pages.models import SECONDS, SNAPSHOT
 from streamapp.settings import Settings
 
 WORKER_SECONDS = 2.0  # a worker's page is waited for
+NOBODY = Check("workers", False, "none is started yet, or all are to leave")
 
 
 class ChildWorker(Protocol):
@@ -75,7 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
         if asked.path == "/livez":
             status, text = answer("livez", [Check("parent", True, "")], verbose=verbose)
         elif asked.path == "/readyz":
-            status, text = answer("readyz", [ready(worker) for worker in workers], verbose=verbose)
+            checks = [ready(worker) for worker in workers] or [NOBODY]
+            status, text = answer("readyz", checks, verbose=verbose)
         elif asked.path == "/metrics":
             self._reply(200, generate_latest(metrics(workers)), CONTENT_TYPE_LATEST)
             return

@@ -1,6 +1,7 @@
 """Names and ports of several workers."""
 
 import socket
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from streamapp.errors import SettingsError
 from streamapp.settings import Settings
-from streamapp.worker.supervisor import run_workers, worker_settings
+from streamapp.worker.supervisor import Child, Parent, run_workers, worker_settings
 from streamapp.worker.worker import run_worker, with_port
 
 
@@ -63,3 +64,47 @@ def test_a_misspelled_variable_is_told_at_the_start(
 def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "machine")
     assert worker_settings(Settings(), 2).group_instance_id == "machine-2"
+
+
+class Stopped:
+    """A process that ends with a status as soon as it is asked to."""
+
+    def __init__(self, status: int) -> None:
+        self.asked = threading.Event()
+        self._status = status
+
+    def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
+        self.asked.set()
+
+    def wait(self) -> int:
+        assert self.asked.wait(60)
+        return self._status
+
+
+@pytest.mark.parametrize(("status", "code"), [(0, 0), (143, 0), (1, 1), (137, 1)])
+def test_a_signal_while_workers_are_started_ends_all_of_them(
+    status: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = Parent(Settings(group_instance_id="p", state_dir=tmp_path), 3, True, tmp_path)
+    started = []
+
+    def start(child: Child) -> Stopped:
+        started.append(child.name)
+        child.process = Stopped(status)  # type: ignore[assignment]
+        if child.name == "p-1":
+            parent.stop()  # as the handler of the signal does
+        return child.process  # type: ignore[return-value]
+
+    class AtOnce(threading.Thread):
+        """A thread that has done its work when `start` returns: the signal comes before the second worker."""
+
+        def start(self) -> None:
+            super().start()
+            self.join(60)
+
+    monkeypatch.setattr(Child, "start", start)
+    monkeypatch.setattr(threading, "Thread", AtOnce)
+    parent.scale(3)
+    assert not any(thread.is_alive() for _, thread in parent._running.values())
+    assert started == ["p-1"]
+    assert parent.code == code

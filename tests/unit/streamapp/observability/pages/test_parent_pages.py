@@ -79,3 +79,17 @@ def test_a_scrape_of_the_parent_has_the_metrics_of_every_worker_that_answers(chi
     assert [found["grove_worker_up", f"w-{n}", None] for n in (1, 2, 3)] == [1, 1, 0]
     assert found["grove_worker_restarts", "w-3", None] == 4
     assert text.count("# TYPE grove_records_total counter") == 1, "one family, whoever measures it"
+
+
+def test_a_parent_without_a_worker_is_not_ready() -> None:
+    with (
+        ParentPages(Settings(web_port=0), []) as pages,
+        pytest.raises(urllib.error.HTTPError) as refused,
+        urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/readyz", timeout=10),
+    ):
+        pass
+    with refused.value as page:
+        assert (page.status, page.read()) == (
+            503,
+            b"[-]workers failed: none is started yet, or all are to leave\nreadyz check failed\n",
+        )
