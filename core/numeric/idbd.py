@@ -1,0 +1,85 @@
+"""Incremental delta-bar-delta: a linear unit that learns a step size for each of its inputs.
+
+Sutton 1992; ALGORITHMS section 22.5 [D55]. A unit of n inputs is 3·n words from a word on: weights w,
+logarithms β of the step sizes, and traces h of what they have done. ``inputs`` is float64[n], the first one 1
+by custom, the others within ±5 (``core/numeric/moments.py:standard_score``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from core.jit import kernel
+from core.numeric.special import LN2, exp, log2
+
+WORDS_AN_INPUT: Final = 3
+META_RATE: Final = 0.01
+"""θ, the step size of the step sizes."""
+START: Final = math.log(0.05)
+"""β of a unit that has learned nothing."""
+LOWEST: Final = -10.0
+HIGHEST: Final = 0.0
+"""Limits of β."""
+
+
+@kernel
+def idbd_start(floats, at: int, n: int) -> None:
+    """Write a unit that has learned nothing."""
+    for i in range(n):
+        floats[at + i] = 0.0
+        floats[at + n + i] = START
+        floats[at + 2 * n + i] = 0.0
+
+
+@kernel
+def idbd_inherit(floats, at: int, parent: int, n: int) -> None:
+    """Write the unit of a child: weights and step sizes of the parent's, and no traces."""
+    for i in range(n):
+        floats[at + i] = floats[parent + i]
+        floats[at + n + i] = floats[parent + n + i]
+        floats[at + 2 * n + i] = 0.0
+
+
+@kernel
+def idbd_output(floats, at: int, inputs, n: int) -> float:
+    """Return w·x."""
+    total = 0.0
+    for i in range(n):
+        total += floats[at + i] * inputs[i]
+    return total
+
+
+@kernel
+def idbd_predict(floats, at: int, inputs, n: int) -> float:
+    """Return the probability of the class whose target is 1: w·x within 0 and 1."""
+    return min(max(idbd_output(floats, at, inputs, n), 0.0), 1.0)
+
+
+@kernel
+def idbd_update(floats, at: int, inputs, n: int, target: float, share: float) -> None:
+    """Learn a record with its target, 0 or 1; share, from 0 to 1: how much of it (1: all).
+
+    ``δ = y - w·x; β += θ·δ·x·h; a = e^β; w += a·δ·x; h = h·max(0, 1 - a·x²) + a·δ·x`` for each input. Where
+    the steps would overshoot the target of this very record (Σ a·x² > 1, so at the start with more than 20
+    standardised inputs), all a are divided by Σ a·x², as in Autostep (Mahmood and others 2012): else the
+    weights grow without end.
+    """
+    delta = target - idbd_output(floats, at, inputs, n)
+    overshoot = 0.0
+    for i in range(n):
+        x = inputs[i]
+        beta = floats[at + n + i] + share * META_RATE * delta * x * floats[at + 2 * n + i]
+        beta = min(max(beta, LOWEST), HIGHEST)
+        floats[at + n + i] = beta
+        overshoot += exp(beta) * x * x
+    shrink = 1.0 if overshoot <= 1.0 else 1.0 / overshoot
+    lower = 0.0 if overshoot <= 1.0 else LN2 * log2(overshoot)
+    for i in range(n):
+        x = inputs[i]
+        beta = floats[at + n + i]
+        a = share * shrink * exp(beta)
+        step = a * delta * x
+        floats[at + i] += step
+        floats[at + n + i] = max(beta - lower, LOWEST)
+        floats[at + 2 * n + i] = floats[at + 2 * n + i] * max(0.0, 1.0 - a * x * x) + step
