@@ -63,11 +63,12 @@ test-all: ready ## The gate and what takes hours: whole products, published stre
 # What tests presuppose, side by side: each of the three keeps one core busy. All of its output comes at its end.
 .PHONY: ready
 ready: $(TOOLS)
-	@$(MAKE) --no-print-directory -j3 -O check warm $(if $(ARGS),,coverage)
+	@$(MAKE) --no-print-directory -j3 -O check warm $(if $(ARGS),,coverage) TABLE=
 
 # Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
+TABLE ?= term:skip-covered
 coverage: $(TOOLS) ## Tests of the kernels as plain Python, and how much of core they reach
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered @tests/kernels.txt
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=$(TABLE) @tests/kernels.txt
 
 mutants: $(TOOLS) ## Change core in one place after the other: which changes does no test notice? (docs/mutants.md)
 	$(BIN)/python -m tests.mutants $(ARGS)

@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 from streamapp.embedded import EmbeddedBroker
-from tests import tiers
+from tests import progress, tiers
 from tests.broker.fork_server import fork_server
 from tests.container_broker import ContainerBroker, check_docker
 from tests.session_broker import SessionBroker, address_of
@@ -55,6 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def named_broker() -> str | None:
     """The broker that is there already, and that the tests shall use."""
     return os.environ.get("GROVE_KAFKA_BOOTSTRAP_SERVERS")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        progress.begin(session)
 
 
 SESSION_BROKER = pytest.StashKey[SessionBroker]()

@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from topics.cluster import refresh_leaders
 
-REQUEST_SECONDS = 10.0
-LEADER_SECONDS = 30.0  # a broker on a busy machine takes its time over a new topic
+REQUEST_SECONDS = 60.0  # a broker on a busy machine takes its time
+LEADER_SECONDS = 150.0  # the more over a new topic
 LOOK_SECONDS = 0.05
 NOT_YET = {  # what a broker says of a topic it is still setting up
     KafkaError.UNKNOWN_TOPIC_OR_PART,

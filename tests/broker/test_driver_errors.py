@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.workers import PATIENCE, Installation, wait_until
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -91,7 +91,7 @@ def test_an_output_that_cannot_be_delivered_ends_the_worker_and_nothing_is_commi
     assert place.names.predictions in worker.log, "which topic refused it"
     assert place.lag() == 50
     assert place.read(place.names.predictions) == []
-    with place.worker("w") as worker:  # now it knows
+    with place.worker("w", fresh=False, **UNHURRIED) as worker:  # now it knows
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
         assert worker.metric_of("grove_dlq_records_total", reason="output-too-large") == 50

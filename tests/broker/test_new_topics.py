@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from benchmarks.rig.visible import Cluster as Rig
 from streamapp.journal.log import JournalLog
+from tests.broker.workers import PATIENCE, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -22,7 +23,7 @@ def prefix() -> str:
 def asked_too_early(rig: Rig, known: str, early: str) -> None:
     """Let a client that knows a topic ask for the ends of one that is not there."""
     rig.create(known, partitions=1)
-    rig._admin.list_topics(known, timeout=10)
+    rig._admin.list_topics(known, timeout=PATIENCE)
     with pytest.raises(KafkaException):
         rig._ends(early, 8)
 
@@ -40,14 +41,16 @@ def test_so_does_who_trims_the_journal(broker: Any, prefix: str) -> None:
     rig = Rig(broker.bootstrap_servers)
     log = JournalLog({"bootstrap.servers": broker.bootstrap_servers}, prefix + "journal")
     rig.create(prefix + "known", partitions=1)
-    log._admin.list_topics(prefix + "known", timeout=10)
-    log._admin.list_topics(timeout=10)
+    log._admin.list_topics(prefix + "known", timeout=PATIENCE)
+    log._admin.list_topics(timeout=PATIENCE)
     with pytest.raises(KafkaException):
         log.end(0)
     rig.create(prefix + "journal", partitions=1)
-    for _ in range(100):
+    found: list[int] = []
+
+    def told() -> bool:
         try:
-            found = log.end(0)
+            found.append(log.end(0))
         except KafkaException as failure:
             assert failure.args[0].code() in (
                 KafkaError._NOENT,
@@ -55,9 +58,10 @@ def test_so_does_who_trims_the_journal(broker: Any, prefix: str) -> None:
                 KafkaError.UNKNOWN_TOPIC_OR_PART,
                 KafkaError.LEADER_NOT_AVAILABLE,
             )
-        else:
-            break
-    assert found == 0
+        return bool(found)
+
+    wait_until(told, PATIENCE, lambda: "the journal's end is not told")
+    assert found == [0]
     rig.delete(prefix + "known", prefix + "journal")
 
 
@@ -72,4 +76,4 @@ def test_what_the_rig_has_deleted_is_not_taken_for_a_topic_that_exists(broker: A
     for name in others:  # one after the other, each of them a change of its own
         rig._admin.delete_topics([name], operation_timeout=0)
     rig.delete(prefix + "again")
-    assert prefix + "again" not in rig._admin.list_topics(timeout=10).topics
+    assert prefix + "again" not in rig._admin.list_topics(timeout=PATIENCE).topics

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AclOperation as May
 from confluent_kafka.admin import ResourceType
 
 from tests.broker.secured import SecuredBroker, secured_broker
-from tests.broker.workers import Installation
+from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -41,7 +41,7 @@ def run(settings: dict[str, str], *command: str) -> tuple[int, str]:
         env=os.environ | settings,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     return ended.returncode, ended.stderr.strip()
 
@@ -89,7 +89,7 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
 
         place.module = "tests.broker.refused_worker"
         with place.worker("w", fresh=False, **broker.settings) as worker:
-            assert worker.wait(60) == 78, worker.log
+            assert worker.wait() == 78, worker.log
         assert "librdkafka was let in, aiokafka is not: SaslAuthenticationFailed" in worker.log
 
 

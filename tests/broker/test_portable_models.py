@@ -72,8 +72,9 @@ class Stream:
 def place(broker: Broker, tmp_path: Path) -> Installation:
     settings = {
         "GROVE_MODEL_SPEC": json.dumps(SPEC | {"query": "never"}),
-        "GROVE_SNAPSHOT_MAX_REPLAY_MS": "10",
-        "GROVE_SNAPSHOT_INTERVAL_MS": "300",
+        # Snapshots are made where the worker leaves, and nowhere else: each cuts off what can be rebuilt.
+        "GROVE_SNAPSHOT_MAX_REPLAY_MS": "600000",
+        "GROVE_SNAPSHOT_INTERVAL_MS": "600000",
     }
     return Installation(broker.bootstrap_servers, "port.", PARTITIONS, tmp_path, settings, "streamapp worker")
 
@@ -91,7 +92,13 @@ def test_a_model_goes_where_it_is_wanted(
 
     with place.worker("w0") as worker:
         worker.wait_until_ready()
-        stream.learn(KEY, 0, 400)
+        stream.learn(KEY, 0, 200)
+        place.wait_for_lag_0(alive=[worker])
+        worker.signal(signal.SIGUSR2)
+        assert worker.wait() == 0, worker.log
+        worker.start()
+        worker.wait_until_ready()
+        stream.learn(KEY, 200, 200)
         place.wait_for_lag_0(alive=[worker])
         assert "labels, taken at partition" in grove("models", "export", KEY, "--to", str(file))
         exported = model_file.unwrap(file.read_bytes())

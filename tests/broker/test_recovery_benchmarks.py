@@ -46,10 +46,14 @@ def test_a_tail_is_replayed(broker):
 
 def test_a_worker_is_killed_and_two_are_added(broker):
     words = ["--guarantees", "exactly_once", "--rate", "200", "--partitions", "4", "--calm", "1"]
+    words += ["--session-ms", "60000"]  # nobody is given up because it gets no CPU
     restart, scale_up = run(broker, "restart", *words)
     assert (restart["what"], scale_up["what"]) == ("restart", "scale-up 2 to 4")
     assert (restart["killed"]["partitions"], restart["others"]["partitions"]) == (2, 2)
-    assert (scale_up["moved"]["partitions"], scale_up["kept"]["partitions"]) == (2, 2)
+    moved, kept = scale_up["moved"]["partitions"], scale_up["kept"]["partitions"]
+    # Each of two workers gives one away. If the new ones join one after the other, with a rebalance each, the
+    # assignor may let a third one move.
+    assert (moved, kept) in {(2, 2), (3, 1)}
     assert restart["killed"]["silence"] > restart["start_up_seconds"] / 2
     for gap in (restart["killed"], restart["others"], scale_up["moved"], scale_up["kept"]):
         assert gap["silence"] > 0

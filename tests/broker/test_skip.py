@@ -24,7 +24,7 @@ def learn(place: Installation, first: int, n: int) -> None:
     for i in range(first, first + n):
         document = {"id": f"i{i}", "features": {"x": i % 7}, "label": "ab"[i % 7 > 3]}
         producer.produce(place.names.instances, orjson.dumps(document), b"m", 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def test_a_partition_that_is_stopped_by_a_record_goes_on_without_it(
@@ -51,7 +51,7 @@ def test_a_partition_that_is_stopped_by_a_record_goes_on_without_it(
         place.wait_for_lag_0(alive=[worker])
         producer = place.producer()
         producer.produce(place.names.controls, POISON, b"m", 0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
         wait_until(lambda: worker.page("/readyz")[0] == 503, PATIENCE, lambda: worker.log)
         assert f"'grove {' '.join(skip)}' makes this record" in worker.page("/readyz?verbose")[1]
         assert "must have no members" in grove(*skip, "--yes", code=1)

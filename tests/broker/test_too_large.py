@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.outputs.limits import record_bytes
 from tests.broker.kafka_log import read_topic
-from tests.broker.workers import PATIENCE, Installation, ms_ago
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, ms_ago
 from tests.conftest import Broker
 from topics.sender import Sender
 
@@ -51,7 +51,7 @@ def test_outputs_and_records_that_are_too_large_end_no_worker(broker: Broker, tm
     producer.produce(place.names.instances, bytes(30_000_000), b"key", 0)  # next to nothing when compressed
     produce("behind")
     assert producer.flush(PATIENCE) == 0
-    with place.worker("w", GROVE_TEXT_MAX_BYTES="5000") as worker:
+    with place.worker("w", fresh=False, GROVE_TEXT_MAX_BYTES="5000", **UNHURRIED) as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
         assert worker.metric_of("grove_dlq_records_total", reason="output-too-large") == 1

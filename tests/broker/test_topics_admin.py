@@ -98,7 +98,7 @@ def test_check_names_every_setting_that_differs(kafka, names):
     client = AdminClient(kafka)  # its futures live as long as it does
     for future in client.incremental_alter_configs([resource]).values():
         future.result(PATIENCE)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while len(differences := admin.check(kafka, names)) < 2:  # the broker applies it a moment later
         assert time.monotonic() < deadline
     assert {(d.topic, d.what, d.found, d.expected) for d in differences} == {

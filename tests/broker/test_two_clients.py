@@ -18,12 +18,12 @@ from benchmarks.chaos.wire import Record
 from streamapp.restore.log_reader import LogReader
 from streamapp.transport.columns import decode, has_more
 from streamapp.transport.undecodable import keep_bytes
+from tests.broker.workers import PATIENCE
 from tests.conftest import Broker
 from topics.headers import UNREADABLE
 
 pytestmark = pytest.mark.broker
 
-PATIENCE = 60
 MOST_MS = (1 << 61) - 1  # the difference of two has to fit into 8 bytes
 NAMES = st.one_of(
     st.binary(max_size=6),

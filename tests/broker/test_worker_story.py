@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from core.jit import cache_directory
-from tests.broker.workers import PATIENCE, Installation, wait_until
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, wait_until
 from tests.conftest import Broker
 from topics.partitioner import partition_of
 
@@ -31,7 +31,7 @@ def files_of_kernels() -> dict[Path, int]:
 
 def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "piled.", 2, tmp_path, module="streamapp worker")
-    settings = {"GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode(), "GROVE_PENDING_TTL_MS": "5000"}
+    settings = UNHURRIED | {"GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode(), "GROVE_PENDING_TTL_MS": "5000"}
     producer = place.producer()
     keys = [b"model-%d" % i for i in range(3)]
     n = MINUTES * 60_000 // EVERY_MS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.embedded.broker import free_ports
-from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -24,7 +24,12 @@ def pids(parent: WorkerProcess) -> dict[str, int]:
 
 def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
     place = Installation(
-        broker.bootstrap_servers, "many.", 4, tmp_path, module="streamapp worker --workers 2"
+        broker.bootstrap_servers,
+        "many.",
+        4,
+        tmp_path,
+        settings=UNHURRIED,
+        module="streamapp worker --workers 2",
     )
     port = free_ports(3)
     producer = place.producer()

@@ -48,7 +48,8 @@ FORKED = (ECHO, "streamapp worker")
 """What is forked from a process that has imported it; a parent of workers is started as it is."""
 
 UNHURRIED = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": "150000", "GROVE_TRANSACTION_TIMEOUT_MS": "150000"}
-"""For a worker that answers at least once and shall do so once: it is not given up because it gets no CPU."""
+"""For a worker that answers at least once and shall do so once, or whose counts are compared: it is not given
+up because it gets no CPU."""
 
 
 OF_THIS_TEST: list["Installation"] = []

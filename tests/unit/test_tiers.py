@@ -157,3 +157,34 @@ def test_the_gate_of_a_product_has_every_pair() -> None:
     for one, other in combinations(range(3), 2):
         pairs = {(case[one], case[other]) for case in cases}
         assert {(p.values[one], p.values[other]) for p in kept} == pairs
+
+
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("n", range(200))
+def test_number(n):
+    assert n != 7, "seven is not liked"
+    if n == 9:
+        pytest.skip("no folder of data sets")
+"""
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_run_into_a_file_shows_what_failed_and_ten_lines_of_how_far_it_is(
+    tmp_path: Path, processes: str
+) -> None:
+    done = run(tmp_path, MANY, "-n", processes, "--capture", "fd")
+    before, _, failures = done.stdout.partition("FAILURES")
+    lines = [line for line in before.splitlines() if "tests after" in line]
+    assert [line.partition(" tests")[0] for line in lines] == [f"{n} of 200" for n in range(20, 201, 20)]
+    assert lines[-1].endswith(" s, 1 failed")
+    assert before.count(".") < 20, "no letter for each test that passed"
+    assert "seven is not liked" in failures
+    assert "1 failed, 198 passed, 1 skipped in " in done.stdout.splitlines()[-1]
+
+
+def test_a_line_of_each_test_is_to_be_had(tmp_path: Path) -> None:
+    done = run(tmp_path, MANY, "-vv", "-k", "number")
+    assert done.stdout.count("PASSED") == 198
+    assert "tests after" not in done.stdout
