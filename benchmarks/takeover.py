@@ -88,8 +88,11 @@ def await_snapshots(
 
     def whole() -> bool:
         said = [text for member in trial.members for _, text in member.said() if "is complete" in text]
-        found = [  # positions in controls, instances and labels
-            any(f"partition {number}: " in text and f" at (0, {n}, 0) " in text for text in said)
+        found = [
+            any(
+                f"partition {number}: " in text and f" at controls 0, instances {n}, labels 0 " in text
+                for text in said
+            )
             for number, n in enumerate(rows)
         ]
         return all(found)

@@ -16,7 +16,8 @@ from typing import Self
 
 from streamapp.embedded.broker import free_ports
 
-READY_S = 240.0
+READY_S = 240.0  # without that anything of what workers say of their partitions changes
+READY_MOST_S = 1800.0  # a busy machine replays slowly; a group that never settles changes for ever
 LOOK_S = 0.1
 TERM_S = 60.0
 
@@ -120,6 +121,16 @@ class Worker:
     def is_ready(self) -> bool:
         return self.page("/readyz") is not None
 
+    def readiness(self) -> str:
+        """Return what it says of its partitions, how far a restore is too; empty if nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz?verbose", timeout=10) as page:
+                return str(page.read(), "utf-8")
+        except urllib.error.HTTPError as error:
+            return str(error.read(), "utf-8")
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return ""
+
     @property
     def log(self) -> str:
         return self._log.read_text("utf-8", "replace") if self._log.exists() else ""
@@ -180,14 +191,29 @@ class Fleet:
             raise ChaosError(f"the oracle ended with {code}: {self._oracle_log.read_text()[-2000:]}")
 
     def wait_until_ready(self) -> None:
-        """Return when every worker has all its partitions live; none may be frozen."""
+        """Return when every worker has all its partitions live; none may be frozen.
+
+        A restore takes as long as there is to replay and as the machine is slow: it is waited for while it
+        goes on.
+        """
 
         def ready() -> bool:
             for worker in self.workers:
                 worker.start()  # what was told to end while it started may be down only now
             return all(worker.is_ready() for worker in self.workers)
 
-        wait_until(ready, READY_S, lambda: "".join(worker.log[-2000:] for worker in self.workers))
+        began = moved = time.monotonic()
+        last: list[str] = []
+        while not ready():
+            now, said = time.monotonic(), [worker.readiness() for worker in self.workers]
+            if said != last:
+                last, moved = said, now
+            if now - moved > READY_S or now - began > READY_MOST_S:
+                logs = "".join(worker.log[-2000:] for worker in self.workers)
+                stood = f"{now - moved:.0f} s without a change"
+                message = f"not ready after {now - began:.0f} s, {stood}: {last} {logs}"
+                raise ChaosError(message)
+            time.sleep(LOOK_S)
 
 
 def wait_while_it_falls(value: Callable[[], int], seconds: float, said: Callable[[], str]) -> float:

@@ -136,6 +136,12 @@ class PartitionSnapshots:
         return self._writing is None
 
     @property
+    def began(self) -> float:
+        """When the snapshot under way began; there is one."""
+        assert self._writing is not None
+        return self._writing.began
+
+    @property
     def has_changed(self) -> bool:
         """Whether a snapshot of now would have what the newest complete one has not, and can be made."""
         changed = not self.idle or (self.moved and self.schedule.is_dirty)
@@ -459,7 +465,8 @@ class SnapshotWriter:
             ]
             if not waiting:
                 return
-            number, partition = waiting[0]
+            # Who began first: else those in front, due again meanwhile, would keep the last one waiting.
+            number, partition = min(waiting, key=lambda each: each[1].began)
             try:
                 await partition.write(number, self._table, self.tasks_lock)
             except Exception:

@@ -139,6 +139,44 @@ class LargeCut(ListCut):
         return unit.name.key != "same"
 
 
+def test_no_partition_waits_while_others_are_written_twice() -> None:
+    """Where a snapshot takes longer than it takes to be due again, the last one never had its turn."""
+
+    async def story(s: Story) -> None:
+        written: list[int] = []
+        write = s.table.write
+
+        async def cut(number: int) -> None:
+            s.now += 1000.0
+            s.writer.note(number, 5.0, 0, s.now)
+            await s.until(lambda: number in s.writer.due(s.now))
+            s.writer.cut(number)
+            s.writer.begin(number, ListCut({"a": b"1"}), at(instances=1), "{}")
+
+        async def slow(partition: int, items: Any) -> None:
+            written.append(partition)
+            for number in s.writer.ready() if len(written) < 20 else ():
+                manifest = s.writer.manifest(number)
+                assert manifest is not None
+                s.writer.committed(number, manifest, s.now)
+                await cut(number)  # meanwhile it is due again
+            await write(partition, items)
+
+        s.table.write = slow  # type: ignore[method-assign]
+        for number in range(3):
+            s.journal.ends[number] = 1
+            s.writer.add(number, Base(), 1)
+            s.writer.moved(number)
+            s.writer.live(number)
+        for number in range(3):
+            await cut(number)
+        await s.until(lambda: len(written) > 20)
+        assert written[:12] == [0, 0, 1, 1, 2, 2] * 2, "units and index of each in turn"
+        await s.until(lambda: len(s.writer.ready()) == 3)
+
+    run(story)
+
+
 def test_large_models_are_sealed_in_threads_and_stored_if_they_changed() -> None:
     async def story(s: Story) -> None:
         s.add()
