@@ -1,8 +1,9 @@
-"""Compiled kernels: the only module that imports numba; options, cache directory, memory by address.
+"""Compiled kernels: the only module, with core/native, that imports numba; options, cache, memory by address.
 
 - ``kernel`` compiles a function. With a signature it is an *entry kernel*: called from Python, cached on
   disk, compiled by ``warm()``. Without one it is an inner function that entry kernels take in; it is compiled
-  where it is used and has no cache file of its own. ``called`` is the same for what is too big for that.
+  where it is used (core/native/inner_kernel.py) and has no cache file of its own. ``called`` is the same for
+  what is too big for that.
 - numba's cache does not notice an edit in a callee's file. Hence the cache directory carries the hash of all
   sources that a kernel can reach, of numba, numpy and the processor's name.
 - ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no
@@ -29,13 +30,15 @@ import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 # Intel's vector library rounds differently from the scalar functions, so that a result would depend on where
 # in a loop a value stands. It has to be refused before numba loads.
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numpy as np
+
+from core.native.inner_kernel import OPTIONS, InnerKernel
 
 # numba and llvmlite are typed in part only, and wrongly in places: here they count as untyped.
 numba: Any = importlib.import_module("numba")
@@ -117,7 +120,7 @@ def kernel(function: Any, /, *, alone: bool = False) -> Any:
     One that is ``alone`` calls no outlined kernel: it need not wait until these are compiled.
     """
     if callable(function):
-        return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+        return function if DISABLED else InnerKernel(function, is_inlined=True)
     signature: str = function
 
     def decorate(body: Callable[..., Any]) -> Any:
@@ -126,7 +129,7 @@ def kernel(function: Any, /, *, alone: bool = False) -> Any:
         directory = cache_directory(generators=body.__module__.startswith("core.streams"))
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
-        entry = numba.njit(nogil=True, error_model="numpy", cache=directory is not None)(body)
+        entry = numba.njit(cache=directory is not None, **OPTIONS)(body)
         return _Entry(entry, signature, alone)
 
     return decorate
@@ -134,8 +137,7 @@ def kernel(function: Any, /, *, alone: bool = False) -> Any:
 
 def called(function: F) -> F:
     """Compile an inner function that others call instead of taking it in: a big one on a rare path."""
-    compiled: F = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    return function if DISABLED else cast("F", InnerKernel(function, is_inlined=False))
 
 
 def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
