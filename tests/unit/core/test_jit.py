@@ -10,6 +10,7 @@ import pytest
 import core
 from core import jit
 from core.jit import bits, from_bits, kernel, part, row_of, words_at
+from core.native.inner_kernel import InnerKernel
 
 SOURCES = sorted(Path(core.__file__).parent.rglob("*.py"))
 
@@ -176,6 +177,7 @@ def test_an_inner_kernel_is_called_by_kernels_and_from_python_with_the_same_type
 @pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 def test_an_inner_kernel_is_not_translated_where_it_is_taken_in():
     """It would be optimised and translated once for itself, and again in each kernel that calls it."""
-    half._taken_in.compile("float64(float64)")
-    (built,) = half._taken_in.overloads.values()
+    inner = InnerKernel(lambda value: value / 2.0, is_inlined=True)
+    inner._taken_in.compile("float64(float64)")
+    (built,) = inner._taken_in.overloads.values()
     assert not built.library.codegen._engine.is_symbol_defined(built.fndesc.llvm_func_name)
