@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,3 +36,11 @@ def test_without_the_check_they_do() -> None:
     done = fuzz("--replay", "--unchecked")
     assert done.returncode > 0, done.stderr
     assert "still there: Hole" in done.stdout
+
+
+@pytest.mark.parametrize("only", ["boct", pytest.param("", marks=pytest.mark.nightly)])
+def test_it_begins_with_models_that_can_be_used(only: str) -> None:
+    """Before it mutates them it uses each as a worker would: with records the learner takes."""
+    done = fuzz("--seconds", "0", "--only", only)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split(" combinations")[0]) >= 4

@@ -50,7 +50,8 @@ def use(model: Model) -> None:
     table = ModelTable()
     index = table.add(model)
     x, y = rows_of(model.schema, ROWS, 7)
-    which, weight = np.full(ROWS, index), np.full(ROWS, 2.0)
+    unit = model.spec.learner.unit_weights
+    which, weight = np.full(ROWS, index), np.full(ROWS, 1.0 if unit else 2.0)
     table.answer(which, x, y, weight, ANSWER_ONLY)
     predicted = table.answer(which, x, y, weight, ON_REQUEST).prediction
     asked = np.ones(ROWS, dtype=bool)
@@ -61,7 +62,7 @@ def use(model: Model) -> None:
     x, y = rows_of(model.schema, 2 * ROWS, 8)
     y[::2] ^= 1  # another concept: detectors are to raise an alarm
     y[5] = model.schema.n_classes - 1
-    which, weight = np.full(len(y), index), np.full(len(y), 1.0 if model.spec.learner.unit_weights else 5.0)
+    which, weight = np.full(len(y), index), np.full(len(y), 1.0 if unit else 5.0)
     table.answer(which, x, y, weight, LABELLED)
     model = table.model(index)
     body = model.spec.to_dict()
