@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
+
+LIKE: Final = 0.6
+"""Likeness from which a name is suggested."""
+AKIN: Final = 0.4
+"""The same where both begin with one letter."""
 
 
 def of_file(name: str) -> str:
@@ -21,5 +27,8 @@ def known(given: str, names: Iterable[str], aliases: Iterable[str] = ()) -> str:
     listed = list(names)
     said = f"known: {', '.join(listed) or 'none'}"
     folded = {of_file(name).lower(): name for name in (*aliases, *listed)}
-    near = difflib.get_close_matches(of_file(given).lower(), folded, 1, 0.6)
+    word = of_file(given).lower()
+    near = difflib.get_close_matches(word, folded, 1, LIKE)
+    if not near:  # short names of other trees, such as ``hat``: no misspelling, but something of the kind
+        near = difflib.get_close_matches(word, [name for name in folded if name[0] == word[:1]], 1, AKIN)
     return f"{said}; did you mean {folded[near[0]]!r}?" if near else said
