@@ -51,6 +51,17 @@ def test_the_window_holds_the_last_inputs():
     assert any(int(after[WIDTH]) < int(before[WIDTH]) for before, after in itertools.pairwise(states))
 
 
+def test_places_without_a_bucket_are_empty():
+    """What was merged or dropped leaves nothing behind: equal windows are equal words in a snapshot."""
+    errors = np.random.default_rng(1).random(3000) < np.repeat([0.1, 0.6, 0.1], 1000)
+    _, states = watch(errors, two_sided=False, clock=5)
+    for state in states[::7]:
+        table = state[FIELDS:].reshape(-1, ROW)
+        for row in table:
+            assert not row[1 + 2 * int(row[0]) :].any()
+        assert not table[int(state[ROWS_USED]) :].any()
+
+
 def test_a_falling_error_rate_is_a_drift_only_if_wanted():
     errors = np.random.default_rng(2).random(2000) < np.repeat([0.6, 0.1], 1000)
     quiet, states = watch(errors)
