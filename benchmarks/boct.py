@@ -3,6 +3,7 @@
     python -m benchmarks.boct labels          # at 10³, 10⁴, 10⁵ labels, 8 and 60 attributes
     python -m benchmarks.boct cost            # µs a label against d·T, searches skipped and not
     python -m benchmarks.boct models          # 10,000 models in one table
+    python -m benchmarks.boct cap             # rows that a leaf may keep: accuracy, leaves, bytes, time
 
 CPU time of the process. The twin (tests/naive/boct.py) scores all cuts in Python at every label: it is given
 ``--seconds`` and the labels that it came to by then are said.
@@ -11,19 +12,26 @@ CPU time of the process. The twin (tests/naive/boct.py) scores all cuts in Pytho
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
+from benchmarks.datasets import folder
 from core.boct.bound_table import BoundTable
+from core.learners import boct
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from streamapp.pool.protocol import Records
+from streamapp.pool.run import read_records
 from tests.naive.compare import twin_of
 from tests.naive.rows import Stream
+from topics.readers import open_dataset
 
 NOISE = 0.1
 
@@ -134,9 +142,41 @@ def models(n: int, each: int) -> Iterator[dict[str, object]]:
     }
 
 
+def cap(n: int, data: Path) -> Iterator[dict[str, object]]:
+    """Accuracy of answers before the label, of all records and of the last half, rows capped and not."""
+    drawn = records(n, 8)
+    schema = Schema.of([Attribute(f"x{i}") for i in range(8)], ("a", "b"))
+    streams = {"diagonal": Records(schema, drawn.x, drawn.y.astype(np.int64))}
+    for file in ("elecNormNew.arff.gz", "a9a.gz"):
+        streams[file.partition(".")[0]], _ = read_records(open_dataset([data / file]))
+    for (name, rows), delta in itertools.product(streams.items(), (0.2, 0.001)):
+        x, y = rows.x[:n], rows.y[:n].astype(np.int32)
+        for capacity in (50, 200, 500, 2_000, 1_000_000):
+            learner = {"name": "boct", "delta": delta, "capacity": capacity}
+            table = ModelTable()
+            table.add(Model.create(Spec.parse({"learner": learner, "query": "never"}), rows.schema))
+            began = time.process_time()
+            answers = table.answer(np.zeros(len(y), dtype=np.int64), x, y, np.ones(len(y)))
+            seconds = time.process_time() - began
+            right, leaves = answers.prediction == y, boct.leaves(table.model(0))
+            yield {
+                "stream": name,
+                "delta": delta,
+                "capacity": capacity,
+                "labels": len(y),
+                "accuracy": round(float(right.mean()), 4),
+                "accuracy_of_last_half": round(float(right[len(y) // 2 :].mean()), 4),
+                "leaves": len(leaves.node),
+                "labels_kept": int(leaves.labels.sum()),
+                "megabytes": round(table.model(0).nbytes / 1e6, 1),
+                "labels_per_s": round(len(y) / seconds),
+            }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("labels", "cost", "models"))
+    parser.add_argument("what", choices=("labels", "cost", "models", "cap"))
+    parser.add_argument("--datasets", type=Path, default=folder(), help="folder of data sets, of cap")
     parser.add_argument("--seconds", type=float, default=20.0, help="CPU time of the twin")
     parser.add_argument("--most", type=int, default=100_000, help="labels")
     parser.add_argument("--models", type=int, default=10_000)
@@ -148,6 +188,8 @@ def main() -> None:
         found = labels(options.seconds, options.most)
     elif options.what == "cost":
         found = cost(min(options.most, 4_000))
+    elif options.what == "cap":
+        found = cap(min(options.most, 20_000), options.datasets)
     else:
         found = models(options.models, options.each)
     for line in found:

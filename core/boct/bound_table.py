@@ -18,7 +18,7 @@ import numpy as np
 
 from core import jit
 from core.jit import bits, called, kernel
-from core.numeric.credible import heterogeneity, middle_tail
+from core.numeric.credible import INSIDE, OUTSIDE, heterogeneity, middle_tail
 from core.numeric.special import LN2, log2
 
 # Bounds
@@ -83,8 +83,9 @@ _tables: weakref.WeakValueDictionary[tuple[int, float] | None, BoundTable] = wea
 @called
 def credible_bound(kind: int, delta: float, labels: int, fewer: int, is_lower: bool) -> float:
     """Return ε(1 - δ) or ε(δ), computed."""
-    q = 1.0 - delta if is_lower else delta
-    return heterogeneity(kind, middle_tail(float(labels), float(fewer), q))
+    return heterogeneity(
+        kind, middle_tail(float(labels), float(fewer), delta, OUTSIDE if is_lower else INSIDE)
+    )
 
 
 @called

@@ -33,6 +33,7 @@ import numpy as np
 from core.boct import leaf_rows as rows
 from core.boct.bound_table import EXHAUSTIVE, SIZES, bound_of, rough_bound
 from core.jit import called, kernel, outlined, part, start_of, words_at
+from core.numeric.sorting import sort_pairs
 from core.tree import layout as at
 from core.tree.routing import node_at
 
@@ -43,8 +44,6 @@ STEP: Final = 0.8
 """and what the horizon is multiplied by until it does; of some values tried they search least often."""
 TOY_DEPTH: Final = 6
 """Tests on a way of the toy problem."""
-RUN: Final = 8
-"""Neighbours that are sorted by insertion before runs are merged."""
 
 # The state of a search, float64
 BEST: Final = 0
@@ -79,36 +78,6 @@ SIDES: Final = 3 * SIDE
 def rarer(labels: int, positives: int) -> int:
     """Return how many labels are of the rarer class."""
     return min(positives, labels - positives)
-
-
-@called
-def sort_rows(value, code, n: int, other_value, other_code) -> None:
-    """Sort n values, each with its code; the others are space for as many."""
-    for first in range(0, n, RUN):
-        for i in range(first + 1, min(first + RUN, n)):
-            v, c, j = value[i], code[i], i
-            while j > first and value[j - 1] > v:
-                value[j], code[j] = value[j - 1], code[j - 1]
-                j -= 1
-            value[j], code[j] = v, c
-    width, flips = RUN, 0
-    while width < n:
-        for first in range(0, n, 2 * width):
-            i, middle, end = first, min(first + width, n), min(first + 2 * width, n)
-            j = middle
-            for k in range(first, end):
-                if i < middle and (j >= end or value[i] <= value[j]):
-                    other_value[k], other_code[k] = value[i], code[i]
-                    i += 1
-                else:
-                    other_value[k], other_code[k] = value[j], code[j]
-                    j += 1
-        value, other_value = other_value, value
-        code, other_code = other_code, code
-        width, flips = 2 * width, flips + 1
-    if flips % 2 == 1:
-        for k in range(n):
-            other_value[k], other_code[k] = value[k], code[k]
 
 
 @kernel
@@ -381,7 +350,7 @@ def search_columns(
         if room >= 0:
             search_values(params, first, words, values, state, counts, by_value, room)
         else:
-            sort_rows(value, code, known, other_value, other_code)
+            sort_pairs(value, code, known, other_value, other_code)
             search_numbers(params, first, words, values, state, counts, value, code, known)
     return len(floats_space) + len(ints_space) + len(values_space)  # which are alive up to here
 

@@ -10,6 +10,11 @@ block is laid out anew. A leaf that may keep no more rows replaces some: those w
 sample of what came without (reservoir sampling, Vitter 1985), and once all that are kept have labels, these
 are one of all labels. A row without label makes way for one with. Random numbers are those of the model's
 record or label.
+
+A branch begins with the rows that its leaf has kept, and takes in every label until it is full itself. If the
+leaf was full, older labels of the branch were kept at a lower rate than newer ones. Which rows are kept does
+not depend on their labels: old or new, they are independent draws of the leaf's class share, and bounds hold.
+For a sample that is even in time, too, a branch would have to give away labels that it has room for.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from core.errors import ParameterError, SchemaError
 from core.jit import WORDS, address_of, kernel, outlined, register, row_of, words_at
 from core.learners._boct_blocks import BoctLayout
 from core.learners.protocol import HasBlocks, Learner
-from core.numeric.credible import HETEROGENEITIES
+from core.numeric.credible import HETEROGENEITIES, check_delta
 from core.plugin import Parameters, choice, count, flag, number
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
@@ -49,13 +49,14 @@ class Plugin(Learner):
     beyond that a uniform sample of its labels, and the bounds count those kept: wider, and valid.
 
     Two classes: the posterior is that of one share, and a bound on the heterogeneity of K shares has no exact
-    quantile. One tree for each class against the rest would have to be asked K times for labels and splits,
-    and their leaves are no partition that labels could be shared out over; a schema with more is refused.
+    quantile. A schema with more is refused. One tree for each class against the rest is K times the work, and
+    their leaves are no partition that labels could be shared out over; how it compares with other learners is
+    measured by benchmarks/boct_classes.py (docs/benchmarks-core.md).
     Weights other than 1 are refused: T and k are counts.
     """
 
     delta: float = number(0.2, above=0.0, below=1.0)
-    """Probability with which a bound is wrong; below ½ if it is credible."""
+    """Probability with which a bound is wrong; from 1e-25 to below ½ if it is credible."""
     bound: str = choice("credible", *bound_table.BOUNDS)
     """Bounds that a split is bought with."""
     heterogeneity: str = choice("entropy", *HETEROGENEITIES)
@@ -81,6 +82,8 @@ class Plugin(Learner):
                 "lies below the lower one, and useless cuts pass"
             )
             raise ParameterError(msg)
+        if self.bound == "credible":
+            check_delta(self.delta)
         if self.bound != "credible" and self.heterogeneity != "entropy":
             msg = (
                 f"heterogeneity={self.heterogeneity!r} must be 'entropy' with bound {self.bound!r}, whose "
@@ -117,6 +120,13 @@ class Plugin(Learner):
             msg = (
                 f"classes={classes} must be at most 2 with 'boct', whose bounds are of one class share; "
                 "take h-tree or c-tree, or a target of two classes"
+            )
+            raise SchemaError(msg)
+        kinds = [attribute.kind for attribute in schema.attributes]
+        if self.sizes == "toy" and kinds != ["numeric", "numeric"]:
+            msg = (
+                f"sizes='toy' must go with two numeric attributes, the unit square's, not with {len(kinds)} "
+                "of any kind; take 'stream', or 'pool' for a pool that is known"
             )
             raise SchemaError(msg)
 

@@ -4,7 +4,8 @@ T labels of which k are positive leave Beta(k + 1, T - k + 1) under a uniform pr
 section III). A heterogeneity H is symmetric about ½ and grows up to it, so that its quantiles follow from one
 number: ``s`` with ``P(s <= µ <= 1 - s) = q``, that is ``I_s(a, b) + I_s(b, a) = 1 - q``. The paper's r_q is
 ½ - s (ALGORITHMS section 12.2); s itself is what is solved for, because near 0 it has digits that ½ - s has
-lost. All in plain arithmetic: the same bits everywhere, with or without the compiler.
+lost. For the same reason the probability of a tail is what is given, not that of the rest: 1 - δ has lost the
+digits of a small δ. All in plain arithmetic: the same bits everywhere, with or without the compiler.
 """
 
 from __future__ import annotations
@@ -14,8 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.errors import ParameterError
 from core.jit import called, kernel
 from core.numeric.special import LN2, exp, log2
+
+# Parts of a distribution of µ
+ABOVE: Final = 0  # s < µ
+OUTSIDE: Final = 1  # µ < s or µ > 1 - s
+INSIDE: Final = 2  # s < µ < 1 - s
 
 # Heterogeneities
 ENTROPY: Final = 0  # in nats
@@ -32,6 +39,8 @@ CLOSE: Final = 4e-16
 SMALL: Final = 1e-4
 NOTHING: Final = 1e-30
 """Factor of a continued fraction that leaves nothing of it beside 1."""
+LEAST_DELTA: Final = 1e-25
+"""Least probability of a tail that is solved for; of smaller ones NOTHING is left."""
 
 # ln n! less Stirling's formula, n = 0 … 15; beyond that the series to 1/n^9 is exact to the last digit.
 _STIRLING: Final = np.array(
@@ -113,30 +122,37 @@ def beta_fraction(a: float, b: float, x: float) -> float:
 
 
 @called
-def lower_tail(a: float, b: float, s: float) -> tuple[float, float]:
-    """Return I_s(a, b) for whole a, b >= 1 and 0 < s < 1, and the density there (ALGORITHMS section 3.3)."""
+def tails(a: float, b: float, s: float) -> tuple[float, float, float]:
+    """Return I_s(a, b), 1 - I_s(a, b) and the density at s; a, b >= 1 whole, 0 < s < 1 (ALGORITHMS 3.3).
+
+    The smaller of the two has all its digits.
+    """
     front = binomial(a, a + b - 1.0, s, 1.0 - s) * (1.0 - s)
     density = front * a / (s * (1.0 - s))
     if s > (a + 1.0) / (a + b + 2.0):
         rest = front * a / b
-        return (1.0 - rest * beta_fraction(b, a, 1.0 - s) if rest > NOTHING else 1.0), density
-    return (front * beta_fraction(a, b, s) if front > NOTHING else 0.0), density
+        upper = rest * beta_fraction(b, a, 1.0 - s) if rest > NOTHING else 0.0
+        return 1.0 - upper, upper, density
+    lower = front * beta_fraction(a, b, s) if front > NOTHING else 0.0
+    return lower, 1.0 - lower, density
 
 
 @called
-def tail_point(a: float, b: float, target: float, both: bool) -> float:
-    """Return s with I_s(a, b) = target, or with ``both`` the s <= ½ with I_s(a, b) + I_s(b, a) = target.
+def tail_point(a: float, b: float, target: float, part: int) -> float:
+    """Return s where a part of Beta(a, b) has the probability ``target``.
+
+    ABOVE s, OUTSIDE of s to 1 - s, or INSIDE of it, s <= ½: a small one has all its digits.
 
     Halley's steps, halved or shortened where they leave the interval in which the solution lies.
     """
-    low, high = 0.0, 0.5 if both else 1.0
+    low, high = 0.0, 1.0 if part == ABOVE else 0.5
     s = min(a / (a + b), 0.75 * high)
     for _ in range(MOST_STEPS):
-        tail, slope = lower_tail(a, b, s)
-        value, bend = tail - target, slope * ((a - 1.0) / s - (b - 1.0) / (1.0 - s))
-        if both:
-            tail, other = lower_tail(b, a, s)
-            value += tail
+        lower, upper, slope = tails(a, b, s)
+        value, bend = target - upper, slope * ((a - 1.0) / s - (b - 1.0) / (1.0 - s))
+        if part != ABOVE:
+            other_lower, _, other = tails(b, a, s)
+            value = lower + other_lower - target if part == OUTSIDE else target - (upper - other_lower)
             slope += other
             bend += other * ((b - 1.0) / s - (a - 1.0) / (1.0 - s))
         if value > 0.0:
@@ -161,9 +177,12 @@ def tail_point(a: float, b: float, target: float, both: bool) -> float:
 
 
 @kernel
-def middle_tail(labels: float, fewer: float, q: float) -> float:
-    """Return s = ½ - r_q of a leaf with so many labels, of which ``fewer`` are of the rarer class."""
-    return tail_point(fewer + 1.0, labels - fewer + 1.0, 1.0 - q, True)
+def middle_tail(labels: float, fewer: float, probability: float, part: int) -> float:
+    """Return s = ½ - r_q of a leaf with so many labels, of which ``fewer`` are of the rarer class.
+
+    probability: that µ lies INSIDE of s to 1 - s (q), or OUTSIDE of it (1 - q).
+    """
+    return tail_point(fewer + 1.0, labels - fewer + 1.0, probability, part)
 
 
 @kernel
@@ -183,16 +202,13 @@ def heterogeneity(kind: int, s: float) -> float:
 @kernel
 def largest_risk(labels: float, errors: float, delta: float) -> float:
     """Return the risk of a leaf's label that is exceeded with probability δ (equation 7, W = 1)."""
-    return tail_point(errors + 1.0, labels - errors + 1.0, 1.0 - delta, False)
+    return tail_point(errors + 1.0, labels - errors + 1.0, delta, ABOVE)
 
 
-@kernel("void(float64[::1], float64[::1], float64, boolean, float64[::1])", alone=True)
-def _tails(labels, fewer, q: float, both: bool, out) -> None:
+@kernel("void(float64[::1], float64[::1], float64, int64, float64[::1])", alone=True)
+def _tail_points(labels, fewer, probability: float, part: int, out) -> None:
     for i in range(len(labels)):
-        if both:
-            out[i] = middle_tail(labels[i], fewer[i], q)
-        else:
-            out[i] = largest_risk(labels[i], fewer[i], q)
+        out[i] = tail_point(fewer[i] + 1.0, labels[i] - fewer[i] + 1.0, probability, part)
 
 
 @kernel("void(float64[::1], int64, float64[::1])", alone=True)
@@ -201,30 +217,45 @@ def _heterogeneities(shares, kind: int, out) -> None:
         out[i] = heterogeneity(kind, shares[i])
 
 
-def _solved(labels: Any, positives: Any, q: float, both: bool) -> Any:
+def _solved(labels: Any, positives: Any, probability: float, part: int) -> Any:
     labels, positives = np.broadcast_arrays(
         np.asarray(labels, dtype=np.float64), np.asarray(positives, dtype=np.float64)
     )
     flat = np.ascontiguousarray(labels).reshape(-1)
     fewer = np.ascontiguousarray(np.minimum(positives, labels - positives)).reshape(-1)
     out = np.empty(len(flat))
-    _tails(flat, fewer, q, both, out)
+    _tail_points(flat, fewer, probability, part, out)
     return out.reshape(labels.shape)
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ whose bounds would have no digit that is right."""
+    if not LEAST_DELTA <= delta < 1.0:
+        msg = (
+            f"delta={delta} must be at least {LEAST_DELTA} and below 1: bounds for a smaller one have no "
+            f"digit that is right; take {LEAST_DELTA} or more"
+        )
+        raise ParameterError(msg)
 
 
 def half_width(labels: Any, positives: Any, q: float) -> Any:
     """Return r_q, float64 of the shape of T and k: P(|µ - ½| <= r_q) = q (ALGORITHMS section 12.2)."""
-    return 0.5 - _solved(labels, positives, q, both=True)
+    found = (
+        _solved(labels, positives, q, INSIDE) if q <= 0.5 else _solved(labels, positives, 1.0 - q, OUTSIDE)
+    )
+    return 0.5 - found
 
 
 def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = "entropy") -> tuple[Any, Any]:
     """Return the upper and the lower credible bound ε(δ), ε(1 - δ), float64 of the shape of T and k.
 
     kind: entropy (nats), variance or stddev. Each is exceeded, or not reached, with probability δ.
+    ParameterError for a δ that is not from LEAST_DELTA to below 1.
     """
+    check_delta(delta)
     found = []
-    for q in (delta, 1.0 - delta):
-        shares = _solved(labels, positives, q, both=True)
+    for part in (INSIDE, OUTSIDE):
+        shares = _solved(labels, positives, delta, part)
         out = np.empty(shares.size)
         _heterogeneities(shares.reshape(-1), HETEROGENEITIES[kind], out)
         found.append(out.reshape(shares.shape))
@@ -234,6 +265,7 @@ def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = 
 def risk_bound(labels: Any, positives: Any, delta: float) -> Any:
     """Return what the risk of predicting a leaf's majority exceeds with probability δ, float64 (equation 7).
 
-    Per unit of the leaf's size: of the shape of T and k.
+    Per unit of the leaf's size: of the shape of T and k. ParameterError as for ``heterogeneity_bounds``.
     """
-    return _solved(labels, positives, delta, both=False)
+    check_delta(delta)
+    return _solved(labels, positives, delta, ABOVE)

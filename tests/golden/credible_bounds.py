@@ -1,4 +1,4 @@
-"""Writes ``credible_bounds.json`` anew: ``python -m tests.golden.credible_bounds`` (mpmath, forty digits).
+"""Writes ``credible_bounds.json`` anew: ``python -m tests.golden.credible_bounds`` (mpmath, eighty digits).
 
 Rows of [T, k, δ, s(δ), s(1 - δ), risk], k the labels of the rarer class: s(q) with P(s <= µ <= 1 - s) = q,
 and the risk that is exceeded with probability δ, for µ from Beta(k + 1, T - k + 1).
@@ -14,6 +14,7 @@ LABELS = (0, 1, 2, 3, 10, 50, 200, 1000, 1024, 1025, 10_000, 100_000, 1_000_000)
 SHARES = (0.0, 0.01, 0.1, 0.3, 0.5, 0.49)
 MANY = 10_000
 DELTAS = (0.001, 0.05, 0.2, 0.45)
+TINY = (1e-25, 1e-16, 1e-9)
 
 
 def cases():
@@ -21,7 +22,8 @@ def cases():
         few = labels > MANY  # series of that many terms take minutes
         counts = {int(share * labels) for share in (SHARES[::2] if few else SHARES)}
         for fewer in sorted(counts | ({1} if labels > 1 else set())):
-            for delta in DELTAS[1:3] if few else DELTAS:
+            tiny = TINY if labels <= 1000 and fewer in (0, labels // 10) else ()
+            for delta in DELTAS[1:3] if few else (*tiny, *DELTAS):
                 yield labels, fewer, delta
 
 
@@ -33,7 +35,7 @@ def lower_tail(mp: Any, a: int, b: int, x: Any) -> Any:
         mp.loggamma(a + b) - mp.loggamma(a + 1) - mp.loggamma(b) + a * mp.log(x) + (b - 1) * mp.log(1 - x)
     )
     total, j, ratio = term, a, x / (1 - x)
-    while term > total * mp.mpf(10) ** -32 and j < a + b - 1:
+    while term > total * mp.mpf(10) ** -70 and j < a + b - 1:
         term *= ratio * (a + b - 1 - j) / (j + 1)
         total += term
         j += 1
@@ -59,25 +61,20 @@ def solve(mp: Any, function: Any, low: Any, high: Any) -> Any:
 
 def row(labels, fewer, delta):
     mp = importlib.import_module("mpmath").mp
-    mp.dps = 40
+    mp.dps = 80
     a, b, found = fewer + 1, labels - fewer + 1, []
-    for q in (delta, 1 - mp.mpf(delta)):
-        found.append(
-            solve(
-                mp,
-                lambda s, q=q: lower_tail(mp, a, b, s) + lower_tail(mp, b, a, s) - (1 - q),
-                mp.mpf(10) ** -12,
-                mp.mpf(1) / 2,
-            )
-        )
-    found.append(
-        solve(
-            mp,
-            lambda x: lower_tail(mp, a, b, x) - (1 - mp.mpf(delta)),
-            mp.mpf(10) ** -12,
-            1 - mp.mpf(10) ** -12,
-        )
-    )
+    d, least, half = mp.mpf(delta), mp.mpf(10) ** -36, mp.mpf(1) / 2
+
+    def lower(s):
+        return lower_tail(mp, a, b, s)
+
+    def upper(s):
+        return lower_tail(mp, b, a, 1 - s)
+
+    # Logarithms: a chord of what falls from 1 to 1e-25 is no guide.
+    found.append(solve(mp, lambda s: mp.log(d / (upper(s) - upper(1 - s))), least, half - least))
+    found.append(solve(mp, lambda s: mp.log((lower(s) + upper(1 - s)) / d), least, half))
+    found.append(solve(mp, lambda x: mp.log(d / upper(x)), least, 1 - least))
     return [labels, fewer, delta, *map(float, found)]
 
 

@@ -160,6 +160,51 @@ def test_an_empty_run_changes_only_the_position() -> None:
 BOCT = {"learner": "boct", "query": "always", "budget": {"limit": 1.0}}
 
 
+def test_a_label_outside_two_classes_is_a_dead_letter_of_boct() -> None:
+    """With an instance, and on its own; before and behind it all is learned."""
+    partition = Partition(config(BOCT))
+    partition.instances(
+        *({"id": f"{i}", "features": {"x": i}, "label": name} for i, name in enumerate("pqrpq")),
+        {"id": "late", "features": {"x": 9}},
+    )
+    partition.labels({"id": "late", "label": "s"})
+    partition.labels({"id": "late", "label": "q"})
+    assert [letter.reason for letter in partition.dead_letters] == ["too-many-classes"] * 2
+    assert [letter.json["label"] for letter in partition.dead_letters] == ["r", "s"]
+    assert all("2" in letter.message for letter in partition.dead_letters)
+    assert partition.model().summary().labels == 5
+
+
+def test_what_is_missing_constant_or_twice_there_is_learned_by_boct() -> None:
+    """Features that are null, left out, always the same; the same record again under another id."""
+    partition = Partition(config(BOCT))
+    documents = [
+        {"id": f"{i}", "features": {"x": i % 7, "same": 1, "gone": None}, "label": "pq"[i % 2]}
+        for i in range(40)
+    ]
+    documents += [{"id": f"again-{i}", "features": {"x": 3, "same": 1}, "label": "p"} for i in range(10)]
+    partition.instances(*documents)
+    assert partition.dead_letters == []
+    summary = partition.model().summary()
+    assert (summary.records, summary.labels) == (50, 50)
+
+
+@pytest.mark.parametrize(
+    ("learner", "says"),
+    [
+        ({"name": "boct", "delta": 0.5}, "delta=0.5 must be below 0.5 with bound 'credible'"),
+        ({"name": "boct", "delta": 1e-30}, "delta=1e-30 must be at least 1e-25"),
+        ({"name": "boct", "sizes": "volume"}, "sizes='volume' must be one of 'stream', 'pool'"),
+    ],
+)
+def test_a_boct_that_means_nothing_is_a_command_refused(learner: dict[str, object], says: str) -> None:
+    partition = Partition(config(NEVER))
+    partition.control("create", spec={"learner": learner, "query": "boct_al"})
+    (letter,) = partition.dead_letters
+    assert letter.reason == "bad-control"
+    assert says in letter.message
+
+
 def test_a_weight_is_refused_by_a_learner_that_counts_records() -> None:
     """Of instances, of labels and of labels that were early; what is not weighed is learned."""
     partition = Partition(config(BOCT))

@@ -10,7 +10,8 @@ import numpy as np
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query
 from core.jit import called, kernel
 from core.numeric import rng
-from core.numeric.credible import largest_risk
+from core.numeric.credible import LEAST_DELTA, largest_risk
+from core.numeric.sorting import sort_pairs
 from core.plugin import number
 from core.tree import layout
 
@@ -50,7 +51,7 @@ class Plugin(Query):
     with a table of leaves (``boct``).
     """
 
-    delta: float = number(0.05, above=0.0, below=1.0)
+    delta: float = number(0.05, at_least=LEAST_DELTA, below=1.0)
     """Probability with which a leaf's risk exceeds its bound: the paper's δ₂."""
     explore: float = number(0.1, at_least=0.0, at_most=1.0)
     """Share of the rate that all leaves get; with 0 the labels have no importance."""
@@ -65,29 +66,15 @@ class Plugin(Query):
 
 
 @called
-def sort_leaves(order, score, node, n: int, other) -> None:
-    """Sort leaf numbers by score, the largest first, of equal ones by node; other: space for as many."""
-    width, flips = 1, 0
-    while width < n:
-        for first in range(0, n, 2 * width):
-            i, middle, end = first, min(first + width, n), min(first + 2 * width, n)
-            j = middle
-            for k in range(first, end):
-                takes_first = j >= end
-                if i < middle and not takes_first:
-                    a, b = order[i], order[j]
-                    takes_first = score[a] > score[b] or (score[a] == score[b] and node[a] < node[b])
-                if i < middle and takes_first:
-                    other[k] = order[i]
-                    i += 1
-                else:
-                    other[k] = order[j]
-                    j += 1
-        order, other = other, order
-        width, flips = 2 * width, flips + 1
-    if flips % 2 == 1:
-        for k in range(n):
-            other[k] = order[k]
+def sort_leaves(order, score, node, n: int) -> None:
+    """Sort leaf numbers by score, the largest first, of equal ones by node; n entries each."""
+    key, other_key, other = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+    for k in range(n):
+        key[k] = float(node[order[k]])
+    sort_pairs(key, order, n, other_key, other)
+    for k in range(n):
+        key[k] = -score[order[k]]
+    sort_pairs(key, order, n, other_key, other)
 
 
 @called
@@ -112,11 +99,7 @@ def fill(order, size, n: int, rate: float, floor: float, chance) -> None:
 def share_out(floats, ints, table: int, stride: int, n: int, delta: float, rate: float, floor: float) -> None:
     """Write the chance of each leaf into its row of the table."""
     score, size, chance = np.empty(n), np.empty(n), np.empty(n)
-    order, node, other = (
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-    )
+    order, node = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for leaf in range(n):
         row = table + leaf * stride
         labels, errors = floats[row + layout.ROW_LABELS], floats[row + layout.ROW_ERRORS]
@@ -127,7 +110,7 @@ def share_out(floats, ints, table: int, stride: int, n: int, delta: float, rate:
         size[leaf] = max(floats[row + layout.ROW_SIZE], 0.0)
         score[leaf] = size[leaf] * floats[row + RISK]
         order[leaf], node[leaf] = leaf, ints[row + layout.ROW_NODE]
-    sort_leaves(order, score, node, n, other)
+    sort_leaves(order, score, node, n)
     fill(order, size, n, rate, floor, chance)
     for leaf in range(n):
         floats[table + leaf * stride + CHANCE] = chance[leaf]

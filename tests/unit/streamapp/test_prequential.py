@@ -54,6 +54,22 @@ def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["accuracy"] > 0.8
 
 
+def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Missing values, a constant column and records that come twice are learned; a third class is not."""
+    data = tmp_path / "rows.csv"
+    body = [f"{i % 9 if i % 5 else ''},1,{'yes' if i % 9 > 4 else 'no'}" for i in range(300)]
+    data.write_text("a,same,class\n" + "\n".join(body) + "\n")
+    spec = '{"learner": "boct", "query": "boct_al", "budget": {"limit": 1.0}}'
+    found = result(capsys, "--data", str(data), "--spec", spec)
+    assert (found["labels"], found["leaves"]) == (300, 2)
+    assert found["accuracy"] > 0.8
+    data.write_text("a,same,class\n" + "\n".join([*body, "1,1,perhaps"]) + "\n")
+    assert main(["prequential", "--data", str(data), "--spec", spec]) != 0
+    said = capsys.readouterr().err
+    assert "2" in said
+    assert "boct" in said
+
+
 @pytest.mark.parametrize("threshold", [0.9, 1.0])
 def test_fixed_uncertainty_asks_for_more_than_one_label(
     capsys: pytest.CaptureFixture[str], threshold: float

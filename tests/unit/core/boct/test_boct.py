@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.boct import leaf_rows as rows
 from core.errors import ParameterError, SchemaError
 from core.growth.events import GrowthStopped, Split
 from core.learners import boct
@@ -16,6 +17,7 @@ from core.model_table import ANSWER_ONLY, ModelTable
 from core.numeric.credible import heterogeneity_bounds
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from core.tree import layout as at
 from tests.unit.core.builders import schema_of
 
 KINDS = ["entropy", "variance", "stddev"]
@@ -279,6 +281,51 @@ def test_a_leaf_beyond_its_capacity_keeps_a_uniform_sample_of_its_labels():
     assert np.mean(positions) == pytest.approx(199.5, abs=4 * 400 / math.sqrt(12 * 600))
 
 
+def kept_positions(model):
+    """Return for each leaf, by node, the first attribute of the labelled rows that it keeps."""
+    tree = model.plan.blocks.view(model.ints, model.first)
+    own, kept = model.plan.blocks.own_of(tree), model.plan.blocks.rows_of(model.ints, model.first)
+    found = []
+    for node in boct.leaves(model).node:
+        first, labels = own[tree.node_ints[node, at.NODE_SLOT]][[rows.FIRST, rows.LABELS]]
+        found.append(kept[first : first + labels, 1].view(np.float64).tolist())
+    return found
+
+
+def split_when_full(seed, label_after):
+    """Let a leaf of 40 rows get 100 labels of one class, then split at about 0.5; labels after it are given.
+
+    Return when it split, and the records, by number, that branches keep then, after ten more and at last.
+    """
+    table = table_of(capacity=40, max_leaves=2, delta=0.2)
+    x = np.random.default_rng(seed).random((3000, 1))
+    number = {value: i for i, value in enumerate(x[:, 0].tolist())}
+    first, kept = len(x), []
+    for i in range(len(x)):
+        known = 0 if i < 100 else x[i, 0] > 0.5 if i <= first else label_after(i)
+        answer(table, x[i : i + 1], [int(known)])
+        if first == len(x) and table.model(0).summary().leaves == 2:
+            first = i
+        if i in (first, first + 10, first + 200):
+            kept.append([{number[value] for value in leaf} for leaf in kept_positions(table.model(0))])
+        if i == first + 200:
+            break
+    return first, kept
+
+
+def test_which_rows_a_branch_keeps_does_not_depend_on_labels():
+    """Other labels after the split, the same rows; what comes while a branch has room is kept, all of it."""
+    for seed in range(2):
+        first, kept = split_when_full(seed, lambda i: i % 2)
+        assert first > 100, "the leaf was full"
+        assert split_when_full(seed, lambda i: (i // 3) % 2) == (first, kept)
+        at_first, soon, late = (set.union(*leaves) for leaves in kept)
+        assert len(at_first) == 40
+        assert soon == at_first | set(range(first + 1, first + 11)), "ten of the next ten"
+        assert max(map(len, kept[2])) == 40
+        assert len(late) > 60
+
+
 def test_a_pool_is_labelled_row_by_row():
     """Rows enter without label; W is exact; a label goes to a row that is there, not to a new one."""
     x, y = noisy(300, 2, seed=8)
@@ -317,6 +364,7 @@ def test_the_toy_problem_has_one_test_a_node():
     [
         ({"delta": 0.5}, "delta=0.5 must be below 0.5 with bound 'credible'"),
         ({"delta": 0.0}, "delta=0.0 must be above 0.0"),
+        ({"delta": 9e-26}, "delta=9e-26 must be at least 1e-25 .*; take 1e-25 or more"),
         ({"bound": "hoeffding", "heterogeneity": "variance"}, "heterogeneity='variance' must be 'entropy'"),
         ({"sizes": "volume"}, "sizes='volume' must be one of"),
     ],
@@ -324,6 +372,51 @@ def test_the_toy_problem_has_one_test_a_node():
 def test_parameters_that_mean_nothing(parameters, rule):
     with pytest.raises(ParameterError, match=rule):
         build({"name": "boct", **parameters})
+
+
+def test_hoeffding_takes_any_delta():
+    assert build({"name": "boct", "bound": "hoeffding", "delta": 1e-60}).delta == 1e-60
+    assert build({"name": "boct", "bound": "hoeffding", "delta": 0.9}).delta == 0.9
+
+
+@pytest.mark.parametrize("kinds", [(None,), (None, None, None), (None, 2)])
+def test_the_toy_problem_is_that_of_the_unit_square(kinds):
+    with pytest.raises(SchemaError, match=r"sizes='toy' must go with two numeric attributes.*take 'stream'"):
+        table_of(schema_of(*kinds), sizes="toy")
+
+
+def test_ties_go_to_the_first_attribute_and_the_smallest_cut():
+    """Two columns that are the same, and two cuts that are mirror images of each other."""
+    table = table_of(schema_of(None, None), sizes="labelled", delta=0.2)
+    x = np.repeat([[0.0], [1.0]], 6, axis=0)
+    events = answer(table, np.hstack((x, x)), np.repeat([0, 1], 6)).events
+    assert [(e.attribute, e.value) for e in events if isinstance(e, Split)] == [(0, 0.5)]
+    table = table_of(schema_of(None), sizes="pool", delta=0.2)
+    x, y = np.repeat([[0.0], [1.0], [2.0]], 12, axis=0), np.repeat([0, 1, 0], 12)
+    answer(table, x)
+    found = [
+        e for i in np.random.default_rng(2).permutation(36) for e in learn(table, x[i : i + 1], y[i : i + 1])
+    ]
+    assert found[0].value in (0.5, 1.5)
+    mirrored = table_of(schema_of(None), sizes="pool", delta=0.2, exhaustive=True)
+    answer(mirrored, x)
+    again = [
+        e
+        for i in np.random.default_rng(2).permutation(36)
+        for e in learn(mirrored, x[i : i + 1], y[i : i + 1])
+    ]
+    assert [e.value for e in again] == [e.value for e in found]
+
+
+def test_duplicates_infinities_and_missing_values_are_records_as_others():
+    """The same record many times, with either label, beside it NaN and ±∞: all of them are counted."""
+    table = table_of(schema_of(None, None), delta=0.3)
+    x = np.tile([[1.0, 2.0], [1.0, 2.0], [np.nan, np.inf], [-np.inf, np.nan], [5.0, 2.0]], (40, 1))
+    answer(table, x, np.tile([0, 1, 1, 1, 0], 40))
+    model = table.model(0)
+    validate.check(model)
+    found = boct.leaves(model)
+    assert (found.labels.sum(), found.positives.sum(), model.summary().labels) == (200, 120, 200)
 
 
 def test_two_classes_at_most():

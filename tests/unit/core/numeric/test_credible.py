@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.errors import ParameterError
 from core.numeric import credible
 from core.numeric.credible import half_width, heterogeneity_bounds, risk_bound
 
@@ -98,17 +99,26 @@ def test_risks(labels, positives, expected):
 
 
 def test_mpmath():
-    """Forty digits say the same, up to a million labels; where δ is small s(δ) lies near ½."""
+    """Eighty digits say the same, up to a million labels and down to the least δ."""
     rows = np.array(GOLDEN)
     assert rows[:, 0].max() == 1_000_000
     for delta in np.unique(rows[:, 2]).tolist():
         labels, fewer, _, low, high, risk = rows[rows[:, 2] == delta].T
         assert 0.5 - half_width(labels, fewer, delta) == pytest.approx(low, rel=1e-13)
         tails = np.array(
-            [credible.middle_tail(t, k, 1.0 - delta) for t, k in zip(labels, fewer, strict=True)]
+            [credible.middle_tail(t, k, delta, credible.OUTSIDE) for t, k in zip(labels, fewer, strict=True)]
         )
         assert tails == pytest.approx(high, rel=1e-12)
         assert risk_bound(labels, fewer, delta) == pytest.approx(risk, rel=1e-12)
+
+
+def test_deltas_without_digits_are_refused():
+    """The least one is among mpmath's rows; what is smaller has a value, a rule and a remedy."""
+    assert min(row[2] for row in GOLDEN) == credible.LEAST_DELTA
+    for delta in (9e-26, 1e-300, 0.0, -0.1, 1.0, math.nan):
+        for bound in (heterogeneity_bounds, risk_bound):
+            with pytest.raises(ParameterError, match=rf"delta={delta} must be at least 1e-25 .*take 1e-25"):
+                bound(10, 3, delta)
 
 
 @pytest.mark.parametrize("kind", credible.HETEROGENEITIES)

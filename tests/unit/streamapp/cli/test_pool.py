@@ -83,6 +83,35 @@ def test_more_than_two_classes_are_not_for_boct(capsys: pytest.CaptureFixture[st
     assert result(capsys, "--data", str(three), "--budget", "5", "--spec", "c4.5")["labels"] == 5
 
 
+@pytest.mark.parametrize(
+    ("learner", "says"),
+    [
+        ({"name": "boct", "delta": 0.5}, "delta=0.5 must be below 0.5 with bound 'credible'"),
+        ({"name": "boct", "delta": 1e-26}, "delta=1e-26 must be at least 1e-25"),
+        ({"name": "boct", "sizes": "toy"}, ""),
+    ],
+)
+def test_a_boct_that_means_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, learner: dict[str, Any], says: str
+) -> None:
+    data = tmp_path / "three.csv"
+    data.write_text("a,b,c,class\n" + "".join(f"{i},{i % 5},1,{'xy'[i % 2]}\n" for i in range(30)))
+    spec = json.dumps({"learner": learner, "query": "boct_al"})
+    assert main(["pool", "--data", str(data), "--budget", "5", "--spec", spec]) != 0
+    assert (says or "sizes='toy' must go with two numeric attributes") in capsys.readouterr().err
+
+
+def test_constant_attributes_and_rows_that_are_all_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nothing to split on: one leaf, and every label is bought and counted."""
+    data = tmp_path / "same.csv"
+    data.write_text("a,b,class\n" + "".join(f"1,2,{'xy'[i % 3 == 0]}\n" for i in range(90)))
+    found = result(capsys, "--data", str(data), "--budget", "45")
+    assert (found["labels"], found["leaves"], found["pool"]) == (45, 1, 45)
+    assert found["accuracy"] > 0.5
+
+
 def test_rows_without_a_label_are_left_out_and_counted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.active.queries.boct_al import chances
+from core.active.queries.boct_al import chances, sort_leaves
 from core.errors import ParameterError
 from core.learners import boct
 from core.model.model import Model
@@ -110,6 +110,19 @@ def test_the_weighted_accuracy_is_that_of_all_records():
         judged = (found.prediction == y)[found.prediction >= 0]
         gaps.append(table.model(0).evaluation().accuracy_unbiased - judged.mean())
     assert abs(np.mean(gaps)) < 4.0 * np.std(gaps) / np.sqrt(len(gaps)) + 0.005
+
+
+def test_a_delta_that_has_no_digits_is_refused():
+    with pytest.raises(ParameterError, match="delta=1e-26 must be at least 1e-25"):
+        Spec.parse({"learner": "boct", "query": {"name": "boct_al", "delta": 1e-26}})
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 300])
+def test_leaves_are_sorted_by_score_and_then_by_node(n):
+    draw = np.random.default_rng(n)
+    score, node, order = draw.integers(0, 5, n) / 4.0, draw.permutation(n), np.arange(n)
+    sort_leaves(order, score, node, n)
+    assert order.tolist() == np.lexsort((node, -score)).tolist()
 
 
 def test_a_learner_without_a_table_of_leaves_is_refused():
