@@ -2,7 +2,6 @@
 
 import copy
 import math
-from typing import Any
 
 from tests.naive.observers import Gaussian
 
@@ -31,7 +30,7 @@ class Units:
         return made
 
     def inputs(self, options, x):
-        found: dict[Any, float] = {(): 1.0}
+        found = {(): 1.0}
         for column, value in enumerate(x):
             if math.isnan(value):
                 continue
