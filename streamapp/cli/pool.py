@@ -25,6 +25,10 @@ def pool(
         typer.Option("--test", help="Share of the rows that the accuracy is measured on.", metavar="SHARE"),
     ] = 0.5,
     seed: Annotated[int, typer.Option("--seed", help="Of the split and of the draws.", min=0)] = 1,
+    max_bytes: Annotated[
+        int,
+        typer.Option("--max-bytes", help="Of the rows in memory, 8 bytes a value.", metavar="BYTES", min=1),
+    ] = 2 << 30,
     as_json: Json = False,
 ) -> None:
     """Buy labels from a pool one by one, and say how accuracy grows: pool-based active learning, no broker.
@@ -56,7 +60,7 @@ def pool(
         say_inferred(dataset, file)
     say_compiling()
     with rows_progress("Labelling", budget, shown=not as_json) as advance:
-        outcome = run_pool(make, dataset, budget, test, seed, advance)
+        outcome = run_pool(make, dataset, budget, test, seed, advance, max_bytes)
     if as_json:
         typer.echo(json.dumps(outcome.figures()))
         return

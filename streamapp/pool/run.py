@@ -11,7 +11,7 @@ import numpy as np
 
 from core import jit
 from core.schema.schema import Attribute, Schema
-from core.tree.layout import Ints
+from core.tree.layout import Floats
 from streamapp.datasets import FollowingSchema
 from streamapp.errors import UsageError
 from streamapp.pool.protocol import Point, Records, label_counts, label_pool, split
@@ -20,7 +20,9 @@ from streamapp.pool.spec import Maker
 if TYPE_CHECKING:
     from topics.readers import Dataset
 
-BATCH_ROWS = 8192
+CELL_BYTES = 8
+MAX_BYTES = 2 << 30
+"""Of all rows, 8 bytes a value; they are in memory twice while pool and test set are taken out of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +54,50 @@ class Outcome:
         }
 
 
-def read_records(dataset: Dataset, max_classes: int = 1024) -> tuple[Records, int]:
-    """Return the labelled rows of a data set, and how many others there are; UsageError without any.
+def read_records(
+    dataset: Dataset, max_classes: int = 1024, max_bytes: int = MAX_BYTES
+) -> tuple[Records, int]:
+    """Return the labelled rows of a data set, and how many others there are.
 
-    Everything is known once all has been read: the schema takes in nothing more.
+    Everything is known once all has been read: the schema takes in nothing more. UsageError if no row has a
+    label, or if those that have one take more than ``max_bytes``.
     """
     following = FollowingSchema(dataset, max_classes)
+    width = len(dataset.names)
     xs, ys = [], []
-    for x, y in dataset.batches(BATCH_ROWS):
+    rows = labelled = 0
+    for x, y in dataset.batches():
         following.follow((x, y))
-        xs.append(x)
-        ys.append(y)
-    cells = np.concatenate(xs) if xs else np.zeros((0, len(dataset.names)))
-    codes: Ints = np.concatenate(ys).astype(np.int64) if ys else np.zeros(0, dtype=np.int64)
-    labelled = codes >= 0
-    if not labelled.any():
-        message = f"none of {len(codes)} rows has a label; name the class column with --target"
+        kept = y >= 0
+        xs.append(x[kept])
+        ys.append(y[kept].astype(np.int64))
+        rows += len(y)
+        labelled += len(ys[-1])
+        if labelled * width * CELL_BYTES > max_bytes:
+            message = (
+                f"{labelled:,} rows of {width:,} attributes so far take over {max_bytes:,} bytes, "
+                "and a pool lies in memory: leave attributes out with --ignore, take fewer rows, or raise "
+                "--max-bytes"
+            )
+            raise UsageError(message)
+    if not labelled:
+        message = f"none of {rows} rows has a label; name the class column with --target"
         raise UsageError(message)
     grown = following.current
     attributes = [Attribute(a.name, a.kind, a.values, range=a.range) for a in grown.attributes]
     schema = Schema.of(attributes, grown.classes, max_classes=max(grown.n_classes, 1))
-    return Records(schema, np.ascontiguousarray(cells[labelled]), codes[labelled]), int((~labelled).sum())
+    return Records(schema, _joined(xs, labelled, width), np.concatenate(ys)), rows - labelled
+
+
+def _joined(batches: list[Floats], rows: int, width: int) -> Floats:
+    """Return batches as one array, and let go of each once it is in: all of it would be in memory twice."""
+    joined = np.empty((rows, width))
+    end = rows
+    while batches:
+        batch = batches.pop()
+        joined[end - len(batch) : end] = batch
+        end -= len(batch)
+    return joined
 
 
 def run_pool(
@@ -82,10 +107,11 @@ def run_pool(
     test_share: float,
     seed: int,
     advance: Callable[[int], None] = lambda _: None,
+    max_bytes: int = MAX_BYTES,
 ) -> Outcome:
-    """Label a pool of a data set; UsageError if it has fewer rows than the budget."""
+    """Label a pool of a data set; UsageError if it has fewer rows than the budget, or more than fit."""
     check_share(test_share)
-    records, left_out = read_records(dataset)
+    records, left_out = read_records(dataset, max_bytes=max_bytes)
     pool_rows, test_rows = split(len(records.y), test_share, seed)
     if not len(pool_rows) or not len(test_rows):
         message = (
@@ -100,8 +126,9 @@ def run_pool(
         )
         raise UsageError(message)
     pool, test = records.part(pool_rows), records.part(test_rows)
+    del records
     jit.warm()
-    system = make(records.schema, pool.x)
+    system = make(pool.schema, pool.x)
     curve = label_pool(system, pool, test, budget, seed, label_counts(budget), advance)
     return Outcome(curve, len(pool.y), len(test.y), left_out)
 

@@ -67,6 +67,28 @@ def test_a_pool_that_is_smaller_than_the_budget(capsys: pytest.CaptureFixture[st
     assert "lower it" in said
 
 
+def test_a_pool_that_takes_more_memory_than_allowed(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    data = ("--data", str(file), "--budget", "20", "--spec", "c4.5")
+    said = refusal(capsys, *data, "--max-bytes", "3199")
+    assert "200 rows of 2 attributes so far take over 3,199 bytes" in said
+    assert "--ignore" in said
+    assert result(capsys, *data, "--max-bytes", "3200") == result(capsys, *data)
+
+
+def test_rows_without_a_label_take_no_memory_and_keep_their_order(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, file: Path
+) -> None:
+    gaps = tmp_path / "gaps.csv"
+    header, *rows = file.read_text().splitlines()
+    gaps.write_text("\n".join((header, *(f"{row}\n0.5,0.5," for row in rows))) + "\n")
+    data = ("--budget", "20", "--spec", "c4.5", "--max-bytes", "3200")
+    found = result(capsys, "--data", str(gaps), *data)
+    assert found.pop("rows_without_label") == 200
+    whole = result(capsys, "--data", str(file), *data)
+    assert whole.pop("rows_without_label") == 0
+    assert found == whole
+
+
 @pytest.mark.parametrize("share", ["0", "1", "-0.5", "nan", "0.001", "0.999"])
 def test_a_share_that_leaves_nothing(capsys: pytest.CaptureFixture[str], file: Path, share: str) -> None:
     assert f"--test {share}" in refusal(
