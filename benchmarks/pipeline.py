@@ -2,6 +2,7 @@
 
     python -m benchmarks.pipeline --format json --with echo,river,faust
     python -m benchmarks.pipeline --format packed --keys 64 --records 2000000
+    python -m benchmarks.pipeline --keys 10000 --spec '{"learner": "boct", "query": "never"}'
     python -m benchmarks.pipeline --table
     python -m benchmarks.pipeline --pairs
     python -m benchmarks.pipeline --latency --rate 5000
@@ -64,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--leaf", choices=("mc", "nb", "nba"), default="nba", help="leaf model, ours and River's"
     )
+    parser.add_argument("--spec", default="", help="of our models, in place of the H-Tree that River has too")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one JSON object per system")
     what = parser.add_mutually_exclusive_group()
@@ -148,7 +150,7 @@ def main() -> int:
     report = Report(sys.stdout, as_json=given.json)
     warm_kernels()  # compiled here once, if at all: no worker is to be waited for so long
     with broker() as bootstrap:
-        cluster, options = Cluster(bootstrap), Options(bootstrap, given.leaf, given.headers)
+        cluster, options = Cluster(bootstrap), Options(bootstrap, given.leaf, given.spec, given.headers)
         for partitions, keys in itertools.product(given.partitions, given.keys):
             if given.latency:
                 latency(given, cluster, options, partitions, keys, report)

@@ -23,7 +23,7 @@ from benchmarks.rig.backlog import load
 from benchmarks.rig.encoding import values
 from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
-from benchmarks.rig.systems import WORKER, spec
+from benchmarks.rig.systems import WORKER
 from core import run as kernels
 from streamapp.outputs.encoder import Encoder
 from streamapp.task.config import TaskConfig
@@ -94,7 +94,7 @@ ENCODE, PRODUCE, CLIENT = "encode", "produce", "librdkafka's threads"
 def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwatch:
     warm_kernels()
     batches = _record_batches(rows, form, partitions)
-    config = TaskConfig(model_spec=spec(bench.options.leaf))
+    config = TaskConfig(model_spec=bench.options.model_spec)
     tasks = [Task(partition, config) for partition in range(partitions)]
     encoder = Encoder(bench.names, headers=bench.options.headers)
     sender = Sender({"bootstrap.servers": bench.options.bootstrap})

@@ -48,9 +48,15 @@ class Options:
 
     bootstrap: str
     leaf: str = "nba"
+    spec: str = ""
+    """Of our models, in place of that tree."""
     headers: Literal["minimal", "full"] = "minimal"
     guarantee: str = "at_least_once"
     settings: Mapping[str, str] = field(default_factory=dict)  # further GROVE_ variables
+
+    @property
+    def model_spec(self) -> str:
+        return self.spec or spec(self.leaf)
 
 
 def spec(leaf: str) -> str:
@@ -74,7 +80,7 @@ def worker_environment(
         "GROVE_TOPICS_PARTITIONS": str(partitions),
         "GROVE_STATE_DIR": str(state),
         "GROVE_WEB_PORT": str(free_ports(1)),
-        "GROVE_MODEL_SPEC": spec(options.leaf),
+        "GROVE_MODEL_SPEC": options.model_spec,
         "GROVE_OUTPUT_HEADERS": options.headers,
         "GROVE_PROCESSING_GUARANTEE": options.guarantee,
         **options.settings,
