@@ -109,12 +109,13 @@ class Worker:
         if self._process is not None and not self.runs and not self._told_to_end:
             self.ended_by_itself.append(self._process.returncode)
 
-    def page(self, path: str) -> bytes | None:
-        """Return a page, None if nobody answers or there is no such thing."""
+    def page(self, path: str, refused: bool = False) -> bytes | None:
+        """Return a page, None if nobody answers; refused: also what is said beside an error."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as page:
-                text: bytes = page.read()
-                return text
+                return bytes(page.read())
+        except urllib.error.HTTPError as error:
+            return bytes(error.read()) if refused else None
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None
 
@@ -123,13 +124,7 @@ class Worker:
 
     def readiness(self) -> str:
         """Return what it says of its partitions, how far a restore is too; empty if nobody answers."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz?verbose", timeout=10) as page:
-                return str(page.read(), "utf-8")
-        except urllib.error.HTTPError as error:
-            return str(error.read(), "utf-8")
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return ""
+        return (self.page("/readyz?verbose", refused=True) or b"").decode()
 
     @property
     def log(self) -> str:

@@ -15,10 +15,10 @@ def say_compiling() -> None:
     """Say that kernels are compiled if they have to be: on a terminal or not, it takes long."""
     import typer
 
-    from streamapp.worker.compile_ahead import kernels_are_cold
+    from streamapp.worker.compile_ahead import TAKES, kernels_are_cold
 
     if kernels_are_cold():
-        typer.echo("grove: compiling kernels (the first time: some minutes)", err=True)
+        typer.echo(f"grove: compiling kernels (the first time: {TAKES})", err=True)
 
 
 @contextmanager

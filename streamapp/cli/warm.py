@@ -18,9 +18,9 @@ def warm(as_json: Json = False) -> None:
     import typer
     from rich.console import Console
 
-    with Console(stderr=True).status("Compiling kernels (the first time: some minutes)"):
-        from streamapp.worker.compile_ahead import warm_kernels
+    from streamapp.worker.compile_ahead import TAKES, warm_kernels
 
+    with Console(stderr=True).status(f"Compiling kernels (the first time: {TAKES})"):
         seconds = warm_kernels()
     if as_json:
         typer.echo(json.dumps({"seconds": round(seconds, 3)}))

@@ -31,7 +31,7 @@ from streamapp.errors import StreamappError, UsageError
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.child_process import GuardedProcess
-from streamapp.worker.compile_ahead import kernels_are_cold, warm_kernels
+from streamapp.worker.compile_ahead import TAKES, kernels_are_cold, warm_kernels
 from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
@@ -106,7 +106,7 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary:
         cleanup.callback(demo.close)
         demo.make_topics()
         cold = kernels_are_cold()
-        with display.waiting(f"{'compiling' if cold else 'loading'} kernels{' (once; some minutes)' * cold}"):
+        with display.waiting(f"compiling kernels (once; {TAKES})" if cold else "loading kernels"):
             warm_kernels()
         return demo.run()
 

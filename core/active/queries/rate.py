@@ -30,7 +30,7 @@ LET_GO: Final = 0
 HELD: Final = 1
 NEXT: Final = 2
 OCTAVES: Final = 16
-STEPS: Final = 16
+STEPS: Final = OCTAVES
 CODES: Final = OCTAVES * STEPS
 BY_OCTAVE: Final = 3
 BY_CODE: Final = BY_OCTAVE + OCTAVES
@@ -122,11 +122,12 @@ def chance_of(ints, state: int, code: int, floor: float, wanted: float) -> float
     """
     octave = code // STEPS
     steps = state + BY_CODE + octave * STEPS
+    # Adding 0 is cheaper than loops whose length the processor mispredicts; and of a length that the compiler
+    # knows it makes one addition after the other, not vectors. HELD is never negative: there are 16 turns.
+    turns = STEPS + min(ints[state + HELD], 0)
     higher = 0
-    # Adding 0 is cheaper than a loop whose length the processor mispredicts.
-    for each in range(OCTAVES):
+    for each in range(turns):
         higher += ints[state + BY_OCTAVE + each] if each > octave else 0
-    for each in range(STEPS):
         higher += ints[steps + each] if each > code - octave * STEPS else 0
     upper = (wanted - floor) * (ints[state + HELD] + 1.0) - (1.0 - floor) * higher
     return floor + min(max(upper / (ints[state + BY_CODE + code] + 1.0), 0.0), 1.0 - floor)

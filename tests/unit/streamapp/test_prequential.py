@@ -13,7 +13,7 @@ from core.spec import Spec
 from streamapp.cli.main import main
 from streamapp.datasets import FollowingSchema, open_data
 from streamapp.prequential import MEASURES, Prequential, Tally
-from streamapp.worker.compile_ahead import MAIN_KERNEL, kernels_are_cold
+from streamapp.worker.compile_ahead import MAIN_KERNEL, TAKES, kernels_are_cold
 from tests.naive.evaluation import Evaluation
 from tests.unit.core.builders import learner_for
 from topics.readers import open_dataset
@@ -85,7 +85,7 @@ def test_fixed_uncertainty_asks_for_more_than_one_label(
 def test_compiling_is_said_and_json_stays_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for cold, said in ((True, "grove: compiling kernels (the first time: some minutes)\n"), (False, "")):
+    for cold, said in ((True, f"grove: compiling kernels (the first time: {TAKES})\n"), (False, "")):
         monkeypatch.setattr("streamapp.worker.compile_ahead.kernels_are_cold", lambda cold=cold: cold)
         assert main(["prequential", "--json", "--data", "gen:sea?n=100"]) == 0
         out, err = capsys.readouterr()
