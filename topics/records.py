@@ -205,6 +205,8 @@ class DriftAlert:
     node: int | None = None  # None: the whole model
     version: int = 0  # labels learned when it happened
     instance_id: str | None = None  # the instance whose label raised it
+    depth: int | None = None  # of the node, 0: a root
+    classes: list[str] | None = None  # the two whose tree it is; None: there is one tree for all
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 Action = Literal[
-    "none", "background tree started", "background tree dropped", "background tree took over", "new tree"
+    "none",
+    "background tree started",
+    "background tree dropped",
+    "background tree took over",
+    "new tree",
+    "subtree pruned",
+    "leaf began anew",
 ]
 
 
@@ -54,6 +60,10 @@ class Split(Event):
     below it stayed."""
     former: NodeTest | None = None
     """The test that was there, None at a leaf."""
+    depth: int | None = None
+    """Of the node; None: the learner does not say."""
+    pair: tuple[int, int] | None = None
+    """The two classes whose tree it is; None: the model has one tree for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +82,17 @@ class Pruned(Event):
 
 @dataclass(frozen=True, slots=True)
 class Drift(Event):
-    """The level of the drift detector changed."""
+    """The level of the drift detector changed, of the model's or of a node's."""
 
     level: Literal["in-control", "warning", "drift"]
     detector: str
     error_rate: float
     action: Action
+    node: int | None = None
+    """Number of the node that it watches; None: it watches the model."""
+    depth: int | None = None
+    pair: tuple[int, int] | None = None
+    """The two classes whose tree it is; None: the model has one tree for all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,8 @@ PLAN_COLUMNS: Final = 67  # what the query strategy wants to know of a place: bi
 PLAN_WINDOW_BITS: Final = 69  # first word of the bits of the evaluation window, in the model
 PLAN_ARRAYS: Final = 68  # at: places that the learner wants to know of in its blocks (BlockLayout.offsets)
 PLAN_RESERVOIR_KEY: Final = 70  # random key of what a leaf keeps of the records it has seen
-PLAN_HEADER: Final = 71
+PLAN_NODE_DETECTOR: Final = 71  # kind and parameters of the detectors that watch nodes
+PLAN_HEADER: Final = 73
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.evaluation import EvaluationDue
-from core.growth.events import Event, NodeTest, Pruned, Split
+from core.growth.events import Drift, Event, NodeTest, Pruned, Split
 from core.schema.schema import Schema
 from streamapp.errors import UsageError
 
@@ -22,7 +22,7 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
     """Return an event as a JSON object: ``event`` names its kind, attributes are named, NaN is null.
 
     A split carries both merits, the bound they were compared with, the weight behind them, and, if an inner
-    node got another test, the one it had.
+    node got another test, the one it had. ``classes`` are the two whose tree it is, null: one tree for all.
     """
     name = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(event).__name__).lstrip("-")
     body: dict[str, Any] = {"event": name, "record": record}
@@ -33,6 +33,9 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
         del body["row"], body["model"]
     if isinstance(event, Split):
         body |= _test_of(event, schema)
+    if isinstance(event, Split | Drift):
+        classes = body.pop("pair")
+        body["classes"] = None if classes is None else [schema.classes[code] for code in classes]
     if isinstance(event, Split | Pruned):
         body["former"] = None if event.former is None else _test_of(event.former, schema)
     return {key: _finite(value) for key, value in body.items()}

@@ -64,6 +64,9 @@ How trees differ is in [trees.md](trees.md), strategies and budgets are in
 [active-learning.md](active-learning.md).
 """
 
+PARTS: Final = {"drift": "drift"}
+"""Parameters of learners that are plug-ins with parameters of their own, and their families."""
+
 HEAD: Final = ("parameter", "values", "default", "meaning")
 Row = tuple[str, str, str, str]
 
@@ -194,6 +197,8 @@ def _values(field: dataclasses.Field[Any]) -> str:
             update = f"update_{field.name.partition('_')[0]}"
             names = tuple(name for name in names if hasattr(registry.module("observers", name), update))
         return ", ".join(map(code, names))
+    if field.name in PARTS and not metadata:
+        return ", ".join(map(code, registry.names(PARTS[field.name])))
     if "options" in metadata:
         return ", ".join(map(code, metadata["options"]))
     if metadata["type"] is bool:

@@ -16,6 +16,7 @@ from core.spec import Spec
 from core.tree import layout
 
 ROWS = 160
+UFFT = {"name": "ufft", "delta": 0.5, "tau": 0.5}
 EAGER = {"grace_period": 20, "delta": 0.3, "tau": 0.3}
 PATIENT = {"grace_period": 10, "delta": 1e-7, "tau": 0.0}
 """Attempts that fail: schedules have something to keep."""
@@ -54,6 +55,9 @@ MEETINGS: dict[str, dict[str, Any]] = {
     "numeric": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "page_hinkley"},
     "boct-few-rows": {"learner": {"name": "boct", "capacity": 12}, "drift": "ddm", "query": "boct_al"},
     "boct-pool": {"learner": {"name": "boct", "sizes": "pool", "delta": 0.4}, "query": "boct_al"},
+    "ufft-grows": {"learner": {**UFFT, "drift": {"name": "ddm", "drift": 2.2}}, "drift": "ddm"},
+    "ufft-units": {"learner": {**UFFT, "leaf_model": "idbd", "memory": 30, "drift": "adwin"}},
+    "ufft-no-bytes": {"learner": {**UFFT, "leaf_model": "mc", "max_bytes": 40_000}},
 }
 """Plug-ins that meet; `halves` and `numeric` have schemas whose records are routed ahead."""
 

@@ -77,9 +77,9 @@ def twin_of(spec, stream):
     }
     if learner["name"] in BASELINES:
         options = Options(**records, algorithm=learner["name"], moa=learner.get("compat") is not None)
-    elif learner["name"] == "boct":
+    elif learner["name"] in ("boct", "ufft"):
         shared = {"learner": learner, "seed": body["seed"]}
-        options = Options(**records, algorithm="boct", shared=shared)
+        options = Options(**records, algorithm=learner["name"], shared=shared)
     else:
         options = tree_options(learner, records)
     budgets = {"count": naive_queries.CountBudget, "window": naive_queries.WindowBudget}

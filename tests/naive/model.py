@@ -13,9 +13,10 @@ from tests.naive.efdt import Efdt
 from tests.naive.evaluation import Evaluation
 from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
+from tests.naive.ufft import Ufft
 
 TREES = {"h-tree": HTree, "c-tree": HTree, "corrh-tree": HTree, "mcdiarmid-tree": HTree, "efdt": Efdt}
-LEARNERS: dict[str, Any] = {**TREES, **BASELINES, "boct": Boct}
+LEARNERS: dict[str, Any] = {**TREES, **BASELINES, "boct": Boct, "ufft": Ufft}
 
 
 class Model:

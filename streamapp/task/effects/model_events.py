@@ -62,7 +62,22 @@ class ModelEvents:
             action=event.action,
             version=version,
             instance_id=self._ids[row],
+            node=event.node,
+            depth=event.depth,
+            classes=self._pair(event),
         )
+
+    def _pair(self, event: Drift | Split) -> list[str] | None:
+        """Return the classes whose tree an event is of, None: the model has one tree for all."""
+        if event.pair is None:
+            return None
+        classes = self._store.schema(event.model).classes
+        return [classes[code] for code in event.pair]
+
+    def _where(self, event: Drift | Split) -> str:
+        """Return the words that name the tree of an event, where there are several."""
+        pair = self._pair(event)
+        return "" if pair is None else f" of the tree of {pair[0]!r} and {pair[1]!r}, depth {event.depth},"
 
     def _notice(self, event: Event, record: int) -> Notice:
         key = self._store.keys[event.model]
@@ -75,7 +90,8 @@ class ModelEvents:
             if event.former is not None:
                 done += f" (before: {schema.attributes[event.former.attribute].name!r})"
             text = (
-                f"node {event.node} {done} on {name!r} ({event.reason}) after {event.n:g} labels: "
+                f"node {event.node}{self._where(event)} {done} on {name!r} ({event.reason}) "
+                f"after {event.n:g} labels: "
                 f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
             )
             return Notice("info", text, key, offset)
@@ -84,7 +100,9 @@ class ModelEvents:
             text = f"node {event.node}, of {name!r}, became a leaf ({event.reason}) after {event.n:g} labels"
             return Notice("info", text, key, offset)
         if isinstance(event, Drift):
-            text = f"{event.detector}: {event.level} at error rate {event.error_rate:.4f}; {event.action}"
+            node = "" if event.node is None else f" at node {event.node}{self._where(event)}"
+            text = f"{event.detector}:{node} {event.level} at error rate {event.error_rate:.4f}"
+            text += f"; {event.action}"
             # A detector may come to its warning level and back every few hundred labels: every change is an
             # alert, but only a drift is news for the log.
             return Notice("info" if event.level == "drift" else "debug", text, key, offset)

@@ -57,4 +57,5 @@ def test_the_values_that_a_preset_changes_are_those_it_has():
             r"\| `(\w+)` \| [^|]+ \| `([^`]+)` \|", section.split("\n## ")[0]
         ):
             value = build({"name": name}).to_dict()[parameter]
+            value = value["name"] if isinstance(value, dict) else value
             assert default == json.dumps(value).strip('"').removesuffix(".0"), parameter
