@@ -63,6 +63,8 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
         return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_first else None
     t = make_room(model, t, len(masses), present - 1)
     tree = tree_view(model.plan, model.ints, t)
+    above = tree.node_ints.item(node, at.NODE_SLOT)
+    learned = [section[above].copy() for section in tree.leaf_model]
     if tree.shape.revision:
         keep_slot(model, tree, node, decision)
     else:
@@ -76,6 +78,8 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
         slot = tree.node_ints.item(child, at.NODE_SLOT)
         if slot >= 0:
             learner.begin(tree, child, slot)
+            if inherits:
+                learner.leaf_model.inherit([section[slot] for section in tree.leaf_model], learned)
     watch_anew(model, t, node)
     return event_of(decision, node, row, index) if is_first else None
 

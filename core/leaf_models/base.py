@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,9 +20,29 @@ class LeafModel(Parameters):
     x, xs, label, weight, leaf_hint, scratch, vote_buffer)`` keeps score before the leaf learns a record; the
     hint is that of ``votes`` for the same record if nothing was learned since, else -1. ``x`` is the record,
     ``xs`` its numeric attributes, scratch four words an attribute and two a class, whatever they hold.
+
+    A model that learns more than the observers keeps sections of words of its own in the leaf record, from
+    ``PLAN_LEAF_MODEL_AT`` on. Its kernels only reckon with them: none takes one for an index or a count.
     """
 
     family: ClassVar[str] = "leaf_models"
+    axes: ClassVar[tuple[tuple[str | int, ...], ...]] = ()
+    """Axes of the sections: "class", "attribute" (numeric ones), "value" (of all nominal ones), numbers."""
+
+    def shapes(self, classes: int, attributes: int, values: int) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of the sections."""
+        sizes = {"class": classes, "attribute": attributes, "value": values}
+        return tuple(
+            tuple(sizes[axis] if isinstance(axis, str) else axis for axis in section) for section in self.axes
+        )
+
+    def clear(self, sections: Sequence[Any]) -> None:
+        """Write the sections of leaves that have learned nothing (float64[leaf, …] each)."""
+        for section in sections:
+            section[...] = 0.0
+
+    def inherit(self, child: Sequence[Any], parent: Sequence[Any]) -> None:
+        """Write the sections of a new leaf from those of the leaf that was split; here: nothing."""
 
 
 def dispatcher() -> tuple[Any, Any]:

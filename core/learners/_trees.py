@@ -80,6 +80,7 @@ class TreeLayout(BlockLayout):
             slots=slots,
             schedule=learner.schedule.shapes(classes, self.dims.attributes, values),
             revision=learner.revision_words(self.dims.attributes),
+            leaf_model=learner.leaf_model.shapes(*counts),
         )
 
     @cached_property
@@ -90,6 +91,7 @@ class TreeLayout(BlockLayout):
         tree = TreeView(ints, ints.view(np.float64), 0, shape)
         self.learner.numeric_observer.clear(tree.numeric)
         self.learner.nominal_observer.clear(tree.nominal)
+        self.learner.leaf_model.clear(tree.leaf_model)
         record = at.aligned_words(shape.leaf_stride)
         record[:] = tree.leaf_ints[0]
         jit.register(record)  # core/hoeffding/soundness.py compares free ones with it
@@ -159,6 +161,10 @@ class TreeLayout(BlockLayout):
         )
         sections = learner.schedule.axes(self.dims.attributes)
         for axes, earlier, now in zip(sections, before.schedule, tree.schedule, strict=True):
+            copy_axes((slots, *axes), earlier[:slots], now[:slots], index)
+        for axes, earlier, now in zip(
+            learner.leaf_model.axes, before.leaf_model, tree.leaf_model, strict=True
+        ):
             copy_axes((slots, *axes), earlier[:slots], now[:slots], index)
         tree.revision[:slots, : before.shape.revision] = before.revision[:slots]
 

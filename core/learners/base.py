@@ -297,6 +297,7 @@ class HoeffdingLearner(Learner):
         ints[at.PLAN_SORTS] = self.criterion.sorts_branches
         ints[at.PLAN_NULL_MERIT] = self.criterion.null_merit_is_gain
         ints[at.PLAN_SCHEDULE_AT] = shape.schedule_at
+        ints[at.PLAN_LEAF_MODEL_AT] = shape.leaf_model_at
         floats[at.PLAN_GAP], floats[at.PLAN_TIE] = self.limits
         ints[at.PLAN_INCREMENTAL] = self.criterion.is_incremental
         ints[at.PLAN_QUICK_REJECT] = self.can_be_rough

@@ -43,7 +43,7 @@ def idbd_inherit(floats, at: int, parent: int, n: int) -> None:
 
 @kernel
 def idbd_output(floats, at: int, inputs, n: int) -> float:
-    """Return w·x."""
+    """Return w·x. The output of a unit in several parts, each laid out as a unit, is the sum of theirs."""
     total = 0.0
     for i in range(n):
         total += floats[at + i] * inputs[i]
@@ -62,21 +62,36 @@ def idbd_update(floats, at: int, inputs, n: int, target: float, share: float) ->
 
     ``δ = y - w·x; β += θ·δ·x·h; a = e^β; w += a·δ·x; h = h·max(0, 1 - a·x²) + a·δ·x`` for each input. Where
     the steps would overshoot the target of this very record (Σ a·x² > 1, so at the start with more than 20
-    standardised inputs), all a are divided by Σ a·x², as in Autostep (Mahmood and others 2012): else the
-    weights grow without end.
+    standardised inputs), all a of inputs other than 0 are divided by Σ a·x², as in Autostep (Mahmood and
+    others 2012): else the weights grow without end.
     """
     delta = target - idbd_output(floats, at, inputs, n)
-    overshoot = 0.0
+    reach = idbd_tune(floats, at, inputs, n, delta, share)
+    idbd_step(floats, at, inputs, n, delta, share, reach)
+
+
+@kernel
+def idbd_tune(floats, at: int, inputs, n: int, delta: float, share: float) -> float:
+    """Move the step sizes for an error δ; return Σ a·x², of a unit in parts to be summed over them."""
+    reach = 0.0
     for i in range(n):
         x = inputs[i]
         beta = floats[at + n + i] + share * META_RATE * delta * x * floats[at + 2 * n + i]
         beta = min(max(beta, LOWEST), HIGHEST)
         floats[at + n + i] = beta
-        overshoot += exp(beta) * x * x
-    shrink = 1.0 if overshoot <= 1.0 else 1.0 / overshoot
-    lower = 0.0 if overshoot <= 1.0 else LN2 * log2(overshoot)
+        reach += exp(beta) * x * x
+    return reach
+
+
+@kernel
+def idbd_step(floats, at: int, inputs, n: int, delta: float, share: float, reach: float) -> None:
+    """Move weights and traces for an error δ; reach: Σ a·x² of the whole unit."""
+    shrink = 1.0 if reach <= 1.0 else 1.0 / reach
+    lower = 0.0 if reach <= 1.0 else LN2 * log2(reach)
     for i in range(n):
         x = inputs[i]
+        if x == 0.0:
+            continue
         beta = floats[at + n + i]
         a = share * shrink * exp(beta)
         step = a * delta * x

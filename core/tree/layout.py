@@ -12,7 +12,7 @@ Hoeffding family a block is a tree; everything in it is found from its first wor
     tree header | node record × node capacity | leaf record × slot capacity
     node record = NODE_FIELDS words, then the class masses ``cls`` [class]
     leaf record = LEAF_FIELDS words, then ``seen`` [class], the observers' statistics, the schedule's
-                  state, and for a learner that revises splits the revision section
+                  state, the leaf model's, and for a learner that revises splits the revision section
 
 What models of one spec and schema share (counts, kinds, parameters, positions of attributes) lies in a
 *plan*, a buffer of its own that is no state: kernels get it beside the model.
@@ -238,7 +238,8 @@ PLAN_WINDOW_BITS: Final = 69  # first word of the bits of the evaluation window,
 PLAN_ARRAYS: Final = 68  # at: places that the learner wants to know of in its blocks (BlockLayout.offsets)
 PLAN_RESERVOIR_KEY: Final = 70  # random key of what a leaf keeps of the records it has seen
 PLAN_NODE_DETECTOR: Final = 71  # kind and parameters of the detectors that watch nodes
-PLAN_HEADER: Final = 73
+PLAN_LEAF_MODEL_AT: Final = 73  # the leaf model's state, relative to a leaf record
+PLAN_HEADER: Final = 74
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
@@ -252,8 +253,8 @@ class TreeShape:
     """Sizes of a tree block.
 
     ``numeric`` and ``nominal`` are the shapes of the two observers' statistics in one leaf, for example
-    (class, 5, attribute) and (class, value); ``schedule`` those of the sections of the schedule's
-    state, and ``revision`` is the length of the revision section, 0 if splits are final.
+    (class, 5, attribute) and (class, value); ``schedule`` and ``leaf_model`` those of the sections of their
+    states, and ``revision`` is the length of the revision section, 0 if splits are final.
     """
 
     classes: int
@@ -263,6 +264,7 @@ class TreeShape:
     slots: int
     schedule: tuple[tuple[int, ...], ...] = ()
     revision: int = 0
+    leaf_model: tuple[tuple[int, ...], ...] = ()
 
     @cached_property
     def node_stride(self) -> int:
@@ -284,9 +286,14 @@ class TreeShape:
         return self.nominal_at + math.prod(self.nominal)
 
     @cached_property
+    def leaf_model_at(self) -> int:
+        """First word of the leaf model's state in a leaf record."""
+        return self.schedule_at + sum(map(math.prod, self.schedule))
+
+    @cached_property
     def revision_at(self) -> int:
         """First word of the revision section in a leaf record."""
-        return self.schedule_at + sum(map(math.prod, self.schedule))
+        return self.leaf_model_at + sum(map(math.prod, self.leaf_model))
 
     @cached_property
     def leaf_stride(self) -> int:
@@ -356,8 +363,17 @@ class TreeView:
     @property
     def schedule(self) -> list[Floats]:
         """Sections of the schedule's state, each float64[slot, …] (integers by their bits)."""
-        sections, first = [], self.shape.schedule_at
-        for shape in self.shape.schedule:
+        return self._sections(self.shape.schedule_at, self.shape.schedule)
+
+    @property
+    def leaf_model(self) -> list[Floats]:
+        """Sections of the leaf model's state, each float64[slot, …]."""
+        return self._sections(self.shape.leaf_model_at, self.shape.leaf_model)
+
+    def _sections(self, first: int, shapes: tuple[tuple[int, ...], ...]) -> list[Floats]:
+        """Return sections of the leaf records that lie one behind the other."""
+        sections = []
+        for shape in shapes:
             end = first + math.prod(shape)
             sections.append(self.leaf_floats[:, first:end].reshape(self.shape.slots, *shape))
             first = end

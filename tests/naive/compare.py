@@ -251,6 +251,8 @@ def assert_same_leaf(model, tree, slot, node):
     assert tree.leaf_floats[slot, scores[0]] == pytest.approx(node.majority_right, rel=CLOSE)
     assert tree.leaf_floats[slot, scores[1]] == pytest.approx(node.bayes_right, rel=CLOSE)
     numeric = [i for i, values in enumerate(node.options.attributes) if values is None]
+    if tree.leaf_model:
+        assert_same_units(model, [section[slot] for section in tree.leaf_model], node.units)
     for attribute, observer in enumerate(node.observers or []):
         if attribute in numeric:
             assert_same_numeric(tree.numeric[slot][..., numeric.index(attribute)], observer)
@@ -258,6 +260,21 @@ def assert_same_leaf(model, tree, slot, node):
             first, size = model.plan.values_index[attribute]
             for label, counts in enumerate(tree.nominal[slot][:, first : first + size]):
                 assert_same_list(counts, observer.counts.get(label, []))
+
+
+def assert_same_units(model, sections, units):
+    """Compare scales, weights, step sizes and traces of the units of a leaf."""
+    scale, bias, numeric, nominal = sections
+    columns = [i for i, values in enumerate(model.schema.attributes) if values.kind == "numeric"]
+    for column, found in zip(columns, scale.T.tolist(), strict=True):
+        assert found == pytest.approx(units.scale.get(column, [0.0] * 3), rel=1e-7, abs=1e-7)
+    for label in range(len(bias)):
+        parts = {(): bias[label]}
+        parts |= {column: numeric[label][:, i] for i, column in enumerate(columns)}
+        for attribute, (first, size) in model.plan.values_index.items():
+            parts |= {(attribute, code): nominal[label][first + code] for code in range(size)}
+        for name, found in parts.items():
+            assert found.tolist() == pytest.approx(units.unit(label, name), rel=1e-6, abs=1e-7)
 
 
 def assert_same_numeric(statistics, observer):

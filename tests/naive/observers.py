@@ -5,6 +5,7 @@ also with weight 0: MOA's range of information gain is the logarithm of that len
 """
 
 import math
+from decimal import Decimal, getcontext
 from itertools import pairwise
 
 from tests.naive import cephes
@@ -115,6 +116,55 @@ class Gaussian:
         else:
             below = weight - equal if threshold < mean else 0.0
         return below + equal, max(weight - equal - below, 0.0)
+
+
+class Qda(Gaussian):
+    """The same statistics; thresholds where a class and all others together are equally likely."""
+
+    def candidates(self):
+        classes = sorted(self.weight)
+        found = [self.cut(label, [other for other in classes if other != label]) for label in classes]
+        return sorted({value for value in found if value is not None})
+
+    def cut(self, label, others):
+        """Return the threshold between a class and others together, None if there is none (section 22.3)."""
+        getcontext().prec = 50
+        n, mean, m2 = (Decimal(each[label]) for each in (self.weight, self.mean, self.m2))
+        weight = sum(Decimal(self.weight[other]) for other in others)
+        if n < 2 or weight < 2:
+            return None
+        pooled = sum(Decimal(self.weight[other]) * Decimal(self.mean[other]) for other in others) / weight
+        if len({self.mean[other] for other in others}) == 1:
+            pooled = Decimal(self.mean[others[0]])
+        squares = Decimal(0)
+        for other in others:
+            apart = Decimal(self.mean[other]) - pooled
+            squares += Decimal(self.m2[other]) + Decimal(self.weight[other]) * apart * apart
+        if m2 == 0 or squares == 0:
+            same = m2 == squares and mean == pooled
+            return None if same else float((mean + pooled) / 2)
+        variances = m2 / (n - 1), squares / (weight - 1)
+        a = (1 / variances[1] - 1 / variances[0]) / 2
+        b = mean / variances[0] - pooled / variances[1]
+        c = (pooled**2 / variances[1] - mean**2 / variances[0]) / 2
+        c += (n / weight * (variances[1] / variances[0]).sqrt()).ln()
+        if abs(a) < Decimal("1e-12") * (1 / variances[0] + 1 / variances[1]):
+            return None if b == 0 else float(-c / b)
+        if b * b < 4 * a * c:
+            return None
+        roots = sorted((sign * (b * b - 4 * a * c).sqrt() - b) / (2 * a) for sign in (-1, 1))
+        far = [abs(root - mean) + abs(root - pooled) for root in roots]
+        tie = Decimal("1e-9") * (max(variances).sqrt() + min(far))
+        return float(roots[1] if far[1] < far[0] - tie else roots[0])
+
+    def branches(self, threshold):
+        left: list[float] = []
+        right: list[float] = []
+        for label in sorted(self.weight):
+            at_or_below, above = self.masses(threshold, label)
+            add(left, label, at_or_below)
+            add(right, label, above)
+        return [left, right]
 
 
 class Nominal:

@@ -180,6 +180,7 @@ OBSERVERS: list[dict[str, Any]] = [
     {"numeric_observer": "histogram", "warm_up": 20, "bins": 6},
     {"numeric_observer": "histogram", "edges": "range", "low": -8.0, "high": 8.0},
     {"numeric_observer": "exact", "capacity": 30},
+    {"numeric_observer": "qda"},
 ]
 """Every numeric observer, small enough to fill up on short streams."""
 

@@ -15,8 +15,9 @@ from tests.naive.criteria import (
     has_two_branches,
     smallest_left,
 )
+from tests.naive.idbd import Units
 from tests.naive.imac import Imac
-from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, add, is_missing
+from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, Qda, add, is_missing
 
 
 @dataclass
@@ -91,6 +92,8 @@ def numeric(options, attribute):
         return Exact(options.capacity)
     if options.numeric_observer == "histogram":
         return Histogram(options, options.shared.setdefault(attribute, []))
+    if options.numeric_observer == "qda":
+        return Qda(moa=options.moa)
     return Gaussian(options.candidates, moa=options.moa)
 
 
@@ -118,6 +121,7 @@ class Node:
         self.bayes_right = 0.0
         self.interval = self.options.grace_period
         self.imac = None
+        self.units = Units()
         self.at_last_attempt = self.weight()
 
     def observed_weight(self):
@@ -208,7 +212,9 @@ class HTree:
         elif model == "nba":
             model = "mc" if nodes[-1].majority_right > nodes[-1].bayes_right else "nb"
         votes = self.votes(nodes, x, model)
-        return self.winner(votes, model) if self.classes else -1, votes
+        if model == "idbd" and any(outputs := nodes[-1].units.outputs(self.options, x, self.classes)):
+            return first_maximum(outputs), outputs
+        return self.winner(votes, "mc" if model == "idbd" else model) if self.classes else -1, votes
 
     def winner(self, votes, model):
         """Return the class with the most votes; of two equals C-Tree and CDT's code take the second."""
@@ -250,6 +256,8 @@ class HTree:
             nodes.append(leaf)
         if self.options.leaf_model == "nba":
             self.count_right(nodes, x, label, weight)
+        if self.options.leaf_model == "idbd":
+            leaf.units.learn(self.options, x, label, weight, self.classes)
         leaf.learn(x, label, weight)
         seen = leaf.weight()
         if not self.is_due(leaf, x, label, weight):
@@ -414,6 +422,8 @@ class HTree:
             inherited = [sorted(branch) for branch in inherited]
         leaf.children = [Node(self.options, branch, leaf.depth + 1, used) for branch in inherited]
         self.leaves += len(leaf.children) - 1
+        for child in leaf.children if self.options.inherit else []:
+            child.units = leaf.units.child()
         if not self.options.inherit:
             leaf.distribution = []
         self.splits += 1

@@ -1,0 +1,111 @@
+"""Quadratic discriminant: a normal distribution per class, a threshold between each class and the rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from core.jit import kernel
+from core.numeric.moments import deviation, merged
+from core.numeric.qda import cut_of, left_share
+from core.observers import gaussian
+from core.observers.base import Observer
+from core.observers.gaussian import M2, MEAN, STATISTICS, WEIGHT
+from core.tree import layout
+
+PROBLEMS: Final = ()
+
+FEWEST: Final = 2.0
+"""Weight of a class below which it has no threshold [D52]."""
+
+update_numeric = gaussian.update_numeric
+log_densities_numeric = gaussian.log_densities_numeric
+densities_numeric = gaussian.densities_numeric
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Observer):
+    """Statistics of the gaussian observer; ``"numeric_observer": "qda"`` (ALGORITHMS section 22.3; Gama,
+    Medas, Rodrigues 2004).
+
+    A threshold is where the densities of a class and of all others together, each times its weight, are equal
+    (``core/numeric/qda.py``): one for two classes, else one for each class. The moments of the others are
+    pooled exactly. The masses on both sides are the classes' own, by their normal distributions.
+    """
+
+    kind: ClassVar[str] = "numeric"
+    axes: ClassVar[tuple[str | int, ...]] = ("class", STATISTICS, "attribute")
+
+    def clear(self, statistics: Any) -> None:
+        """Write no weight, and ranges that any value widens."""
+        statistics[...] = 0.0
+        statistics[..., gaussian.LOW, :] = math.inf
+        statistics[..., gaussian.HIGH, :] = -math.inf
+
+
+@kernel
+def candidates_numeric(plan, params) -> int:
+    """Return one threshold for each class there is room for."""
+    return max(plan[layout.PLAN_CLASSES], 1)
+
+
+@kernel
+def moments_of(floats, at: int, d: int, c: int, a: int) -> tuple[float, float, float]:
+    """Return weight, mean and squared deviations of a class."""
+    row = at + c * STATISTICS * d + a
+    return floats[row + WEIGHT * d], floats[row + MEAN * d], floats[row + M2 * d]
+
+
+@kernel
+def threshold_of(floats, at: int, d: int, k: int, c: int, a: int) -> float:
+    """Return the threshold between class c and all others of an attribute, NaN if there is none."""
+    n, mean, m2 = moments_of(floats, at, d, c, a)
+    n_rest, mean_rest, m2_rest = 0.0, 0.0, 0.0
+    for other in range(k):
+        if other != c:
+            n_other, mean_other, m2_other = moments_of(floats, at, d, other, a)
+            n_rest, mean_rest, m2_rest = merged(n_rest, mean_rest, m2_rest, n_other, mean_other, m2_other)
+    if n < FEWEST or n_rest < FEWEST:
+        return math.nan
+    found, cut = cut_of(n, mean, deviation(n, m2), n_rest, mean_rest, deviation(n_rest, m2_rest))
+    return cut if found else math.nan
+
+
+@kernel
+def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
+    """Write thresholds, ascending, and class masses on both sides; columns (a - start)·classes + i."""
+    d, candidates = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params)
+    for a in range(start, end):
+        first = (a - start) * candidates
+        found = first
+        for c in range(1 if k == 2 else k):
+            cut = threshold_of(floats, at, d, k, c, a)
+            if cut - cut != 0.0:
+                continue
+            place = found
+            while place > first and value[place - 1] > cut:
+                value[place] = value[place - 1]
+                place -= 1
+            value[place] = cut
+            found += 1
+        for i in range(found, first + candidates):
+            value[i] = math.nan
+        for c in range(k):
+            n, mean, m2 = moments_of(floats, at, d, c, a)
+            sd = deviation(n, m2)
+            for i in range(first, first + candidates):
+                left[c, i] = n * left_share(mean, sd, value[i]) if i < found else 0.0
+                right[c, i] = max(n - left[c, i], 0.0)
+
+
+@kernel
+def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
+    """Write the class masses at or below a threshold of attribute ``position`` and above it."""
+    d = plan[layout.PLAN_NUMERIC]
+    for c in range(k):
+        n, mean, m2 = moments_of(floats, at, d, c, position)
+        left[c] = n * left_share(mean, deviation(n, m2), value)
+        right[c] = max(n - left[c], 0.0)
+        if n == 0.0:
+            left[c], right[c] = -1.0, -1.0
