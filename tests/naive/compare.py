@@ -269,7 +269,7 @@ def assert_same_units(model, sections, units):
     for column, found in zip(columns, scale.T.tolist(), strict=True):
         assert found == pytest.approx(units.scale.get(column, [0.0] * 3), rel=1e-7, abs=1e-7)
     for label in range(len(bias)):
-        parts = {(): bias[label]}
+        parts: dict[Any, Any] = {(): bias[label]}
         parts |= {column: numeric[label][:, i] for i, column in enumerate(columns)}
         for attribute, (first, size) in model.plan.values_index.items():
             parts |= {(attribute, code): nominal[label][first + code] for code in range(size)}

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from typing import Any
 
 from tests.naive.observers import Gaussian
 
@@ -30,7 +31,7 @@ class Units:
         return made
 
     def inputs(self, options, x):
-        found = {(): 1.0}
+        found: dict[Any, float] = {(): 1.0}
         for column, value in enumerate(x):
             if math.isnan(value):
                 continue

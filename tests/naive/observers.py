@@ -130,10 +130,12 @@ class Qda(Gaussian):
         """Return the threshold between a class and others together, None if there is none (section 22.3)."""
         getcontext().prec = 50
         n, mean, m2 = (Decimal(each[label]) for each in (self.weight, self.mean, self.m2))
-        weight = sum(Decimal(self.weight[other]) for other in others)
+        nothing = Decimal(0)
+        weight = sum((Decimal(self.weight[other]) for other in others), nothing)
         if n < 2 or weight < 2:
             return None
-        pooled = sum(Decimal(self.weight[other]) * Decimal(self.mean[other]) for other in others) / weight
+        sums = (Decimal(self.weight[other]) * Decimal(self.mean[other]) for other in others)
+        pooled = sum(sums, nothing) / weight
         if len({self.mean[other] for other in others}) == 1:
             pooled = Decimal(self.mean[others[0]])
         squares = Decimal(0)

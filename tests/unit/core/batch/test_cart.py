@@ -45,7 +45,7 @@ def twin(cart: Cart, rows: list[tuple[tuple[float, ...], int]], classes: int):
             for low, high in pairwise(values):
                 middle = 0.5 * low + 0.5 * high
                 sides = [r for r in part if r[0][a] <= middle], [r for r in part if r[0][a] > middle]
-                gained = sum(purity(side) for side in sides)
+                gained = sum((purity(side) for side in sides), Fraction())
                 if min(map(len, sides)) >= cart.min_bucket and gained > best:
                     best, found = gained, (a, middle, sides)
         if found is None:
