@@ -20,7 +20,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
-import inspect
 import os
 import pkgutil
 import tempfile
@@ -28,7 +27,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
@@ -38,6 +37,8 @@ os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numpy as np
 
+from core.native.address import Addresses
+from core.native.call_graph import calls
 from core.native.inner_kernel import OPTIONS, InnerKernel
 
 # numba and llvmlite are typed in part only, and wrongly in places: here they count as untyped.
@@ -56,8 +57,13 @@ DISABLED: bool = bool(numba.config.DISABLE_JIT)
 _ROOT = Path(__file__).parent
 # Generators do not reach the trees' kernels nor the other way round: an edit there recompiles only there.
 _GENERATORS = _ROOT / "streams"
-_entries: list[Any] = []
-_outlined: list[Any] = []
+_entries: list[_Entry] = []
+_called_at: dict[int, tuple[_Entry, ...]] = {}
+"""The kernels at the addresses of what kernels call, by its id."""
+_tables: list[Any] = []
+"""Keeps alive what has an id above."""
+_wanted: set[str] = set()
+"""The modules that kernels were compiled for."""
 _compiling = threading.RLock()
 
 
@@ -117,7 +123,7 @@ def kernel(function: str, /, *, alone: bool = False) -> Callable[[F], F]: ...
 def kernel(function: Any, /, *, alone: bool = False) -> Any:
     """Compile a function: ``@kernel`` an inner one, ``@kernel("void(int64[::1])")`` an entry kernel.
 
-    One that is ``alone`` calls no outlined kernel: it need not wait until these are compiled.
+    One that is ``alone`` is of something that most specs do not need: ``compile_for`` its module compiles it.
     """
     if callable(function):
         return function if DISABLED else InnerKernel(function, is_inlined=True)
@@ -126,11 +132,7 @@ def kernel(function: Any, /, *, alone: bool = False) -> Any:
     def decorate(body: Callable[..., Any]) -> Any:
         if DISABLED:
             return _silent(body)
-        directory = cache_directory(generators=body.__module__.startswith("core.streams"))
-        if directory is not None:
-            numba.config.CACHE_DIR = str(directory)
-        entry = numba.njit(cache=directory is not None, **OPTIONS)(body)
-        return _Entry(entry, signature, alone)
+        return _Entry(body, signature, body.__module__, alone)
 
     return decorate
 
@@ -152,90 +154,147 @@ def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Entry:
-    """An entry kernel: compiled for its one signature at the first call or by ``warm()``."""
+    """An entry kernel: compiled for its one signature when it, or its owner, is needed first."""
 
-    __slots__ = ("__wrapped__", "_alone", "_call", "_dispatcher", "_place", "_signature")
+    __slots__ = (
+        "__wrapped__",
+        "_call",
+        "_dispatcher",
+        "_is_busy",
+        "_place",
+        "_signature",
+        "is_alone",
+        "is_optional",
+        "owner",
+    )
 
-    def __init__(self, dispatcher: Any, signature: str, alone: bool) -> None:
-        """Take numba's dispatcher and the signature it will get."""
-        self._dispatcher = dispatcher
+    def __init__(self, body: Callable[..., Any], signature: str, owner: str, is_alone: bool) -> None:
+        """Take the function, the signature it will get, and the module for which it is compiled."""
+        generators = body.__module__.startswith("core.streams")
+        directory = cache_directory(generators)
+        if directory is not None:
+            numba.config.CACHE_DIR = str(directory)
+        self._dispatcher = numba.njit(cache=directory is not None, **OPTIONS)(body)
         self._signature = signature
-        self._alone = alone or dispatcher.py_func.__module__.startswith("core.streams")
         self._call: Any = None
-        self._place: Any = None
-        self.__wrapped__ = dispatcher.py_func
+        self._place: tuple[Addresses, int] | None = None
+        self.__wrapped__ = body
+        self.owner = owner
+        self.is_alone = is_alone or generators
+        self.is_optional = False
+        self._is_busy = False
         _entries.append(self)
 
     def compile(self) -> None:
-        """Compile (or load) the kernel and all outlined ones, which it may call, once."""
+        """Compile (or load) the kernel and what it may call through addresses, once."""
         if self._call is not None:
             return
-        if not self._alone:
-            for entry in _outlined:
-                entry.build()
-        self.build()
-
-    def build(self) -> None:
-        """Compile (or load) the kernel alone; if it is outlined, write where it lies."""
         with _compiling:  # a partition may be restored in a thread of its own
-            if self._call is not None:
+            if self._call is not None or self._is_busy:  # busy: it calls itself, by way of others
                 return
-            self._dispatcher.compile(self._signature)
+            self._is_busy = True
+            try:
+                for called_at in calls(self.__wrapped__, _called_at):
+                    for entry in _called_at[called_at]:
+                        if not entry.is_optional or entry.owner in _wanted:
+                            entry.compile()
+                self._dispatcher.compile(self._signature)
+                if self._place is not None:
+                    addresses, number = self._place
+                    addresses.write(number, self._dispatcher)
+            finally:
+                self._is_busy = False
             self._dispatcher.disable_compile()
-            if self._place is not None:
-                (built,) = self._dispatcher.overloads.values()
-                self._place[0] = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
-                if self._place[0] == 0:
-                    msg = f"kernel={self.__wrapped__.__qualname__!r} must have an address"
-                    raise RuntimeError(msg)
-            self._call = self._dispatcher
+            self._call = self._dispatcher  # the last step: another thread may call at once
 
     def __call__(self, *arguments: Any) -> Any:
         if self._call is None:
             self.compile()
         return self._call(*arguments)
 
-    def outline(self) -> Any:
-        """Return what other kernels call: the code at an address that is looked up at every call."""
-        function = self.__wrapped__
-        name = f"streamgrove.{function.__module__}.{function.__qualname__}"
-        self._place = np.zeros(1, dtype=np.int64)
-        llvm.add_symbol(name, self._place.ctypes.data)
-        parameters, result = numba.core.sigutils.normalize_signature(self._signature)
-
-        def call(_typing: Any, *_given: Any) -> Any:
-            return result(*parameters), functools.partial(_call_at, name)
-
-        declared = inspect.signature(function).parameters
-        first = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [first, *(inspect.Parameter(each, first.kind) for each in declared)]
-        )
-        _outlined.append(self)
-        return intrinsic(call)
+    def lie_at(self, addresses: Addresses, number: int, is_optional: bool) -> None:
+        """Say where to write the kernel's address; optional: only its owner needs it, not who may call it."""
+        self._place = addresses, number
+        self.is_optional = is_optional
 
 
-WORDS = "CPointer(int64), CPointer(float64), CPointer(int64), CPointer(float64)"
+INTS = "CPointer(int64)"
+FLOATS = "CPointer(float64)"
+WORDS = f"{INTS}, {FLOATS}, {INTS}, {FLOATS}"
 """The parameters ``plan, params, ints, floats`` in a signature."""
 
 
-def outlined(entry: Any) -> Any:
+def outlined(entry: Any, is_optional: bool = False) -> Any:
     """Return an entry kernel as other kernels call it: compiled once, a call wherever it is used.
 
     For what is big and rarely run. numba links whatever a kernel calls into it, and optimises all of it anew:
     inner kernels and other entry kernels are compiled in every kernel that uses them. Hence the call goes
-    through a word that holds the address; ``_Entry.compile`` sees to it that it does.
+    through a word that holds the address; ``_Entry.compile`` sees to it that it does. An optional one is
+    called for some plans only, whose plug-ins have it compiled (``compile_for`` its module).
     """
-    return entry if DISABLED else entry.outline()
+    if DISABLED:
+        return entry
+    body = entry.__wrapped__
+    addresses = Addresses(f"{body.__module__}.{body.__qualname__}", entry._signature, 1)  # noqa: SLF001
+    entry.lie_at(addresses, 0, is_optional)
+    call = addresses.call(body)
+    _called_at[id(call)] = (entry,)
+    _tables.append(call)
+    return call
 
 
-def warm() -> float:
-    """Compile all entry kernels of core, or load them from the cache; return the seconds."""
+def kernel_table(
+    name: str, signature: str, parameters: list[str], members: dict[int, tuple[str, Any]], n: int
+) -> Any:
+    """Return what kernels call with a number below n and the parameters: that of these kernels.
+
+    members: by number the module for which a kernel is compiled, and the inner kernel. Each is compiled by
+    itself, as an entry kernel, when its module is needed (``compile_for``).
+    """
+    addresses = Addresses(name, signature, n)
+    entries = []
+    for number, (owner, inner) in members.items():
+        entry = _Entry(inner.py_func, signature, owner, is_alone=True)
+        entry.lie_at(addresses, number, is_optional=True)
+        entries.append(entry)
+    call = addresses.call_numbered(parameters)
+    _called_at[id(call)] = tuple(entries)
+    _tables.append(call)
+    return call
+
+
+def compile_for(modules: Iterable[str]) -> float:
+    """Compile, or load, the entry kernels that are there for these modules; return the seconds.
+
+    Whoever makes a plan calls it: no kernel sees a plan whose plug-ins are not compiled.
+    """
+    modules = frozenset(modules)
+    if modules <= _wanted:
+        return 0.0
     start = time.perf_counter()
-    for found in pkgutil.walk_packages([str(_ROOT)], "core."):
-        importlib.import_module(found.name)
-    for entry in _entries:
-        entry.compile()
+    with _compiling:
+        for entry in tuple(_entries):
+            if entry.owner in modules:
+                entry.compile()
+        # Kernels of theirs that are imported later are compiled with what calls them.
+        _wanted.update(modules)
+    return time.perf_counter() - start
+
+
+def warm(modules: Iterable[str] | None = None) -> float:
+    """Compile all entry kernels of core, or load them from the cache; return the seconds.
+
+    modules: compile for these, and besides only what all specs need.
+    """
+    start = time.perf_counter()
+    if modules is None:
+        for found in pkgutil.walk_packages([str(_ROOT)], "core."):
+            importlib.import_module(found.name)
+    else:
+        compile_for(modules)
+    for entry in tuple(_entries):
+        if modules is None or not entry.is_alone:
+            entry.compile()
     return time.perf_counter() - start
 
 
@@ -358,19 +417,6 @@ def _refuse_inlining(context: Any, builder: Any, _signature: Any, _arguments: An
     builder.function.attributes.discard("alwaysinline")
     builder.function.attributes.add("noinline")
     return context.get_dummy_value()
-
-
-def _call_at(name: str, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Call the compiled kernel whose address lies in the word called so; hand on what it raises."""
-    calls = context.call_conv
-    pointer = calls.get_function_type(signature.return_type, signature.args).as_pointer()
-    if name not in builder.module.globals:
-        ir.GlobalVariable(builder.module, pointer, name)  # external: the linker finds it among the symbols
-    function = builder.load(builder.module.globals[name])
-    status, result = calls.call_function(builder, function, signature.return_type, signature.args, arguments)
-    with cgutils.if_unlikely(builder, status.is_error):
-        calls.return_status_propagate(builder, status)
-    return result
 
 
 def _prefetch(_typing: Any, _address: Any) -> Any:

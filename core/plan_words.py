@@ -6,6 +6,7 @@ models that met their values in ten thousand orders read the same cache lines.
 
 from __future__ import annotations
 
+import logging
 from typing import ClassVar, Final
 
 import numpy as np
@@ -18,6 +19,28 @@ from core.schema import shared
 from core.schema.dimensions import Dimensions
 from core.spec import Spec
 from core.tree import layout as at
+
+
+def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
+    """Return the plug-ins of a spec but the learner, each with the word that holds its kind."""
+    return [
+        (at.PLAN_DRIFT, spec.drift),
+        (at.PLAN_STRATEGY, spec.query),
+        (at.PLAN_BUDGETING, spec.budget),
+        *spec.learner.plugins(),
+    ]
+
+
+def compiled_modules(spec: Spec) -> frozenset[str]:
+    """Return the modules that kernels are compiled for before there is a plan of a spec."""
+    plugins = (type(plugin).__module__ for _, plugin in plugins_of(spec))
+    return frozenset([*plugins, *protocol.modules_of(spec.learner)])
+
+
+logger = logging.getLogger(__name__)
+
+SLOW: Final = 0.5
+"""Seconds of compiling or loading that the log tells of."""
 
 
 class PlanWords:
@@ -34,12 +57,11 @@ class PlanWords:
         """The layout of the models' blocks."""
         numeric, nominal = dims.numeric, dims.nominal
 
-        plugins: list[tuple[int, Parameters]] = [
-            (at.PLAN_DRIFT, spec.drift),
-            (at.PLAN_STRATEGY, spec.query),
-            (at.PLAN_BUDGETING, spec.budget),
-            *learner.plugins(),
-        ]
+        plugins = plugins_of(spec)
+        # The words hold the kinds of plug-ins, and kernels that get them call these without asking.
+        seconds = jit.compile_for(compiled_modules(spec))
+        if seconds > SLOW:
+            logger.info("kernels of %s were compiled or loaded in %.1f s", learner.spelled, seconds)
         kinds = [registry.kind(plugin.family, plugin.name) for _, plugin in plugins]
         places = [word for word, _ in plugins]
         constants = [plugin.constants() for _, plugin in plugins]

@@ -63,14 +63,17 @@ class Criterion(Parameters):
         raise NotImplementedError
 
 
+_COLUMNS = "void(float64[:, ::1], int64, int64, float64[::1], float64[::1])"
+
+
 def dispatcher() -> Any:
     """Return ``impurity(kind, …)`` over all criteria."""
-    return registry.dispatch("criteria", "impurity", "masses, k, n, out, total")
+    return registry.dispatch("criteria", "impurity", "masses, k, n, out, total", signature=_COLUMNS)
 
 
 def rough_dispatcher() -> Any:
     """Return ``impurity_roughly(kind, …)`` over the criteria that have it."""
-    return registry.dispatch("criteria", "impurity_roughly", "masses, k, n, out, total")
+    return registry.dispatch("criteria", "impurity_roughly", "masses, k, n, out, total", signature=_COLUMNS)
 
 
 def range_dispatcher() -> Any:

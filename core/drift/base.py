@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
+from core.jit import FLOATS
 from core.plugin import Parameters, choice
 
 IN_CONTROL: Final = 0
@@ -48,9 +49,18 @@ class Detector(Parameters):
 
 def dispatcher() -> Any:
     """Return ``update(kind, …)`` over all detectors."""
-    return registry.dispatch("drift", "update", "params, at, floats, state, error")
+    return registry.dispatch(
+        "drift",
+        "update",
+        "params, at, floats, state, error",
+        signature=f"int64({FLOATS}, int64, {FLOATS}, int64, float64)",
+        inline=("none",),
+    )
 
 
 def problem_dispatcher() -> Any:
     """Return ``problem(kind, …)`` over all detectors."""
-    return registry.dispatch("drift", "problem", "params, at, floats, state", otherwise=0)
+    signature = f"int64({FLOATS}, int64, {FLOATS}, int64)"
+    return registry.dispatch(
+        "drift", "problem", "params, at, floats, state", otherwise=0, signature=signature
+    )

@@ -89,7 +89,7 @@ def highest_due(plan, params, ints, floats, t: int, node: int, depth: int) -> in
     return due
 
 
-@kernel("int64(int64, int64, int64, int64, int64)")
+@kernel("int64(int64, int64, int64, int64, int64)", alone=True)
 def next_due(plan_address: int, address: int, t: int, node: int, depth: int) -> int:
     """Return ``highest_due`` of the path that ends at the node record at word ``node``."""
     plan, params = words_at(plan_address)
@@ -97,7 +97,7 @@ def next_due(plan_address: int, address: int, t: int, node: int, depth: int) -> 
     return highest_due(plan, params, ints, floats, t, node, depth)
 
 
-@kernel("boolean(int64, int64, int64, int64, boolean, float64[::1])")
+@kernel("boolean(int64, int64, int64, int64, boolean, float64[::1])", alone=True)
 def reevaluate(plan_address: int, address: int, t: int, node: int, if_hopeless: bool, decision) -> bool:
     """Evaluate a node: write the decision (float64[DECISION_WORDS]); return whether it was counted.
 
@@ -121,7 +121,7 @@ def reevaluate(plan_address: int, address: int, t: int, node: int, if_hopeless: 
 reevaluate_here: Any = outlined(reevaluate)
 
 
-@kernel("boolean(int64, int64, int64, int64)")
+@kernel("boolean(int64, int64, int64, int64)", alone=True)
 def finish_failed_path(plan_address: int, address: int, t: int, node: int) -> bool:
     """Evaluate a path's due nodes from the root down; return False at the first that may change."""
     plan, params = words_at(plan_address)
@@ -135,7 +135,7 @@ def finish_failed_path(plan_address: int, address: int, t: int, node: int) -> bo
     return True
 
 
-finish_failed_path_here: Any = outlined(finish_failed_path)
+finish_failed_path_here: Any = outlined(finish_failed_path, is_optional=True)
 """``finish_failed_path`` for other kernels: a call, not inlined."""
 
 

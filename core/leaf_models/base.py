@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
+from core.jit import FLOATS, WORDS
 from core.plugin import Parameters
 
 
@@ -48,10 +49,19 @@ class LeafModel(Parameters):
 def dispatcher() -> tuple[Any, Any]:
     """Return ``votes(kind, …)`` and ``account(kind, …)`` over all leaf models."""
     return (
-        registry.dispatch("leaf_models", "votes", "plan, params, ints, floats, t, node, x, xs, scratch, out"),
+        registry.dispatch(
+            "leaf_models",
+            "votes",
+            "plan, params, ints, floats, t, node, x, xs, scratch, out",
+            signature=f"UniTuple(int64, 2)({WORDS}, int64, int64, {FLOATS}, {FLOATS}, {FLOATS}, {FLOATS})",
+            inline=("mc", "nba"),
+        ),
         registry.dispatch(
             "leaf_models",
             "account",
             "plan, params, ints, floats, t, node, x, xs, label, weight, leaf_hint, scratch, vote_buffer",
+            signature=f"void({WORDS}, int64, int64, {FLOATS}, {FLOATS}, int64, float64, int64, {FLOATS},"
+            f" {FLOATS})",
+            inline=("mc", "nb", "nba"),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from core.jit import kernel
+from core.jit import kernel, stay_apart
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.numeric.special import LN2, exp, log2
@@ -114,6 +114,7 @@ def account(
 @kernel
 def prediction(plan, params, ints, floats, t: int, node: int, x, xs, scratch, vote_buffer) -> int:
     """Return the class alone; scratch (as in ``votes``) and vote_buffer, float64[class], are overwritten."""
+    stay_apart()  # rarely called: most records were answered before they are learned
     k = ints[at.MODEL_CLASSES]
     for c in range(k):
         vote_buffer[c] = 0.0

@@ -105,6 +105,11 @@ class HoeffdingLearner(Learner):
         raise NotImplementedError
 
     @property
+    def compiled_with(self) -> tuple[str, ...]:
+        """Return the re-evaluation of nodes where splits are revised."""
+        return ("core.hoeffding.reevaluation",) if self.revision_words(1) else ()
+
+    @property
     def quirks(self) -> int:
         """Return which quirks of published code hold (core/tree/quirks.py), a bit each."""
         return quirks.OF_COMPAT[self.compat]

@@ -130,6 +130,10 @@ class Plugin(Learner):
             )
             raise SchemaError(msg)
 
+    @property
+    def compiled_with(self) -> tuple[str, ...]:
+        return ("core.boct.leaf_division", "core.boct.leaf_rows", "core.boct.cut_search")
+
     def blocks(self, dims: Dimensions) -> BoctLayout:
         table = bound_table.BoundTable.of(
             bound_table.BOUNDS[self.bound], HETEROGENEITIES[self.heterogeneity], self.delta
@@ -199,7 +203,7 @@ def answer(
     return best, node, -1
 
 
-@kernel(f"int64({WORDS}, int64, int64, CPointer(float64), int64, boolean)")
+@kernel(f"int64({WORDS}, int64, int64, CPointer(float64), int64, boolean)", alone=True)
 def train(plan, params, ints, floats, t: int, node: int, x, label: int, is_new: bool) -> int:
     """Keep a label at the leaf where its record ends, and look for a cut if one may win."""
     if rows.keep_labelled(plan, params, ints, floats, t, node, x, label):

@@ -64,6 +64,7 @@ import numpy as np
 from core import registry
 from core.errors import GroveError
 from core.growth.events import Event
+from core.jit import FLOATS, INTS, WORDS
 from core.plugin import Parameters, made_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
@@ -270,6 +271,11 @@ class Learner(Parameters, ABC):
         """
         return 0
 
+    @property
+    def compiled_with(self) -> tuple[str, ...]:
+        """Return modules whose entry kernels it calls, besides those that all specs need."""
+        return ()
+
     @classmethod
     def build(cls, given: dict[str, Any], named: str) -> Any:
         """Return the learner with these parameters; ``named``: as the spec calls it."""
@@ -300,33 +306,72 @@ def kernels_of(learner: Learner) -> ModuleType:
     return importlib.import_module(_module_name(learner.name))
 
 
+def modules_of(learner: Learner) -> tuple[str, ...]:
+    """Return the modules that kernels are compiled for in a plan with this learner."""
+    return _module_name(learner.name), type(learner).__module__, *learner.compiled_with
+
+
 def kind_of(learner: Learner) -> int:
     """Return the integer that stands for a learner's kernels in compiled code."""
     return modules().index(_module_name(learner.name))
 
 
-def _dispatch(function: str, parameters: str, otherwise: int | None = None) -> Any:
+INLINED: Final = ("core.hoeffding.kernels", "core.learners.majority_class", "core.learners.no_change")
+"""Modules of kernels that are taken in where they are called: most models are trees, and a call would be much
+of what a baseline does. All others are called through addresses."""
+
+
+def _inlined(function: str) -> frozenset[int]:
+    if function not in ("answer", "learn", "uncertainty"):
+        return frozenset()
+    return frozenset(kind for kind, name in enumerate(modules()) if name in INLINED)
+
+
+@functools.cache
+def _dispatch(function: str, parameters: str, signature: str, otherwise: int | None = None) -> Any:
     members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
     for _, module in members:
         if otherwise is None and not hasattr(module, function):
             msg = f"{module.__name__} must have the kernel {function}({parameters}): every learner has one"
             raise GroveError(msg)
-    return registry.dispatch_to(members, function, parameters, otherwise)
+    return registry.dispatch_to(
+        members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function)
+    )
 
 
 def dispatcher() -> tuple[Any, Any, Any]:
     """Return ``answer(kind, …)``, ``learn(kind, …)`` and ``route_ahead(kind, …)`` over all learners."""
-    common = "plan, params, ints, floats, t, place, x, xs"
+    common, types = (
+        "plan, params, ints, floats, t, place, x, xs",
+        f"{WORDS}, int64, int64, {FLOATS}, {FLOATS}",
+    )
     return (
-        _dispatch("answer", f"{common}, weight, prepared, scratch, shares"),
-        _dispatch("learn", f"{common}, label, weight, hint, scratch, vote_buffer"),
-        _dispatch("route_ahead", "plan, ints, floats, t, xs, d, ends", otherwise=False),
+        _dispatch(
+            "answer",
+            f"{common}, weight, prepared, scratch, shares",
+            f"UniTuple(int64, 3)({types}, float64, int64, {FLOATS}, {FLOATS})",
+        ),
+        _dispatch(
+            "learn",
+            f"{common}, label, weight, hint, scratch, vote_buffer",
+            f"UniTuple(int64, 2)({types}, int64, float64, int64, {FLOATS}, {FLOATS})",
+        ),
+        _dispatch(
+            "route_ahead",
+            "plan, ints, floats, t, xs, d, ends",
+            f"boolean({INTS}, {INTS}, {FLOATS}, int64, {FLOATS}, int64, {INTS})",
+            otherwise=False,
+        ),
     )
 
 
 def uncertainty_dispatcher() -> Any:
     """Return ``uncertainty(kind, …)`` over all learners."""
-    return _dispatch("uncertainty", "plan, params, ints, floats, t, place, shares, columns")
+    return _dispatch(
+        "uncertainty",
+        "plan, params, ints, floats, t, place, shares, columns",
+        f"UniTuple(float64, 3)({WORDS}, int64, int64, {FLOATS}, int64)",
+    )
 
 
 def has_leaf_table(learner: Learner) -> bool:
@@ -337,9 +382,16 @@ def has_leaf_table(learner: Learner) -> bool:
 def leaf_table_dispatcher() -> Any:
     """Return ``leaf_table(kind, …)`` over the learners that have it."""
     members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
-    return registry.dispatch_to(members, "leaf_table", "plan, ints, t, place")
+    signature = f"UniTuple(int64, 4)({INTS}, {INTS}, int64, int64)"
+    parameters = "plan, ints, t, place"
+    return registry.dispatch_to(members, "core.learners.leaf_table", parameters, signature=signature)
 
 
 def problem_dispatcher() -> Any:
     """Return ``block_problem(kind, …)`` over all learners."""
-    return _dispatch("block_problem", "plan, params, ints, floats, t, blank_address", otherwise=0)
+    return _dispatch(
+        "block_problem",
+        "plan, params, ints, floats, t, blank_address",
+        f"int64({WORDS}, int64, int64)",
+        otherwise=0,
+    )

@@ -63,7 +63,8 @@ SCORED: Final = 3
 
 @kernel(
     "boolean(int64[::1], float64[:, ::1], int32[::1], int64[::1], float64[::1], float64[:, ::1],"
-    " float64[:, ::1])"
+    " float64[:, ::1])",
+    alone=True,
 )
 def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
     """Write answer, place and score of each record; return whether the block has to be prepared first.

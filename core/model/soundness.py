@@ -117,7 +117,7 @@ def _sentence(plan: Plan, found: int) -> str:
     return f"{place}{plugin.name}: {sentences[where.sentence - 1]}"
 
 
-@kernel("int64(int64, int64, int64)", alone=True)
+@kernel("int64(int64, int64, int64)")
 def inspect(plan_address: int, address: int, blank_address: int) -> int:
     """Return a problem of a buffer, SOUND if there is none; blank_address: BlockLayout.blank_address."""
     plan, params = words_at(plan_address)

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
+from core.jit import FLOATS, INTS, WORDS
 from core.plugin import Parameters
 
 
@@ -76,40 +77,67 @@ class Observer(Parameters):
         statistics[...] = 0.0
 
 
+def _dispatch(function: str, parameters: str, signature: str, otherwise: int | None = None) -> Any:
+    return registry.dispatch("observers", function, parameters, otherwise, signature)
+
+
 def numeric_dispatcher() -> tuple[Any, ...]:
     """Return update, propose, candidates, masses, log densities and densities over the numeric observers."""
-    common = "plan, params, floats, at, k"
+    common, types = "plan, params, floats, at, k", f"{INTS}, {FLOATS}, {FLOATS}, int64, int64"
+    candidates = f"void({types}, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1])"
     return (
-        registry.dispatch("observers", "update_numeric", "plan, params, floats, at, label, xs, weight"),
-        registry.dispatch("observers", "propose_numeric", f"{common}, start, end, left, right, value"),
+        _dispatch(
+            "update_numeric",
+            "plan, params, floats, at, label, xs, weight",
+            f"boolean({types}, {FLOATS}, float64)",
+        ),
+        _dispatch("propose_numeric", f"{common}, start, end, left, right, value", candidates),
         registry.dispatch("observers", "candidates_numeric", "plan, params"),
-        registry.dispatch("observers", "masses_numeric", f"{common}, position, value, left, right"),
-        registry.dispatch("observers", "log_densities_numeric", f"{common}, xs, scratch, out"),
-        registry.dispatch("observers", "densities_numeric", f"{common}, xs, out"),
+        _dispatch(
+            "masses_numeric",
+            f"{common}, position, value, left, right",
+            f"void({types}, int64, float64, float64[::1], float64[::1])",
+        ),
+        _dispatch(
+            "log_densities_numeric",
+            f"{common}, xs, scratch, out",
+            f"void({types}, {FLOATS}, {FLOATS}, {FLOATS})",
+        ),
+        _dispatch("densities_numeric", f"{common}, xs, out", f"void({types}, {FLOATS}, {FLOATS})"),
     )
 
 
 def rough_dispatcher() -> Any:
     """Return ``propose_roughly`` over the numeric observers that have it."""
     parameters = "plan, params, floats, at, k, left, right, value"
-    return registry.dispatch("observers", "propose_roughly", parameters)
+    signature = (
+        f"void({INTS}, {FLOATS}, {FLOATS}, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1])"
+    )
+    return _dispatch("propose_roughly", parameters, signature)
 
 
 def nominal_dispatcher() -> tuple[Any, ...]:
     """Return update, masses, may be multiway, log densities and densities over the nominal observers."""
-    common = "plan, params, ints, floats, at, k"
+    common, types = "plan, params, ints, floats, at, k", f"{WORDS}, int64, int64"
     return (
         registry.dispatch("observers", "update_nominal", "plan, params, ints, floats, at, label, x, weight"),
         registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, start, end, out"),
         registry.dispatch("observers", "may_be_multiway", "plan, params, values"),
         registry.dispatch("observers", "log_densities_nominal", f"{common}, x, scratch, out"),
-        registry.dispatch("observers", "densities_nominal", f"{common}, x, out"),
+        _dispatch("densities_nominal", f"{common}, x, out", f"void({types}, {FLOATS}, {FLOATS})"),
     )
 
 
 def problem_dispatcher() -> tuple[Any, Any]:
     """Return ``problem(kind, …)`` and ``problem_shared(kind, …)`` over the numeric observers."""
     return (
-        registry.dispatch("observers", "problem", "plan, params, floats, at, k", otherwise=0),
-        registry.dispatch("observers", "problem_shared", "plan, params, floats", otherwise=0),
+        _dispatch(
+            "problem",
+            "plan, params, floats, at, k",
+            f"int64({INTS}, {FLOATS}, {FLOATS}, int64, int64)",
+            otherwise=0,
+        ),
+        _dispatch(
+            "problem_shared", "plan, params, floats", f"int64({INTS}, {FLOATS}, {FLOATS})", otherwise=0
+        ),
     )

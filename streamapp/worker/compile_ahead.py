@@ -1,7 +1,14 @@
-"""Compile ahead: all kernels compiled, or loaded from the cache, before the first record."""
+"""Compile ahead: kernels compiled, or loaded from the cache, before the first record."""
 
 import importlib
+import logging
 import time
+
+from core.spec import Spec
+from streamapp.settings import Settings
+from streamapp.task.config import TaskConfig
+
+logger = logging.getLogger(__name__)
 
 MAIN_KERNEL = "run.run"  # of core/run.py: most of the time of compiling is its
 TAKES = "a minute or two"
@@ -18,12 +25,32 @@ def kernels_are_cold() -> bool:
     return directory is None or next(directory.rglob(f"{MAIN_KERNEL}-*.nbi"), None) is None
 
 
-def warm_kernels() -> float:
-    """Import every module that has kernels and compile them; seconds it took."""
+def warm_kernels(spec: Spec | None = None) -> float:
+    """Compile every kernel there is, or with a spec those that its models need; seconds it took.
+
+    Kernels of other learners and plug-ins are then compiled, or loaded, when a plan names them for the first
+    time (core/plan_words.py says so in the log).
+    """
     began = time.perf_counter()
     from core import jit, registry
+    from core.plan_words import compiled_modules
 
     importlib.import_module("core.model_table")
-    registry.modules("streams")
-    jit.warm()
+    importlib.import_module("core.growth.revision")
+    if spec is None:
+        registry.modules("streams")
+        jit.warm()
+    else:
+        jit.warm(compiled_modules(spec))
     return time.perf_counter() - began
+
+
+def tell_ready(settings: Settings) -> None:
+    """Warm the kernels of the models that come into being by their first record, and say so."""
+    spec = TaskConfig.from_settings(settings).default_spec()
+    logger.info(
+        "kernels of %s are ready after %.1f s; those of other learners and plug-ins are compiled, or loaded, "
+        "when a model needs them first",
+        spec.learner.spelled,
+        warm_kernels(spec),
+    )

@@ -25,7 +25,7 @@ from streamapp.observability.logs import configure_logs
 from streamapp.observability.pages.parent import ParentPages
 from streamapp.settings import Settings, to_environment
 from streamapp.worker.child_process import GuardedProcess
-from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN, fulfil, parent_name, refuse, wanted_workers
 from streamapp.worker.state_directory import StateDirectory, default_instance
 from streamapp.worker.worker import check_topics, tell_unknown, with_port
@@ -54,7 +54,7 @@ def run_workers(settings: Settings, n: int) -> int:
         fulfil(directory.path)  # what a parent before us was asked for
         check_topics(settings)
         settings = with_port(settings)
-        logger.info("kernels are ready after %.1f s", warm_kernels())
+        tell_ready(settings)
         return Parent(settings, n, any_port, directory.path).run()
 
 

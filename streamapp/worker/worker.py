@@ -42,7 +42,7 @@ from streamapp.task.models.memory import ModelMemory
 from streamapp.task.sources import source_topics
 from streamapp.transport.application import App
 from streamapp.worker.app import create_app
-from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.gauges import memory_counts, task_gauges
 from streamapp.worker.state_directory import StateDirectory, default_instance
@@ -74,7 +74,7 @@ def run_worker(settings: Settings) -> int:
         tell_unused(settings)
         logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
         # Kernels are loaded only now: what is wrong with settings or topics is said at once.
-        logger.info("kernels are ready after %.1f s", warm_kernels())
+        tell_ready(settings)
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)

@@ -72,14 +72,18 @@ def run(spec: dict[str, Any]) -> Counter[str]:
     return partition.task.counters + alerts + Counter(evaluations=len(partition.sent["evaluations"]))
 
 
-def main() -> int:
-    """Print what happened, and the name of every function that numba compiled after `warm`."""
+def main(given: str) -> int:
+    """Print what happened, and the name of every function that numba compiled after `warm`.
+
+    given: a spec, for which alone kernels are warmed and which alone runs; "": all.
+    """
     from numba.core import event
 
-    warm_kernels()
+    warm_kernels(Spec.parse(given) if given else None)
     recorder = event.RecordingListener()
     event.register("numba:compile", recorder)
-    happened = sum((run(spec) for spec in specs()), Counter[str]())
+    wanted = [json.loads(given)] if given else specs()
+    happened = sum((run(spec) for spec in wanted), Counter[str]())
     compiled = {done.data["dispatcher"].py_func for _, done in recorder.buffer}
     names = sorted(f"{function.__module__}.{function.__qualname__}" for function in compiled)
     json.dump({"happened": happened, "compiled": names}, sys.stdout)
@@ -87,4 +91,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("".join(sys.argv[1:])))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from core import registry, spelling
 from core.errors import ParameterError
+from core.jit import FLOATS, INTS
 from core.learners.protocol import Learner, has_leaf_table
 from core.plugin import Parameters
 from core.tree.layout import LEAVES
@@ -74,16 +75,32 @@ def learners() -> tuple[str, ...]:
 
 def dispatcher() -> Any:
     """Return ``decide(kind, …)`` over all strategies that look at one place at most."""
-    parameters = "plan, params, at, ints, floats, state, limit, share, lead, weight, classes, t"
-    return registry.dispatch("queries", "decide", parameters)
+    return registry.dispatch(
+        "queries",
+        "decide",
+        "plan, params, at, ints, floats, state, limit, share, lead, weight, classes, t",
+        signature=f"Tuple((int64, float64))({INTS}, {FLOATS}, int64, {INTS}, {FLOATS}, int64, float64,"
+        " float64, float64, float64, float64, int64)",
+    )
 
 
 def leaf_dispatcher() -> Any:
     """Return ``decide_at_leaf(kind, …)`` over those that look at all leaves."""
-    parameters = "plan, params, at, ints, floats, state, limit, table, stride, leaves, leaf, t"
-    return registry.dispatch("queries", "decide_at_leaf", parameters)
+    return registry.dispatch(
+        "queries",
+        "decide_at_leaf",
+        "plan, params, at, ints, floats, state, limit, table, stride, leaves, leaf, t",
+        signature=f"Tuple((int64, float64))({INTS}, {FLOATS}, int64, {INTS}, {FLOATS}, int64, float64, int64,"
+        " int64, int64, int64, int64)",
+    )
 
 
 def problem_dispatcher() -> Any:
     """Return ``problem(kind, …)`` over the strategies that have it."""
-    return registry.dispatch("queries", "problem", "params, at, ints, floats, state", otherwise=0)
+    return registry.dispatch(
+        "queries",
+        "problem",
+        "params, at, ints, floats, state",
+        otherwise=0,
+        signature=f"int64({FLOATS}, int64, {INTS}, {FLOATS}, int64)",
+    )

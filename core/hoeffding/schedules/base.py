@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
+from core.jit import FLOATS, WORDS
 from core.plugin import Parameters
 from core.tree import layout as at
 from core.tree import quirks
@@ -72,13 +73,30 @@ class Schedule(Parameters):
 
 def dispatcher() -> tuple[Any, Any]:
     """Return ``observe(kind, …)`` and ``reschedule(kind, …)`` over all schedules."""
-    common = "plan, params, ints, floats, t, node, leaf"
+    common, types = "plan, params, ints, floats, t, node, leaf", f"{WORDS}, int64, int64, int64"
     return (
-        registry.dispatch("schedules", "observe", f"{common}, x, xs, label, weight"),
-        registry.dispatch("schedules", "reschedule", f"{common}, merit, test, value, out"),
+        registry.dispatch(
+            "schedules",
+            "observe",
+            f"{common}, x, xs, label, weight",
+            signature=f"boolean({types}, {FLOATS}, {FLOATS}, int64, float64)",
+            inline=("grace_period",),
+        ),
+        registry.dispatch(
+            "schedules",
+            "reschedule",
+            f"{common}, merit, test, value, out",
+            signature=f"void({types}, float64[::1], int64[::1], float64[::1], float64[::1])",
+        ),
     )
 
 
 def problem_dispatcher() -> Any:
     """Return ``problem(kind, …)`` over the schedules that have a state."""
-    return registry.dispatch("schedules", "problem", "plan, params, ints, floats, t, node, leaf", otherwise=0)
+    return registry.dispatch(
+        "schedules",
+        "problem",
+        "plan, params, ints, floats, t, node, leaf",
+        otherwise=0,
+        signature=f"int64({WORDS}, int64, int64, int64)",
+    )

@@ -105,7 +105,7 @@ def observe(
     return False
 
 
-@kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64)")
+@kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64)", alone=True)
 def watch(plan, params, ints, floats, t: int, node: int, leaf: int, x, label: int, weight: float) -> bool:
     """Update the candidates of a leaf that has some, and return whether it is due."""
     due_at = floats[leaf + at.LEAF_NEXT]

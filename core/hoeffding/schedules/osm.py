@@ -38,7 +38,7 @@ class Plugin(Schedule):
         return self.grace_period
 
 
-@kernel("float64(int64, float64[:, ::1], float64, float64, float64)")
+@kernel("float64(int64, float64[:, ::1], float64, float64, float64)", alone=True)
 def earliest(criterion: int, masses, gap: float, n: float, needed: float) -> float:
     """Return the least whole weight after which the best test may lead by enough, at most 100,000.
 

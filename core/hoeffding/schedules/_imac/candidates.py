@@ -109,7 +109,7 @@ def values_at(plan, leaf: int, room: int) -> int:
     return counts_at(plan, leaf, room, room)
 
 
-@kernel(f"void({WORDS}, int64, int64, int64, int64, int64, float64)")
+@kernel(f"void({WORDS}, int64, int64, int64, int64, int64, float64)", alone=True)
 def load(
     plan, params, ints, floats, t: int, leaf: int, q: int, attribute: int, test: int, value: float
 ) -> None:
@@ -167,7 +167,7 @@ def load_values(plan, ints, floats, t: int, leaf: int, room: int, q: int, attrib
         floats[word + 1] = moment_of(plan[at.PLAN_CRITERION], floats[word], floats[word + 1])
 
 
-@kernel(f"void({WORDS}, int64, int64, int64, int64)")
+@kernel(f"void({WORDS}, int64, int64, int64, int64)", alone=True)
 def measure(plan, params, ints, floats, t: int, leaf: int, room: int, q: int) -> None:
     """Work out the impurities of candidate q from its class masses."""
     column, k = rows_at(plan, leaf) + q, ints[at.MODEL_CLASSES]
@@ -228,7 +228,7 @@ def count_in(plan, ints, floats, leaf: int, room: int, x, label: int, weight: fl
             floats[counts_at(plan, leaf, room, q) + branch * classes + label] += weight
 
 
-@kernel(f"float64({WORDS}, int64, int64, int64)")
+@kernel(f"float64({WORDS}, int64, int64, int64)", alone=True)
 def evaluate(plan, params, ints, floats, t: int, leaf: int, room: int) -> float:
     """Work out the gains of all candidates at once.
 

@@ -24,7 +24,9 @@ def put(plan, ints, floats, leaf: int, attribute: int, where: int, merit: float)
     floats[word + 1] = merit
 
 
-@kernel(f"void({WORDS}, int64, int64, boolean[::1], int64, float64[::1], int64[::1], float64[::1])")
+@kernel(
+    f"void({WORDS}, int64, int64, boolean[::1], int64, float64[::1], int64[::1], float64[::1])", alone=True
+)
 def suggest(
     plan, params, ints, floats, t: int, leaf: int, usable, attribute: int, merit, test, value
 ) -> None:
@@ -61,7 +63,10 @@ def room_for(plan, out) -> int:
     return min(d, 2 if wanted > suggestions // 2 else wanted)
 
 
-@kernel(f"void({WORDS}, int64, int64, int64, float64[::1], int64[::1], float64[::1], float64[::1], float64)")
+@kernel(
+    f"void({WORDS}, int64, int64, int64, float64[::1], int64[::1], float64[::1], float64[::1], float64)",
+    alone=True,
+)
 def choose_candidates(
     plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out, epsilon: float
 ) -> None:
@@ -233,7 +238,7 @@ def drop(plan, ints, floats, leaf: int, room: int, q: int) -> None:
     ints[state + candidates.COUNT] = last
 
 
-@kernel(f"boolean({WORDS}, int64, int64, float64, float64)")
+@kernel(f"boolean({WORDS}, int64, int64, float64, float64)", alone=True)
 def check(plan, params, ints, floats, t: int, leaf: int, null: float, epsilon: float) -> bool:
     """Check the candidates; return whether the gap of the best of them is enough now."""
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])

@@ -52,7 +52,7 @@ def needed_lead(plan, params, ints, floats, node: int, leaf: int) -> float:
     return min(epsilon, 0.5 * params[at.PLAN_TAU]) if n > params[at.PLAN_TIE] * square else epsilon
 
 
-@kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64, float64)")
+@kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64, float64)", alone=True)
 def compete(
     plan, params, ints, floats, t: int, node: int, leaf: int, x, label: int, weight: float, period: float
 ) -> bool:
@@ -82,7 +82,7 @@ def compete(
 compete_here: Any = outlined(compete)
 
 
-@kernel(f"boolean({WORDS}, int64, int64, int64, float64)")
+@kernel(f"boolean({WORDS}, int64, int64, int64, float64)", alone=True)
 def look_over(plan, params, ints, floats, t: int, node: int, leaf: int, needed: float) -> bool:
     """Renew thresholds and let others compete; return whether the lead of a rival is enough now."""
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])

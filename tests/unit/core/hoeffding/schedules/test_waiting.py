@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core import registry
+from core import jit, registry
 from core.hoeffding.schedules import cgd, osm
 from core.spec import Spec
 from core.tree import layout as at
@@ -19,6 +19,12 @@ BEST = [[55.0, 15.0], [25.0, 55.0]]
 SECOND = [[50.0, 25.0], [30.0, 45.0]]
 GAP = 0.944623 - 0.827698
 NEEDED = math.log(1e7) / 2.0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def criteria():
+    """Have the kernels compiled that a plan would have compiled."""
+    jit.compile_for(f"core.criteria.{name}" for name in registry.names("criteria"))
 
 
 def records(best, second):

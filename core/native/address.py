@@ -1,0 +1,83 @@
+"""Addresses: words that say where compiled kernels lie, and calls that go there.
+
+What a kernel calls in the ordinary way is compiled into it. What it calls through a word is compiled once, by
+itself, before or after.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+numba: Any = importlib.import_module("numba")
+cgutils: Any = importlib.import_module("numba.core.cgutils")
+llvm: Any = importlib.import_module("llvmlite.binding")
+ir: Any = importlib.import_module("llvmlite.ir")
+
+NOT_COMPILED: Final = "kernel {} must be compiled before it is called: make a plan of a spec that names it"
+
+
+class Addresses:
+    """The addresses of some kernels of one signature; 0: not compiled yet."""
+
+    def __init__(self, name: str, signature: str, n: int) -> None:
+        """Take a name that no others have: cached code finds the words by it."""
+        self.name = f"streamgrove.{name}"
+        self.words = np.zeros(n, dtype=np.int64)
+        self._parameters, self._result = numba.core.sigutils.normalize_signature(signature)
+        llvm.add_symbol(self.name, self.words.ctypes.data)
+
+    def write(self, number: int, dispatcher: Any) -> None:
+        """Write where a kernel lies that numba has compiled for the signature."""
+        (built,) = dispatcher.overloads.values()
+        found = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
+        if found == 0:
+            msg = f"kernel={built.fndesc.qualname!r} must have an address"
+            raise RuntimeError(msg)
+        self.words[number] = found
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        """Return what kernels call with the parameters of a function: the kernel at the only address."""
+        return self._intrinsic([each.name for each in inspect.signature(function).parameters.values()])
+
+    def call_numbered(self, parameters: list[str]) -> Any:
+        """Return what kernels call with a number and these parameters: the kernel at that address."""
+        return self._intrinsic(["number", *parameters])
+
+    def _intrinsic(self, names: list[str]) -> Any:
+        numbered = [numba.types.int64] if len(names) > len(self._parameters) else []
+
+        def call(_typing: Any, *_given: Any) -> Any:
+            return self._result(*numbered, *self._parameters), functools.partial(
+                _call, self.name, bool(numbered)
+            )
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, kind) for name in ["typing", *names]]
+        )
+        return numba.extending.intrinsic(call)
+
+
+def _call(name: str, is_numbered: bool, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Call the kernel whose address lies in a word, and hand on what it raises; raise if there is none."""
+    calls, types, number = context.call_conv, signature.args, ir.Constant(ir.IntType(64), 0)
+    if is_numbered:
+        number, *arguments = arguments
+        types = types[1:]
+    pointer = calls.get_function_type(signature.return_type, types).as_pointer()
+    words = builder.module.globals.get(name)
+    if words is None:  # external: the linker finds it among the symbols
+        words = ir.GlobalVariable(builder.module, pointer, name)
+    function = builder.load(builder.gep(words, [number]))
+    with cgutils.if_unlikely(builder, cgutils.is_null(builder, function)):
+        calls.return_user_exc(builder, RuntimeError, (NOT_COMPILED.format(name),))
+    status, result = calls.call_function(builder, function, signature.return_type, types, arguments)
+    with cgutils.if_unlikely(builder, status.is_error):
+        calls.return_status_propagate(builder, status)
+    return result
