@@ -15,6 +15,7 @@ from core.errors import SchemaError
 from core.plan_words import PlanWords
 from core.schema import shared
 from core.schema.dimensions import Dimensions, dimensions
+from core.schema.names import name_bytes
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.tree import layout as at
@@ -99,6 +100,20 @@ class Plan:
         grow beside a main tree that cannot, for it is to replace it.
         """
         return (self.spec.learner.max_bytes - self.section_bytes(classes)) / self.most_blocks
+
+    def learned_bytes(self, ints: Ints, least: int = 0) -> float:
+        """Return what a block of a model (its words) may take, by the classes and values that it has learned.
+
+        least: classes that it has room for in any case.
+
+        Names that the schema alone knows are left out: when it came to know them depends on where a run was
+        cut, and no model may depend on that.
+        """
+        classes, seen = max(ints.item(at.MODEL_CLASSES), least), int(self.ints[at.PLAN_VALUES_SEEN])
+        names = list(self.schema.classes[classes:])
+        for j, attribute in enumerate(self.values_index):
+            names += self.schema.attributes[attribute].values[ints.item(seen + j) :]
+        return self.block_bytes(classes) + sum(map(name_bytes, names)) / self.most_blocks
 
     def section_bytes(self, classes: int) -> int:
         """Return the bytes of a model with so many classes that are in no block, its schema's names included.

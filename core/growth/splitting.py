@@ -155,7 +155,7 @@ def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int) -> bool:
     values = int(ints[seen : seen + len(plan.values_index)].sum())
     classes = int(ints[at.MODEL_CLASSES])
     words = plan.blocks.shape_of(classes, values, nodes, records).words
-    return bool(words * at.WORD > plan.block_bytes(classes))
+    return bool(words * at.WORD > plan.learned_bytes(ints))
 
 
 def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:

@@ -162,7 +162,7 @@ class BoctLayout(TreeLayout):
         header, was = self.header_of(target, t), old.header_of(source, s)
         header[rows.ROWS_USED], header[rows.ROWS_LIVE] = used, was[rows.ROWS_LIVE]
         header[rows.ROWS_TIDY] = room[ROOMY] < 0
-        header[rows.ROWS_LIMIT] = was[rows.ROWS_LIMIT] if old is self else 0
+        header[rows.ROWS_LIMIT] = was[rows.ROWS_LIMIT] if old.stride == self.stride else 0
 
     # Growing
 
@@ -191,9 +191,12 @@ class BoctLayout(TreeLayout):
         return events if is_first else []
 
     def _limit(self, model: HasState, nodes: int, slots: int) -> int:
-        """Return how many rows fit into the bytes of the block beside so many nodes and leaf records."""
-        fixed = self.shape_of(max(self.dims.classes, 2), self.dims.values, nodes, slots).words
-        words = int(model.plan.block_bytes(max(self.dims.classes, 2)) // at.WORD)
+        """Return how many rows fit into the bytes of the block beside so many nodes and leaf records.
+
+        By what the model has learned of classes and values: when its schema came to know them is nothing.
+        """
+        fixed = self.shape_of(2, 0, nodes, slots).words
+        words = int(model.plan.learned_bytes(model.ints, 2) // at.WORD)
         return max((words - fixed - rows.ROWS_HEADER) // self.stride, 1)
 
     def _exceeds_cap(self, model: HasState, t: int) -> bool:
@@ -216,11 +219,16 @@ class BoctLayout(TreeLayout):
         return model.make_room(t, (*room[:3], 0, -1, 0))
 
     def _extend(self, model: HasState, t: int, node: int) -> None:
-        """Reckon how many rows fit, and double the extent of a leaf that is full."""
+        """Reckon how many rows fit, if that is not known, and double the extent of a leaf that is full.
+
+        It is reckoned with the first label and with each split, and at no other time: when an extent is full
+        depends on where it was laid out last.
+        """
         ints, live = model.ints, self.live_room(model.ints, t)
         header, tree = self.header_of(ints, t), self.view(ints, t)
-        limit = self._limit(model, live[NODES], live[SLOTS])
-        header[rows.ROWS_LIMIT] = limit
+        if not header[rows.ROWS_LIMIT]:
+            header[rows.ROWS_LIMIT] = self._limit(model, live[NODES], live[SLOTS])
+        limit = header.item(rows.ROWS_LIMIT)
         slot = tree.node_ints.item(node, at.NODE_SLOT)
         own = self.own_of(tree)[slot]
         n = int(own[rows.COUNT])

@@ -22,8 +22,9 @@ from core.tree.outline import Outline
 from core.ufft import layout as of
 from core.ufft.descent import fuse_here
 
-# A room: node records and pages
-NODES, PAGES = range(2)
+# A room: node records, pages, and whether it was reckoned how many of them fit into the bytes (1), which a
+# snapshot forgets
+NODES, PAGES, RECKONED = range(3)
 
 _NO_WORDS: Final = np.zeros(0, dtype=np.int64)
 FOREST: Final = "class pair"
@@ -39,9 +40,9 @@ def score(plan_address: int, address: int, t: int, x, shares) -> int:
 
 
 class UfftLayout(BlockLayout):
-    """The blocks of UFFT for records of certain dimensions; room: (node records, pages)."""
+    """The blocks of UFFT for records of certain dimensions; room: (node records, pages, reckoned)."""
 
-    new_room: ClassVar[Room] = (0, 0)
+    new_room: ClassVar[Room] = (0, 0, 0)
     place_name: ClassVar[str] = "class or node"
     block_names: ClassVar[tuple[str, str]] = ("main forest", "background forest")
 
@@ -55,7 +56,7 @@ class UfftLayout(BlockLayout):
         self.statistics_at = of.NODE_FIELDS + len(learner.drift.initial())
         self.unit_at = self.statistics_at + self.columns * of.COLUMN_WORDS
         self.unit_words = 3 * (1 + self.columns) if learner.leaf_model == "idbd" else 0
-        self.node_words = self.unit_at + self.unit_words
+        self.node_words = self.node_words_of(dims.values)
         self.row_words = of.ROW_FIELDS + dims.attributes
         self.page_words = of.PAGE_ROWS * self.row_words
         self.class_words = of.CLASS_FIELDS + -(-learner.memory // of.PAGE_ROWS)
@@ -80,6 +81,12 @@ class UfftLayout(BlockLayout):
 
     # Sizes
 
+    def node_words_of(self, values: int) -> int:
+        """Return the words of a node record with so many values of nominal attributes."""
+        columns = len(self.dims.numeric) + values
+        unit = 3 * (1 + columns) if self.unit_words else 0
+        return self.statistics_at + columns * of.COLUMN_WORDS + unit
+
     def words(self, room: Room) -> int:
         return self.nodes_at + room[NODES] * self.node_words + room[PAGES] * self.page_words
 
@@ -88,10 +95,11 @@ class UfftLayout(BlockLayout):
         return self._places(classes)[-1] + self.node_words + self.page_words
 
     def room(self, ints: Ints, t: int) -> Room:
-        return ints.item(t + of.NODE_CAPACITY), ints.item(t + of.PAGE_CAPACITY)
+        reckoned = int(ints.item(t + of.RECKONED) != 0)
+        return ints.item(t + of.NODE_CAPACITY), ints.item(t + of.PAGE_CAPACITY), reckoned
 
     def live_room(self, ints: Ints, t: int) -> Room:
-        return ints.item(t + of.NODES), ints.item(t + of.PAGES)
+        return ints.item(t + of.NODES), ints.item(t + of.PAGES), 0
 
     def size_of(self, ints: Ints, t: int) -> int | None:
         """Return the words of a foreign block, None if its header contradicts the schema or itself."""
@@ -111,23 +119,22 @@ class UfftLayout(BlockLayout):
         ints[t : t + words] = 0
         ints[t + of.BLOCK_WORDS] = words
         ints[t + of.CLASSES] = self.dims.classes
-        ints[t + of.NODE_CAPACITY], ints[t + of.PAGE_CAPACITY] = room
+        ints[t + of.NODE_CAPACITY], ints[t + of.PAGE_CAPACITY] = room[NODES], room[PAGES]
         ints[t + of.FREE] = -1
         self.pairs(ints, t)[:, of.ROOT] = -1
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a block with the state of another, whose schema may be smaller."""
         self.plant(target, t, room)
-        for word in range(of.NODES, of.HEADER):
+        end = of.HEADER if old is self and room[RECKONED] else of.RECKONED
+        for word in range(of.NODES, end):
             if word != of.PAGE_CAPACITY:
                 target[t + word] = source[s + word]
-        if old is not self:
-            target[t + of.LIMIT] = 0
         before, now = old.pairs(source, s), self.pairs(target, t)
         now[: len(before)] = before
         before, now = old.classes(source, s), self.classes(target, t)
         now[: len(before), : before.shape[1]] = before
-        nodes, pages = old.live_room(source, s)
+        nodes, pages, _ = old.live_room(source, s)
         before, now = old.nodes_of(source, s)[:nodes], self.nodes_of(target, t)[:nodes]
         if old.columns == self.columns:
             now[...] = before
@@ -182,7 +189,7 @@ class UfftLayout(BlockLayout):
     def pages_of(self, ints: Ints, t: int) -> Ints:
         """Return all pages, int64[capacity, row, word]."""
         room = self.room(ints, t)
-        first, end = t + self.words((room[NODES], 0)), t + self.words(room)
+        first, end = t + self.words((room[NODES], 0, 0)), t + self.words(room)
         return ints[first:end].reshape(room[PAGES], of.PAGE_ROWS, self.row_words)
 
     def statistics(self, nodes: Ints) -> Floats:
@@ -208,12 +215,12 @@ class UfftLayout(BlockLayout):
     def _extend(self, model: HasBlocks, t: int, wanted: int) -> None:
         """Reckon how many words the block may take, and make nodes and pages half as many again."""
         ints = model.ints
-        limit = ints[t + of.LIMIT] = max(int(model.plan.block_bytes(self.dims.classes) // at.WORD), 1)
-        nodes, pages = self.live_room(ints, t)
+        limit, node_words = self._reckon(model, t)
+        nodes, pages, _ = self.live_room(ints, t)
         needed_pages = pages
-        if self.words((nodes, pages + 1)) <= limit:
+        if nodes * node_words + (pages + 1) * self.page_words <= limit:
             needed_pages += 1
-        fitting = max((limit - self.words((nodes, needed_pages))) // self.node_words, 0)
+        fitting = max((limit - needed_pages * self.page_words) // node_words - nodes, 0)
         needed_nodes = nodes + min(wanted, fitting)
         had = self.room(ints, t)
         if had[NODES] >= needed_nodes and had[PAGES] >= needed_pages:
@@ -223,14 +230,26 @@ class UfftLayout(BlockLayout):
             room[NODES] = max(needed_nodes, had[NODES] + had[NODES] // 2)
         if had[PAGES] < needed_pages:
             room[PAGES] = max(needed_pages, had[PAGES] + had[PAGES] // 2)
-        if self.words((room[NODES], room[PAGES])) > limit:
+        if room[NODES] * node_words + room[PAGES] * self.page_words > limit:
             # What is left goes to both by halves, so that the last bytes take few steps.
-            spare = max(limit - self.words((needed_nodes, needed_pages)), 0)
+            spare = max(limit - needed_nodes * node_words - needed_pages * self.page_words, 0)
             room = [
-                needed_nodes + spare // 2 // self.node_words,
+                needed_nodes + spare // 2 // node_words,
                 needed_pages + spare // 2 // self.page_words,
             ]
-        model.make_room(t, (room[NODES], room[PAGES]))
+        model.make_room(t, (room[NODES], room[PAGES], 1))
+
+    def _reckon(self, model: HasBlocks, t: int) -> tuple[int, int]:
+        """Return how many words nodes and pages may take by what was learned, and a node record of it."""
+        ints, plan = model.ints, model.plan
+        seen = int(plan.ints[at.PLAN_VALUES_SEEN])
+        values = int(ints[seen : seen + len(self.dims.nominal)].sum())
+        classes = ints.item(at.MODEL_CLASSES)
+        limit = max(int(plan.learned_bytes(ints) // at.WORD) - self._places(classes)[-1], 1)
+        node_words = self.node_words_of(values)
+        ints[t + of.RECKONED] = classes + values
+        ints[t + of.LIMIT], ints[t + of.LEARNED_NODE] = limit, node_words
+        return limit, node_words
 
     def _take_events(self, ints: Ints, t: int, row: int, index: int) -> list[Event]:
         """Return the events that wait in a block, and let none wait."""

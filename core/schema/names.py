@@ -48,6 +48,11 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
+def name_bytes(text: str) -> int:
+    """Return what `Names.content_bytes` counts for a name."""
+    return text_bytes(text) + PER_NAME
+
+
 class Names:
     """Distinct texts and their codes; immutable. Equal ones are one object: make them with ``Names.of``."""
 
@@ -73,7 +78,7 @@ class Names:
         self.table, first = _room_for(len(texts), before)
         _index(texts, self.table, first)
         known, size = (0, 0) if before is None else (len(before), before.content_bytes)
-        self.content_bytes = size + sum(text_bytes(text) + PER_NAME for text in texts[known:])
+        self.content_bytes = size + sum(map(name_bytes, texts[known:]))
         long = sum(sys.getsizeof(text) for text in texts if len(text) > SHARED_LENGTH)
         self._size = sys.getsizeof(texts) + sys.getsizeof(self.table) + long + shared.INTERNED
         self._tally.hold(self._size)

@@ -35,7 +35,7 @@ def first_due(plan, params) -> float:
 @kernel
 def page_fits(plan, ints, t: int) -> bool:
     """Return whether another page fits into the bytes of the block."""
-    words = of.place(plan, of.NODES_AT) + ints[t + of.NODES] * of.place(plan, of.NODE_WORDS)
+    words = ints[t + of.NODES] * ints[t + of.LEARNED_NODE]
     words += (ints[t + of.PAGES] + 1) * of.place(plan, of.PAGE_WORDS)
     return bool(words <= ints[t + of.LIMIT])
 
@@ -46,10 +46,9 @@ def spare_nodes(plan, ints, t: int) -> int:
 
     The room of a page is kept back, if there is so much: the record at hand may take one.
     """
-    words = ints[t + of.LIMIT] - of.place(plan, of.NODES_AT)
     pages = ints[t + of.PAGES] + (1 if page_fits(plan, ints, t) else 0)
-    words -= pages * of.place(plan, of.PAGE_WORDS)
-    return max(words // of.place(plan, of.NODE_WORDS) - ints[t + of.NODES], 0)
+    words = ints[t + of.LIMIT] - pages * of.place(plan, of.PAGE_WORDS)
+    return max(words // ints[t + of.LEARNED_NODE] - ints[t + of.NODES], 0)
 
 
 @kernel

@@ -32,11 +32,15 @@ SPLITS: Final = 10
 ATTEMPTS: Final = 11  # evaluations of leaves
 RESTARTS: Final = 12  # nodes that drifts made leaves anew
 STOPPED: Final = 13  # a split or a tree was left out for want of bytes
-LIMIT: Final = 14  # words that the block may take; 0: to be reckoned
-EVENTS: Final = 15  # events that wait; none between two records
-VISITS: Final = 16  # nodes that records to learn have come through, and
-REPLAYS: Final = 17  # rows of memories that were looked at: what learning costs
-HEADER: Final = 18
+EVENTS: Final = 14  # events that wait; none between two records
+VISITS: Final = 15  # nodes that records to learn have come through, and
+REPLAYS: Final = 16  # rows of memories that were looked at: what learning costs
+# Reckoned from what the model has learned of classes and values (never from what its schema alone knows: the
+# cut of runs must not matter), anew when that has grown; all 0: to be reckoned, so in every snapshot.
+RECKONED: Final = 17  # classes and values learned then
+LIMIT: Final = 18  # words that nodes and pages may take
+LEARNED_NODE: Final = 19  # words of a node record with these values
+HEADER: Final = 20
 
 # Pair
 ROOT: Final = 0  # number of its root, -1: not planted
@@ -135,6 +139,15 @@ def place(plan, which: int) -> int:
 def parameter(plan, params, which: int) -> float:
     """Return a parameter of the learner."""
     return params[plan[at.PLAN_LEARNER + 1] + which]
+
+
+@kernel
+def learned(plan, ints) -> int:
+    """Return how many classes and values of nominal attributes the model has learned."""
+    found = ints[at.MODEL_CLASSES]
+    for j in range(plan[at.PLAN_NOMINAL]):
+        found += ints[plan[at.PLAN_VALUES_SEEN] + j]
+    return found
 
 
 @kernel

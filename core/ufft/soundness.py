@@ -62,12 +62,14 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
 @kernel
 def header_problem(ints, t: int) -> int:
     """Return what is wrong with the counts of the forest."""
-    for word in (of.ARRIVALS, of.TREES, of.SPLITS, of.ATTEMPTS, of.RESTARTS, of.LIMIT):
+    for word in (of.ARRIVALS, of.TREES, of.SPLITS, of.ATTEMPTS, of.RESTARTS, of.RECKONED, of.LIMIT):
         if not 0 <= ints[t + word] <= MOST:
             return COUNTERS
     for word in (of.VISITS, of.REPLAYS):
         if not 0 <= ints[t + word] <= MOST:
             return COUNTERS
+    if ints[t + of.RECKONED] != 0 and not 1 <= ints[t + of.LEARNED_NODE] <= MOST:
+        return COUNTERS
     if ints[t + of.EVENTS] != 0:
         return COUNTERS
     if not 0 <= ints[t + of.NODES] <= ints[t + of.NODE_CAPACITY]:

@@ -36,7 +36,7 @@ def wanted_nodes(plan, ints, t: int, label: int) -> int:
 @kernel
 def lacks_room(plan, params, ints, t: int, label: int, wanted: int) -> bool:
     """Return whether the block has to grow first, which it may, for its bytes allow it."""
-    if ints[t + of.LIMIT] == 0:
+    if ints[t + of.RECKONED] != of.learned(plan, ints):
         return True
     pages = ints[t + of.PAGES]
     needs_page = wants_page(plan, params, ints, of.class_at(plan, t, label)) and page_fits(plan, ints, t)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from core.learners.protocol import build
 from core.model import validate
 from core.model.model import Model
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
+from core.plan import Plan
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from tests.naive.rows import OBSERVERS
@@ -23,6 +25,8 @@ from tests.tiers import examples
 from tests.unit.core.builders import QUERIES, TREES
 
 ROWS = 240
+SPARE = {"h_tree": 10_000, "boct": 10_000, "ufft": 10_000}
+"""Bytes beyond those of one leaf, at which these learners' growth stops."""
 COLUMNS = ("numeric", "nominal", "numeric", "open", "numeric")
 
 
@@ -220,6 +224,45 @@ def test_cuts_of_an_answer_run_change_nothing(run):
     for model, expected in zip(models, expected_models, strict=True):
         validate.check(model)
         assert model.snapshot() == expected.snapshot()
+
+
+@pytest.mark.parametrize("is_tight", [False, True])
+@pytest.mark.parametrize("learner", registry.names("learners"))
+def test_when_a_schema_came_to_know_names_is_nothing(learner, is_tight):
+    """Names that no labelled record has, and those of records that come much later, take no bytes yet.
+
+    is_tight: growth stops at the bytes of the spec, which a tree, leaves or memories then fill.
+    """
+    spec = {"learner": {"name": learner}, "evaluation": {"window": 5}}
+    if learner in TREES:
+        spec["learner"] |= {"grace_period": 7, "delta": 0.4, "tau": 0.3}
+    elif learner == "ufft":
+        spec["learner"] |= {"nmin": "slide", "delta": 0.4, "tau": 1.0, "leaf_model": "idbd", "drift": "none"}
+    x, label = records(np.random.default_rng(3), 700)
+    x, label = x[label < 2], label[label < 2].astype(np.int32)
+    x[:, 3] = np.nan  # no record has the values
+    most = Spec.parse(spec).learner.max_classes or 64
+    begun = schema_of(True, most).with_class("0").with_class("1")
+    known = begun if most == 2 else begun.with_class("2")
+    for value in range(9):
+        known = known.with_value(3, f"{value} of {'many' * 300}")
+    if is_tight and "max_bytes" in {field.name for field in fields(Spec.parse(spec).learner)}:
+        plan = Plan.of(Spec.parse(spec), begun)
+        least = plan.section_bytes(2) + 8 * plan.blocks.least_words(2)
+        spec["learner"]["max_bytes"] = least + SPARE.get(learner, 10_000)
+    models = []
+    for comes in (0, len(x) // 2, len(x)):
+        table = ModelTable()
+        table.add(Model.create(Spec.parse(spec), begun))
+        for rows in (slice(0, comes), slice(comes, len(x))):
+            one = np.zeros(len(x[rows]), dtype=np.int64)
+            table.answer(one, x[rows], label[rows], np.ones(len(one)))
+            table.model(0).adopt(known)
+            table.refresh(0)
+        models.append(table.model(0))
+    if is_tight and learner in SPARE:
+        assert models[0].summary().growth_stopped
+    assert [model.snapshot() == models[0].snapshot() for model in models] == [True] * 3
 
 
 @settings(max_examples=examples(30))
