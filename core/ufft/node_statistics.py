@@ -85,21 +85,24 @@ def variance(floats, at: int) -> float:
 
 
 @kernel
-def column_odds(floats, at: int, value: float) -> tuple[float, float]:
-    """Return half the difference of the squared scores of a value, and the ratio of the variances.
+def column_odds(floats, at: int, value: float) -> tuple[float, float, float]:
+    """Return half the difference of the squared scores of a value, what its rounding has lost, and the ratio
+    of the variances.
 
-    Their effect on ln f(x|0) - ln f(x|1) is the first plus half the logarithm of the second. A column of
-    which one of the classes has less than two values, or none that is finite, says nothing: 0 and 1.
+    Their effect on ln f(x|0) - ln f(x|1) is the first two plus half the logarithm of the third. A column of
+    which one of the classes has less than two values, or none that is finite, says nothing: 0, 0 and 1.
     """
     if not (floats[at] >= 2.0 and floats[at + of.STATISTICS] >= 2.0) or value - value != 0.0:
-        return 0.0, 1.0
+        return 0.0, 0.0, 1.0
     first, second = variance(floats, at), variance(floats, at + of.STATISTICS)
     to_first, to_second = value - floats[at + 1], value - floats[at + of.STATISTICS + 1]
-    scores = min(to_second * to_second / second, HUGE) - min(to_first * to_first / first, HUGE)
-    ratio = second / first
+    of_first, of_second = min(to_first * to_first / first, HUGE), min(to_second * to_second / second, HUGE)
+    scores, ratio = of_second - of_first, second / first
     if scores - scores != 0.0 or not 0.0 < ratio < math.inf:
-        return 0.0, 1.0
-    return 0.5 * scores, ratio
+        return 0.0, 0.0, 1.0
+    # Beside 1e18 of the one class the score of the other would be lost (the exact error of Knuth's two-sum).
+    taken = scores - of_second
+    return 0.5 * scores, 0.5 * ((of_second - (scores - taken)) - (of_first + taken)), ratio
 
 
 @kernel
@@ -127,8 +130,8 @@ def log_odds(plan, ints, floats, node: int, x) -> float:
     numeric, table = plan[at.PLAN_NUMERIC], plan[at.PLAN_NUMERIC_TABLE]
     for column in range(numeric):
         value = x[plan[table + column]]
-        score, ratio = column_odds(floats, statistics + column * of.COLUMN_WORDS, value)
-        total, lost = plus(total, lost, score)
+        score, rest, ratio = column_odds(floats, statistics + column * of.COLUMN_WORDS, value)
+        total, lost = plus(total, lost + rest, score)
         if not 1.0 / WIDE < ratio < WIDE:
             total, lost = plus(total, lost, 0.5 * LN2 * log2(max(ratio, 1e-300)))
             ratio = 1.0
@@ -143,9 +146,9 @@ def log_odds(plan, ints, floats, node: int, x) -> float:
             here = statistics + (numeric + plan[entry + at.NOMINAL_FIRST]) * of.COLUMN_WORDS
             for code in range(seen):
                 hit = 1.0 if value == code else 0.0
-                score, ratio = column_odds(floats, here + code * of.COLUMN_WORDS, hit)
+                score, rest, ratio = column_odds(floats, here + code * of.COLUMN_WORDS, hit)
                 # Deviations are bounded from below and values are 0 or 1: ratios within 1e18.
-                total, lost = plus(total, lost, score)
+                total, lost = plus(total, lost + rest, score)
                 product *= ratio
                 if not 1.0 / WIDE < product < WIDE:
                     total, lost = plus(total, lost, 0.5 * LN2 * log2(product))

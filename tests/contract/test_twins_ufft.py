@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.active.queries import rate
 from core.growth.events import Drift
 from core.model import validate
 from core.model_table import ON_REQUEST
@@ -125,6 +126,15 @@ def test_a_drift_of_the_model_begins_another_forest():
     spec = {"learner": {"name": "ufft", **EAGER}, "drift": "ddm", "evaluation": {"window": 200}}
     model, _ = run_both(spec, rows)
     assert model.summary().rebuilds > 0
+
+
+@pytest.mark.parametrize("stream", ["mixed", "late_classes"])
+@pytest.mark.parametrize("score", rate.scored())
+def test_ranks_of_every_score(score, stream):
+    """Chances are steps of the score: a share must be the twin's, as exactly as its rounding allows."""
+    query = {"name": "rate", "score": score, "window": 60, "explore": 0.3}
+    spec = {"learner": {"name": "ufft", **EAGER}, "query": query, "budget": {"limit": 0.5}}
+    run_both(spec, rows_of(stream, 500), on_request=True)
 
 
 @pytest.mark.parametrize("query", ["fixed_uncertainty", "variable_uncertainty", "randomised_uncertainty"])

@@ -50,6 +50,7 @@ class Place:
     in_hand: float = 0.0  # labels that the count of the budget leaves before this record, with it
     reserved: float = 0.0  # share of the records reserved for the evaluation
     labelled: float | None = None  # weight of the labels behind it; None: of those observed
+    shares: list[float] | None = None  # of the classes, to the bit; None: as the masses say
 
     @property
     def weight(self):
@@ -59,6 +60,8 @@ class Place:
     @property
     def share(self):
         """The largest class share, one half without weight."""
+        if self.shares is not None:
+            return max(self.shares)
         total = sum(self.masses)
         return max(self.masses) / total if total > 0.0 else 0.5
 
@@ -205,10 +208,11 @@ class ConfTree:
 
     def epsilon(self, place, t):
         delta = self.delta or 1 / t
-        return math.sqrt((math.log(max(place.classes, 2) * t) - math.log(delta)) / (2 * sum(place.observed)))
+        return math.sqrt((math.log(max(place.classes, 2) * t) - math.log(delta)) / (2 * place.weight))
 
     def gap(self, place):
-        shares = sorted((count / sum(place.observed) for count in place.observed), reverse=True)
+        shares = place.shares or (count / sum(place.observed) for count in place.observed)
+        shares = sorted(shares, reverse=True)
         return shares[0] - (shares[1] if len(shares) > 1 else 0.0)
 
     def score(self, t, place):

@@ -58,6 +58,8 @@ class Unit:
         overshoot = sum(math.exp(b) * x * x for b, x in zip(self.beta, inputs, strict=True))
         shrink = max(overshoot, 1.0)
         for i, x in enumerate(inputs):
+            if not x:
+                continue  # it had no part in the overshoot
             a = share * math.exp(self.beta[i]) / shrink
             step = a * delta * x
             self.w[i] += step
@@ -337,5 +339,9 @@ class Ufft(Baseline):
         scores, labelled = self.scores(x), sum(self.weights)
         if not sum(scores):
             return Place([], [], self.classes, labelled=labelled)
-        shares = [score / sum(scores) for score in scores]
-        return Place(shares, [share * labelled for share in shares], self.classes, labelled=labelled)
+        met = sum(weight > 0.0 for weight in self.weights)
+        # A tree's two shares are 1 together, so all are the number of pairs; their rounded sum may not be.
+        pairs = self.classes * (self.classes - 1) / 2 if met > 1 else 1.0
+        shares = [score / pairs for score in scores]
+        observed = [share * labelled for share in shares]
+        return Place(shares, observed, self.classes, labelled=labelled, shares=shares)

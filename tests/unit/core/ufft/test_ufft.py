@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
@@ -231,6 +232,30 @@ def test_nominal_attributes_are_columns():
         0,
         0,
     ]
+
+
+def test_values_that_a_class_has_never_had_leave_what_the_others_say():
+    """Two scores of 1e18, one against each class, cancel; the small scores beside them are not lost."""
+    table = table_of(schema_of(2, 2, None), ufft(drift="none", delta=1e-12))
+    answer(table, [[0.0, 0.0, 0.0]], [0])  # the tree is planted with the next one
+    x = [each for i in range(4) for each in ([i % 2, 0.0, 3.0 + i], [0.0, i == 0, 0.5 * i])]
+    answer(table, x, [1, 0] * 4)
+    (node,) = nodes_of(table.model(0))
+    mean, m2 = table.model(0).plan.blocks.statistics(node[np.newaxis])[0, :, :, 1:].transpose(2, 0, 1)
+    sd = np.maximum(np.sqrt(m2 / 3.0), 1e-9)
+    values = np.array([2.5, 0.0, 1.0, 0.0, 1.0])  # the number, then the columns of both nominal attributes
+    terms = [
+        sign * term
+        for side, sign in ((0, 1.0), (1, -1.0))
+        for column in range(5)
+        for term in (
+            -math.log(sd[column, side]),
+            -0.5 * ((values[column] - mean[column, side]) / sd[column, side]) ** 2,
+        )
+    ]
+    expected = 1.0 / (1.0 + math.exp(-math.fsum(terms)))
+    assert 0.001 < expected < 0.999
+    assert answer(table, [[1.0, 1.0, 2.5]], mode=ANSWER_ONLY).probability[0, 0] == pytest.approx(expected)
 
 
 def test_a_binary_nominal_attribute_does_not_rival_itself():
