@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 import pytest
@@ -19,6 +19,7 @@ from core.model.model import Model
 from streamapp.cli.main import main
 from streamapp.observability.pages.models import fetch_model
 from streamapp.task.config import TaskConfig
+from streamapp.task.effects.effects import Effects
 from streamapp.task.task import Task, TaskRun
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from topics.partitioner import partition_of
@@ -42,6 +43,8 @@ SECONDS = 180
 
 class Stream:
     """Labelled instances of a few models, by number."""
+
+    spec: ClassVar[dict[str, Any]] = SPEC
 
     def __init__(self, place: Installation) -> None:
         self.place = place
@@ -68,14 +71,18 @@ class Stream:
 
     def undisturbed(self) -> dict[str, bytes]:
         """Return the models that one task makes of the records."""
-        task = Task(0, TaskConfig(model_spec=json.dumps(SPEC)))
+        return self.played()[0]
+
+    def played(self) -> tuple[dict[str, bytes], Effects]:
+        """Return the models that one task makes of the records, and what it leads to."""
+        task = Task(0, TaskConfig(model_spec=json.dumps(self.spec)))
         numbers = range(self.n)
         keys: list[bytes | None] = [self.key(number).encode() for number in numbers]
         values: list[bytes | None] = [self.value(number) for number in numbers]
         times = [1_700_000_000_000] * self.n
         raw = RawRecords("t", 0, list(numbers), times, keys, values, [()] * self.n)
-        task.process(TaskRun("instances", raw))
-        return {key: task.models.model(task.models.slot(key)).snapshot() for key in KEYS}
+        effects = task.process(TaskRun("instances", raw))
+        return {key: task.models.model(task.models.slot(key)).snapshot() for key in KEYS}, effects
 
     def check(self, worker: WorkerProcess) -> None:
         """Compare answers and models with what they must be."""

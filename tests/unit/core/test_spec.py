@@ -95,9 +95,13 @@ def test_parts_by_name_or_object():
         (
             {"learner": {"leaf_model": 3}},
             ParameterError,
-            "leaf_model=3 must be a name in quotes: mc, nb, nba",
+            "leaf_model=3 must be a name in quotes: idbd, mc, nb, nba",
         ),
-        ({"learner": {"leaf_model": "svm"}}, UnknownPluginError, "unknown leaf model 'svm'; known: mc, nb"),
+        (
+            {"learner": {"leaf_model": "svm"}},
+            UnknownPluginError,
+            "unknown leaf model 'svm'; known: idbd, mc, nb, nba",
+        ),
         ({"learner": {"criterion": 3}}, ParameterError, "criterion=3 must be a name in quotes: entropy"),
         (
             {"learner": {"graceperiod": 1}},

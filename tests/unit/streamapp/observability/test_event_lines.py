@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from core.growth.events import NodeTest, Pruned, Split
+from core.growth.events import Drift, NodeTest, Pruned, Split
 from core.schema.schema import Attribute, Schema
 from streamapp.cli.main import main
 from streamapp.observability.event_lines import event_of
@@ -61,7 +61,30 @@ def test_values_are_named_and_infinities_null() -> None:
         "reason": "only",
         "action": "split",
         "former": None,
+        "depth": None,
+        "classes": None,
     }
+
+
+def test_events_of_a_forest_name_pair_node_and_depth() -> None:
+    schema = Schema.of([Attribute("x")], ("a", "b", "c"))
+    split = Split(3, 0, 4, 0, "numeric", 0.5, (0.5, 0.1), 0.2, 200.0, "gap", depth=2, pair=(0, 2))
+    found = event_of(7, split, schema)
+    assert (found["classes"], found["node"], found["depth"]) == (["a", "c"], 4, 2)
+    drift = Drift(3, 0, "drift", "ddm", 0.25, "subtree pruned", node=2, depth=1, pair=(1, 2))
+    assert event_of(8, drift, schema) == {
+        "event": "drift",
+        "record": 8,
+        "level": "drift",
+        "detector": "ddm",
+        "error_rate": 0.25,
+        "action": "subtree pruned",
+        "node": 2,
+        "depth": 1,
+        "classes": ["b", "c"],
+    }
+    whole = event_of(8, Drift(3, 0, "drift", "ddm", 0.25, "new tree"), schema)
+    assert (whole["node"], whole["depth"], whole["classes"]) == (None, None, None)
 
 
 def test_a_revised_split_says_what_was_there() -> None:

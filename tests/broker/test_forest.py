@@ -1,0 +1,88 @@
+"""A forest of UFFT in the real worker: alerts of its nodes; the same bytes after a kill and after a stop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+import pytest
+
+from core.model.model import Model
+from streamapp.observability.pages.models import fetch_model
+from tests.broker.test_snapshots import FREQUENT, KEYS, PARTITIONS, SECONDS, Stream
+from tests.broker.workers import Installation
+from tests.conftest import Broker
+from topics.records import DriftAlert
+
+pytestmark = pytest.mark.broker
+
+SPEC = {"learner": {"name": "ufft", "delta": 0.01, "tau": 0.05, "memory": 200}}
+TURN = 3000
+
+
+class Turning(Stream):
+    """Three classes, met one after the other, whose concept turns round; with a nominal attribute."""
+
+    spec: ClassVar[dict[str, Any]] = SPEC
+
+    @staticmethod
+    def value(number: int) -> bytes:
+        a, b = number * 37 % 101 / 10, number * 53 % 89 / 10
+        code = (a > 5) + (b > 6 and number > 200)
+        label = ("low", "middle", "high")[(code + (number >= TURN)) % 3]
+        colour = ("red", "green", "blue")[number * 7 % 3]
+        return orjson.dumps(
+            {"id": str(number), "features": {"a": a, "b": b, "colour": colour}, "label": label}
+        )
+
+    def told(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the drift alerts of each model, as they stand in the log."""
+        found: dict[str, list[dict[str, Any]]] = {key: [] for key in KEYS}
+        for record in self.place.read(self.place.names.drift_alerts):
+            found[record["key"].decode()].append(record)
+        return found
+
+
+def test_nodes_raise_alerts_and_models_go_on_after_a_kill_and_a_stop(broker: Broker, tmp_path: Path) -> None:
+    settings = FREQUENT | {"GROVE_MODEL_SPEC": json.dumps(SPEC)}
+    place = Installation(
+        broker.bootstrap_servers, "forest.", PARTITIONS, tmp_path, settings, "streamapp worker"
+    )
+    stream = Turning(place)
+    with place.worker("w0") as worker:
+        worker.wait_until_ready()
+        stream.grow(TURN // 2)
+        place.wait_for_lag_0(SECONDS, [worker])
+        stream.grow(TURN // 2 + 500)  # some of it is under way
+        worker.kill()
+        worker.start()
+        worker.wait_until_ready()
+        stream.check(worker)
+        assert worker.terminate() == 0, worker.log
+        worker.start()
+        worker.wait_until_ready()
+        stream.grow(1500)
+        stream.check(worker)
+        models, effects = stream.played()
+        summaries = [Model.restore(models[key]).summary() for key in KEYS]
+        assert all(summary.splits > 0 for summary in summaries)
+        assert fetch_model(worker.web.removeprefix("http://"), KEYS[0]) == models[KEYS[0]]
+        assert worker.terminate() == 0, worker.log
+    told = stream.told()
+    expected: dict[str, list[DriftAlert]] = {key: [] for key in KEYS}
+    for alert in effects.alerts:
+        expected[Stream.key(alert.record)].append(alert.alert)
+    assert sum(map(len, told.values())) > 0
+    names = ("node", "depth", "classes", "level", "detector", "action", "version", "instance_id")
+    for key in KEYS:
+        assert [[alert[name] for name in names] for alert in told[key]] == [
+            [getattr(alert, name) for name in names] for alert in expected[key]
+        ]
+    drifts = [alert for alerts in told.values() for alert in alerts]
+    assert {tuple(sorted(alert["classes"])) for alert in drifts} >= {("high", "low"), ("low", "middle")}
+    assert {alert["action"] for alert in drifts} == {"subtree pruned", "leaf began anew"}
+    assert max(alert["depth"] for alert in drifts) > 0
+    turned = [alert for alert in drifts if int(alert["instance_id"]) >= TURN]
+    assert len(turned) > len(drifts) / 2, "it is the turn that they tell of"
