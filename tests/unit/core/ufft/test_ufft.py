@@ -425,3 +425,48 @@ def test_the_outline_names_the_pairs():
     assert len(nodes) == table.model(0).summary().nodes + 1
     below = list(table.model(0).plan.blocks.outline(table.model(0), table.model(0).first, 1))
     assert sum(node.leaves_below or 1 for node in below[1:]) == table.model(0).summary().leaves
+
+
+def test_wrong_words_are_found_and_named():
+    """Of the header, a class, its ring, a row and a pair, each by itself."""
+    x, y = lone(200)
+    table, _ = model_of(ufft(**EAGER, drift="none"), x, y, "ab")
+    model = table.model(0)
+    validate.check(model)
+    blocks, t = model.plan.blocks, model.first
+    label = t + blocks.classes_at
+    page = t + blocks.words((int(model.ints[t + of.NODE_CAPACITY]), 0, 0))
+    first_page = page + int(model.ints[label + of.CLASS_FIELDS]) * blocks.page_words
+    cases = [
+        (t + of.ARRIVALS, -1, "counters of the forest"),
+        (t + of.VISITS, -1, "counters of the forest"),
+        (t + of.LEARNED_NODE, 0, "counters of the forest"),
+        (t + of.EVENTS, 1, "counters of the forest"),
+        (t + of.NODES, 10**6, "nodes and pages"),
+        (t + of.PAGES, 10**6, "nodes and pages"),
+        (t + of.STOPPED, 2, "growth has stopped"),
+        (t + of.LIVE, 9, "free nodes"),
+        (t + of.TREES, 0, "free nodes"),
+        (label + of.CLASS_RECORDS, 10**6, "labels of a class"),
+        (label + of.RING_PAGES, 10**6, "pages of a ring"),
+        (label + of.CLASS_FIELDS, 10**6, "pages of a ring"),
+        (label + of.RING_ROWS, 10**6, "rows of a ring"),
+        (label + of.RING_NEXT, 10**6, "rows of a ring"),
+        (first_page + of.ROW_ARRIVAL, 10**6, "rows must have arrived"),
+        (t + of.HEADER + of.ROOT, 10**6, "a root must be"),
+        (t + of.HEADER + of.PLANTED, 10**6, "a root must be"),
+    ]
+    for place, value, says in cases:
+        kept = int(model.ints[place])
+        model.ints[place] = value
+        assert says in " ".join(validate.problems(model)), says
+        model.ints[place] = kept
+    for place, wrong, says in (
+        (label + of.CLASS_WEIGHT, math.nan, "labels of a class"),
+        (first_page + of.ROW_WEIGHT, 0.0, "rows must have arrived"),
+    ):
+        weight = float(model.floats[place])
+        model.floats[place] = wrong
+        assert says in " ".join(validate.problems(model)), says
+        model.floats[place] = weight
+    validate.check(model)
