@@ -107,6 +107,9 @@ class PlanWords:
             (at.PLAN_THRESHOLD_KEY, rng.RANDOMISED_THRESHOLD),
             (at.PLAN_SLICE_KEY, rng.EVALUATION_SLICE),
             (at.PLAN_RESERVOIR_KEY, rng.RESERVOIR),
+            (at.PLAN_THETA_KEY, rng.THETA_SAMPLING),
+            (at.PLAN_HYPOTHESIS_KEY, rng.HYPOTHESIS_SAMPLING),
+            (at.PLAN_EXPLORATION_KEY, rng.EXPLORATION),
         ):
             ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
         ints[at.PLAN_SLICE] = spec.evaluation.slice

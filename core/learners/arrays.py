@@ -77,6 +77,10 @@ class ArrayLearner(Learner):
     def blocks(self, dims: Dimensions) -> ArrayLayout:
         return ArrayLayout(self, dims)
 
+    def arrays_for(self, dims: Dimensions) -> tuple[Array, ...]:
+        """Return the arrays of records of these dimensions, for learners of which they depend on more."""
+        return self.arrays
+
     def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
         """Return the class weights that a block votes with (float64[class]), for drawings of it."""
         found: Floats = arrays["counts"]
@@ -90,7 +94,8 @@ class ArrayLayout(BlockLayout):
         """Lay the arrays out, one after another."""
         self.learner = learner
         self.dims = dims
-        self.shapes = [array.shape(dims, dims.classes) for array in learner.arrays]
+        self.arrays = learner.arrays_for(dims)
+        self.shapes = [array.shape(dims, dims.classes) for array in self.arrays]
         sizes = [HEADER, *map(math.prod, self.shapes)]
         self.offsets = tuple(np.cumsum(sizes).tolist()[:-1])
         self.size = sum(sizes)
@@ -99,11 +104,11 @@ class ArrayLayout(BlockLayout):
         return self.size
 
     def least_words(self, classes: int) -> int:
-        return HEADER + sum(math.prod(array.shape(self.dims, classes)) for array in self.learner.arrays)
+        return HEADER + sum(math.prod(array.shape(self.dims, classes)) for array in self.arrays)
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         ints[t + at.BLOCK_WORDS] = self.size
-        for array, words in zip(self.learner.arrays, self.views(ints, t), strict=True):
+        for array, words in zip(self.arrays, self.views(ints, t), strict=True):
             if callable(array.fill):
                 array.fill(words)
             else:
@@ -116,7 +121,7 @@ class ArrayLayout(BlockLayout):
             target[t : t + self.size] = source[s : s + self.size]
             return
         values = values_carried(old.dims, self.dims)
-        arrays = zip(self.learner.arrays, old.views(source, s), self.views(target, t), strict=True)
+        arrays = zip(self.arrays, old.views(source, s), self.views(target, t), strict=True)
         for array, before, now in arrays:
             copy_axes(array.axes, before, now, values)
 
@@ -126,22 +131,20 @@ class ArrayLayout(BlockLayout):
 
     def problem(self, ints: Ints, t: int) -> str | None:
         """Return what is wrong with the words of a foreign block, None: nothing."""
-        arrays = zip(self.learner.arrays, self.views(ints, t), strict=True)
+        arrays = zip(self.arrays, self.views(ints, t), strict=True)
         found = (array.problem(words, self.dims.classes) for array, words in arrays)
         return next((problem for problem in found if problem is not None), None)
 
     def views(self, ints: Ints, t: int) -> list[Any]:
         """Return the arrays of a block, each float64 or int64 in its shape, not copied."""
         found = []
-        for array, shape, offset in zip(self.learner.arrays, self.shapes, self.offsets, strict=True):
+        for array, shape, offset in zip(self.arrays, self.shapes, self.offsets, strict=True):
             words = ints[t + offset : t + offset + math.prod(shape)].reshape(shape)
             found.append(words if array.is_integer else words.view(np.float64))
         return found
 
     def named(self, ints: Ints, t: int) -> dict[str, Any]:
-        return {
-            array.name: words for array, words in zip(self.learner.arrays, self.views(ints, t), strict=True)
-        }
+        return {array.name: words for array, words in zip(self.arrays, self.views(ints, t), strict=True)}
 
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
         masses = self.learner.masses(self.named(model.ints, t), self.dims.classes)

@@ -23,13 +23,17 @@ class Dimensions:
     numeric: tuple[int, ...]
     """Columns of the numeric attributes,"""
     ranges: tuple[tuple[float, float] | None, ...]
-    """and between which values theirs lie."""
+    """and between which values theirs lie,"""
+    thresholds: tuple[tuple[float, ...], ...]
+    """and the thresholds that they declare."""
     nominal: tuple[int, ...]
     """Columns of the nominal attributes,"""
     rooms: tuple[int, ...]
     """and for how many values each has room."""
     open: bool
     """Whether one of them takes in new values."""
+    costs: tuple[float, ...]
+    """What a value of each column costs."""
 
     @property
     def attributes(self) -> int:
@@ -63,9 +67,11 @@ def dimensions(schema: Schema) -> Dimensions:
         schema.n_classes,
         tuple(i for i, _ in numeric),
         tuple(a.range for _, a in numeric),
+        tuple(a.thresholds for _, a in numeric),
         tuple(i for i, _ in nominal),
         tuple(_room(len(a.values), a.open) for _, a in nominal),
         any(a.open for _, a in nominal),
+        tuple(a.cost for a in schema.attributes),
     )
 
 

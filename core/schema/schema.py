@@ -47,7 +47,8 @@ class Attribute:
     """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values.
 
     ``range`` says between which values those of a numeric one lie, as far as one knows: an observer may cut
-    it evenly (core/observers/histogram.py). Nobody is held to it.
+    it evenly (core/observers/histogram.py). Nobody is held to it. ``cost`` is what a value costs that has to
+    be bought, ``thresholds`` are those that a numeric one is compared with (core/learners/ufodt.py).
     """
 
     name: str
@@ -55,6 +56,8 @@ class Attribute:
     values: tuple[str, ...] = ()
     open: bool = False
     range: tuple[float, float] | None = None
+    cost: float = 1.0
+    thresholds: tuple[float, ...] = ()
     codes: Names = field(init=False, repr=False, compare=False, default=NO_NAMES)
     """The values, and the code of each."""
 
@@ -73,6 +76,22 @@ class Attribute:
                     "below the second, of a numeric attribute"
                 )
                 raise SchemaError(msg)
+        if not 0.0 < self.cost < math.inf:
+            msg = (
+                f"cost={self.cost!r} of attribute {self.name!r} must be a number above 0; send a feature "
+                "that costs nothing with the record"
+            )
+            raise SchemaError(msg)
+        if self.thresholds and not (
+            self.kind == "numeric"
+            and all(math.isfinite(each) for each in self.thresholds)
+            and all(low < high for low, high in itertools.pairwise(self.thresholds))
+        ):
+            msg = (
+                f"thresholds={self.thresholds!r} of attribute {self.name!r} must be finite numbers in "
+                "ascending order, of a numeric attribute"
+            )
+            raise SchemaError(msg)
         if self.values:
             try:
                 self._take(Names.of(self.values))
@@ -82,11 +101,11 @@ class Attribute:
 
     def __hash__(self) -> int:
         """Hash without looking at the values, of which equal ones are one object."""
-        return hash((self.name, self.kind, self.codes, self.open, self.range))
+        return hash((self.name, self.kind, self.codes, self.open, self.range, self.cost, self.thresholds))
 
     def with_values(self, values: Iterable[str]) -> Attribute:
         """Return the attribute that knows these values too, all of them new to it."""
-        grown = Attribute(self.name, self.kind, (), self.open, self.range)
+        grown = Attribute(self.name, self.kind, (), self.open, self.range, self.cost)
         grown._take(self.codes.with_more(values))
         return grown
 
@@ -367,7 +386,8 @@ class Schema:
             and mine.declared_values[: len(theirs.declared_values)] == theirs.declared_values
             and len(mine.attributes) >= len(theirs.attributes)
             and all(
-                (new.name, new.kind, new.range) == (old.name, old.kind, old.range)
+                (new.name, new.kind, new.range, new.cost, new.thresholds)
+                == (old.name, old.kind, old.range, old.cost, old.thresholds)
                 and new.values[: len(old.values)] == old.values
                 for new, old in zip(mine.attributes, theirs.attributes, strict=False)
             )
@@ -464,6 +484,10 @@ def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
         body |= {"values": list(attribute.values), "open": attribute.open}
     if attribute.range is not None:
         body["range"] = list(attribute.range)
+    if attribute.cost != 1.0:
+        body["cost"] = attribute.cost
+    if attribute.thresholds:
+        body["thresholds"] = list(attribute.thresholds)
     return body
 
 
@@ -474,6 +498,8 @@ def _attribute_from_dict(body: dict[str, Any]) -> Attribute:
         tuple(str(v) for v in body.get("values", ())),
         bool(body.get("open", False)),
         _range(body.get("range")),
+        float(body.get("cost", 1.0)),
+        tuple(map(float, body.get("thresholds", ()))),
     )
 
 

@@ -239,7 +239,10 @@ PLAN_ARRAYS: Final = 68  # at: places that the learner wants to know of in its b
 PLAN_RESERVOIR_KEY: Final = 70  # random key of what a leaf keeps of the records it has seen
 PLAN_NODE_DETECTOR: Final = 71  # kind and parameters of the detectors that watch nodes
 PLAN_LEAF_MODEL_AT: Final = 73  # the leaf model's state, relative to a leaf record
-PLAN_HEADER: Final = 74
+PLAN_THETA_KEY: Final = 74  # random keys: of posterior samples,
+PLAN_HYPOTHESIS_KEY: Final = 75  # of sampled hypotheses,
+PLAN_EXPLORATION_KEY: Final = 76  # of everything else that explores
+PLAN_HEADER: Final = 77
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

@@ -1,5 +1,6 @@
 """`grove experiment`."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,6 +33,7 @@ def experiment(
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what has been run.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as one JSON object.")] = False,
 ) -> None:
     """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.
 
@@ -43,6 +45,7 @@ def experiment(
 
     \b
     [bold]Experiments[/bold]
+      afa-stagger   what UFODT pays for features, and how soon it recovers from drifts
       bci-figure5   BOCT and BOCT-AL on the toy problem of "Bayesian Credible Intervals"
       bci-figure6   the same beside C4.5 and Hoeffding's bound on real data (--datasets)
       cdt-figure3   accuracy against leaves on random trees
@@ -77,6 +80,9 @@ def experiment(
         report = conduct(
             name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance, outdated=say_outdated
         )
+    if as_json:
+        typer.echo(json.dumps({"experiment": name, "size": chosen, "tables": report.tables}))
+        return
     for table, lines in report.tables.items():
         typer.echo(f"{table}:")
         for row in as_columns(lines):

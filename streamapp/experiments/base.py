@@ -19,7 +19,16 @@ from streamapp.experiments.chart import Chart
 Size = Literal["quick", "medium", "full"]
 SIZES: tuple[Size, ...] = ("quick", "medium", "full")
 
-PAPERS = ("bci_figure", "cdt_figure", "cdt_table", "vfs_figure", "vfs_table", "vfs_efdt")
+PAPERS = (
+    "afa_figure",
+    "afa_stagger",
+    "bci_figure",
+    "cdt_figure",
+    "cdt_table",
+    "vfs_figure",
+    "vfs_table",
+    "vfs_efdt",
+)
 """How the names of the experiments' modules begin."""
 
 Row = Mapping[str, Any]

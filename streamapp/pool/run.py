@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core import jit
-from core.schema.schema import Attribute, Schema
+from core.schema.schema import Schema
 from core.tree.layout import Floats
 from streamapp.datasets import FollowingSchema
 from streamapp.errors import UsageError
@@ -84,7 +85,7 @@ def read_records(
         message = f"none of {rows} rows has a label; name the class column with --target"
         raise UsageError(message)
     grown = following.current
-    attributes = [Attribute(a.name, a.kind, a.values, range=a.range) for a in grown.attributes]
+    attributes = [dataclasses.replace(a, open=False) for a in grown.attributes]
     schema = Schema.of(attributes, grown.classes, max_classes=max(grown.n_classes, 1))
     return Records(schema, _joined(xs, labelled, width), np.concatenate(ys)), rows - labelled
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from core.errors import SchemaError
 from core.schema.schema import Schema
 from streamapp.task import counters
 from streamapp.task.effects.effects import Effects, Notice
@@ -37,7 +38,12 @@ def make_model(
         detail = f"model {key!r} is unknown; create it by a control, or set models.auto.create=true"
         raise RefusedModelError(Reason.UNKNOWN_MODEL, detail)
     spec = store.specs.get(key, state.default_spec)
-    slot = store.create(key, spec, _infer(groups, row, spec.max_classes, state.config.models_max_attributes))
+    schema = _infer(groups, row, spec.max_classes, state.config.models_max_attributes)
+    try:
+        spec.learner.check_schema(schema)
+    except SchemaError as error:
+        raise RefusedModelError(Reason.WRONG_SCHEMA, str(error)) from error
+    slot = store.create(key, spec, schema)
     if slot == NO_MODEL:
         raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects))
     if key in store.specs:

@@ -48,6 +48,10 @@ def run(spec: dict[str, Any]) -> Counter[str]:
 
     given = {"evaluation": {"every": 100, "window": 50}} | spec
     partition = Partition(config(given, pending_keep="all"))
+    if spec.get("learner") == "ufodt":  # it has to know between which values numbers lie
+        named = [{"name": "x", "range": [0, 1]}, {"name": "y", "range": [0, 1], "cost": 2}]
+        colours = {"name": "c", "kind": "nominal", "values": ["red", "blue"]}
+        partition.control("create", schema={"attributes": [*named, colours]})
     rng = np.random.default_rng(1)
     for start in range(0, RECORDS, 100):
         turned = start >= RECORDS // 2

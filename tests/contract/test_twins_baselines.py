@@ -19,7 +19,8 @@ NAMES = [learner["name"] + ("-moa" if "compat" in learner else "") for learner i
 
 def test_every_learner_that_is_no_tree_has_a_twin():
     names = {name.replace("_", "-") for name in registry.names("learners") if name not in TREES}
-    assert names == {*BASELINES, "boct", "ufft"}  # test_twins_boct.py, test_twins_ufft.py
+    # test_twins_boct.py, test_twins_ufft.py, test_twins_ufodt.py
+    assert names == {*BASELINES, "boct", "ufft", "ufodt"}
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -90,10 +90,11 @@ def schema_of(name: str, max_classes: int) -> Schema:
         return Schema.of([Attribute(f"h{i}", "nominal", ("no", "yes")) for i in range(4)], "ab")
     if name == "numeric":
         return Schema.of([Attribute("a"), Attribute("b")], "ab", classes_open=True)
-    attributes = [Attribute("c", "nominal", ("0", "1", "2")), Attribute("x")]
+    limits = (0.0, 1.0) if name == "learner=ufodt" else None
+    attributes = [Attribute("c", "nominal", ("0", "1", "2")), Attribute("x", range=limits)]
     attributes += [
         Attribute("o", "nominal", open=True),
-        Attribute("z"),
+        Attribute("z", range=limits),
         Attribute("b", "nominal", ("0", "1")),
     ]
     schema = Schema.of(attributes, "ab", classes_open=True, max_classes=max_classes)

@@ -27,10 +27,13 @@ class Stream:
         """Return the stream's beginning."""
         return replace(self, x=self.x[:n], y=self.y[:n], weight=self.weight[:n])
 
-    def schema(self, known=None, rows=None):
-        """Return the schema; if open, that of ``known`` classes, of the values in the first ``rows``."""
+    def schema(self, known=None, rows=None, limits=None):
+        """Return the schema; if open, that of ``known`` classes, of the values in the first ``rows``.
+
+        limits: the range of numeric attributes, None: none is declared.
+        """
         attributes = [
-            Attribute(f"a{i}")
+            Attribute(f"a{i}", range=limits)
             if values is None
             else Attribute(f"a{i}", "nominal", tuple(map(str, range(values))), i in self.open_values)
             for i, values in enumerate(self.attributes)

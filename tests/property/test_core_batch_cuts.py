@@ -76,7 +76,7 @@ def schema_of(is_open, most=None):
     attributes = [
         Attribute(f"x{i}", "nominal", () if kind == "open" else values, kind == "open")
         if kind != "numeric"
-        else Attribute(f"x{i}")
+        else Attribute(f"x{i}", range=(-3.0, 3.0))
         for i, kind in enumerate(COLUMNS)
     ]
     if not is_open:

@@ -10,6 +10,7 @@ Classes are named as labels are (docs/records.md): `1` is the class `1`, `true` 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final, NoReturn
 
 from core.errors import SchemaError, TooManyClassesError
@@ -20,7 +21,7 @@ from topics.codecs.cells import class_name
 from topics.codecs.lengths import too_long
 
 MEMBERS: Final = ("attributes", "classes", "max_classes", "open_attributes", "classes_open")
-OF_ATTRIBUTE: Final = ("name", "kind", "values", "open", "range")
+OF_ATTRIBUTE: Final = ("name", "kind", "values", "open", "range", "cost", "thresholds")
 MAX_SHOWN: Final = 80
 """Characters of a refused value that are shown."""
 
@@ -112,7 +113,28 @@ def _attribute(given: Any) -> Attribute:
             True,
             f"false for the numeric attribute {name!r}; make its kind 'nominal', or leave it out",
         )
-    return Attribute(name, kind, tuple(values), is_open, _range(name, given.get("range")))
+    return Attribute(
+        name,
+        kind,
+        tuple(values),
+        is_open,
+        _range(name, given.get("range")),
+        _cost(name, given.get("cost", 1.0)),
+        _thresholds(name, given.get("thresholds", [])),
+    )
+
+
+def _cost(name: str, given: Any) -> float:
+    if type(given) not in (int, float) or not 0.0 < given < math.inf:
+        _refuse("cost", given, f"a number above 0 for attribute {name!r}; or leave it out, it is 1 then")
+    return float(given)
+
+
+def _thresholds(name: str, given: Any) -> tuple[float, ...]:
+    numbers = [each for each in given if type(each) in (int, float)] if isinstance(given, list) else [0]
+    if not isinstance(given, list) or len(numbers) != len(given) or numbers != sorted(set(numbers)):
+        _refuse("thresholds", given, f"numbers in ascending order for attribute {name!r}; or leave them out")
+    return tuple(map(float, numbers))
 
 
 def _range(name: str, given: Any) -> tuple[float, float] | None:

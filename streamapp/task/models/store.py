@@ -422,7 +422,8 @@ class ModelStore:
     def _begin(self, slot: int, schema: Schema) -> None:
         """Describe a model that has seen nothing: a new life."""
         self.incarnations += 1
-        facts = _Facts(schema.declared_classes, schema.open_attributes, False, self.incarnations)
+        is_open = schema.open_attributes and self.peek(slot).takes_attributes
+        facts = _Facts(schema.declared_classes, is_open, False, self.incarnations)
         self._describe(slot, schema, facts)
 
     def _end(self, slot: int) -> None:

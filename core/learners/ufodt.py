@@ -1,0 +1,212 @@
+"""UFODT: an online decision tree that buys the features of a record one by one, while they are worth it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core.errors import SchemaError
+from core.jit import WORDS, kernel, outlined, start_of
+from core.learners._ufodt_blocks import UfodtLayout, arrays_of
+from core.learners.arrays import Array, ArrayLearner, array_at
+from core.plugin import choice, count, flag, number
+from core.schema.dimensions import Dimensions
+from core.schema.schema import Schema
+from core.tree import layout as at
+from core.tree.layout import Floats
+from core.ufodt import episode as ep
+from core.ufodt import hypotheses
+from core.ufodt import words as w
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(ArrayLearner):
+    """Utility of features for online decision trees: ``{"name": "ufodt", "criterion": "ec2"}`` (Rahbar, Ye,
+    Chen, Chehreghani 2023).
+
+    An *episode* for each record: parameters are drawn from the posterior, hypotheses (strings of outcomes of
+    all features) with their decision regions are enumerated or sampled, and the feature with the best score
+    per cost is bought until one region is left, or nothing that can be had, or nothing that ``record_budget``
+    allows. The class is the most probable one given what was bought; the label teaches what was bought,
+    nothing else. Every value that a record has may be bought at the ``cost`` its attribute has in the schema;
+    what is missing is unavailable, and free.
+
+    A numeric attribute is compared with thresholds: those in the schema, or ``n_thresholds`` evenly within
+    the ``range`` there; an attribute with neither is refused. ``discount`` above 0 forgets (Algorithm 6).
+
+    ``answer`` outside of a stream, and a frozen model, buy nothing: they take all that the record has, and
+    the posterior's mean. A label that comes after other labels teaches what an episode of then would buy.
+    """
+
+    criterion: str = choice("ec2", *w.CRITERIA)
+    """What the next feature is chosen by: equivalence class edge cutting, information gain, uncertainty
+    sampling, or at random."""
+    hypotheses: int = count(100, at_least=1, at_most=1 << 20)
+    """Hypotheses that an episode samples."""
+    enumerate: bool = flag(True)
+    """Enumerate them, if they are no more than that or 4,096."""
+    prediction: str = choice("bayes", "bayes", "region")
+    """The class: by naive Bayes, or the decision region that survives."""
+    prior: str = choice("uniform", "uniform", "counts")
+    """Probabilities of the classes before anything is bought: equal, or by their labels."""
+    discount: float = number(0.0, at_least=0.0, at_most=1.0)
+    """Share of what it knows that a label makes it forget; for drifts 0.01 to 0.2."""
+    thresholds: str = choice("exp3", "exp3", "exhaustive")
+    """The threshold of a numeric attribute: learned as a bandit's arm, or searched at each question."""
+    exp3_rate: float = number(0.01, above=0.0, at_most=1.0)
+    """Learning rate of exp3."""
+    n_thresholds: int = count(9, at_least=1, at_most=1024)
+    """Thresholds of a numeric attribute that the schema gives none, only a range."""
+    feature_selection: bool = flag(False)
+    """Let a perceptron choose the features that an episode may ask for."""
+    selected: int = count(0, at_most=1_000_000)
+    """How many; 0: half of them, two at least."""
+    exploration: float = number(0.2, at_least=0.0, at_most=1.0)
+    """Share of the episodes that ask among features drawn at random."""
+    step: float = number(0.2, above=0.0)
+    """Step of the perceptron."""
+    radius: float = number(10.0, above=0.0)
+    """Largest norm of its weights."""
+    record_budget: float = number(0.0, at_least=0.0)
+    """What the features of a record may cost; 0: anything."""
+
+    arrays: ClassVar[tuple[Array, ...]] = ()
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the kernels' words."""
+        return (
+            float(w.CRITERIA.index(self.criterion)),
+            float(self.hypotheses),
+            float(self.enumerate),
+            float(self.prediction == "region"),
+            float(self.prior == "counts"),
+            self.discount,
+            float(self.thresholds == "exp3"),
+            self.exp3_rate,
+            float(self.feature_selection),
+            float(self.selected),
+            self.exploration,
+            self.step,
+            self.radius,
+            self.record_budget,
+        )
+
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse numeric attributes with neither thresholds nor a range."""
+        for attribute in schema.attributes:
+            if attribute.kind == "numeric" and attribute.range is None and not attribute.thresholds:
+                msg = (
+                    f"attribute {attribute.name!r} must have a 'range' or 'thresholds' in the schema with "
+                    "'ufodt', which compares numbers with thresholds before it has seen any; add "
+                    f'{{"name": "{attribute.name}", "range": [low, high]}}'
+                )
+                raise SchemaError(msg)
+
+    def blocks(self, dims: Dimensions) -> UfodtLayout:
+        return UfodtLayout(self, dims)
+
+    def arrays_for(self, dims: Dimensions) -> tuple[Array, ...]:
+        """Return the posterior and the last episode."""
+        return arrays_of(sum(map(len, w.thresholds(dims, self.n_thresholds))))
+
+    def shared_words(self, dims: Dimensions) -> int:
+        """Return the words of the account."""
+        return w.ACCOUNT + dims.attributes
+
+    def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
+        found: Floats = arrays["labels"]
+        return found
+
+
+@kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)
+def play(plan, params, ints, floats, t: int, x, shares) -> int:
+    """Run an episode in the block at word t over a record; return the class, and write its shares."""
+    e = t + plan[plan[at.PLAN_ARRAYS] + w.EPISODE]
+    account = plan[at.PLAN_SHARED]
+    number = ints[account + w.EPISODES] & ((1 << 62) - 1)
+    ints[account + w.EPISODES] = number + 1
+    budget = w.parameter(plan, params, w.RECORD_BUDGET)
+    ep.begin(plan, params, ints, floats, t, ints, floats, e, number, budget)
+    head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
+    hypotheses.lay_out(plan, params, ints, e, start_of(head))
+    space = np.empty(head[hypotheses.INTS], dtype=np.int64)
+    space[: hypotheses.SPACE_WORDS] = head
+    table = np.empty(head[hypotheses.FLOATS])
+    best = ep.play(plan, params, ints, floats, e, x, start_of(space), start_of(table), shares)
+    ep.record(plan, ints, floats, ints, floats, e)
+    return best
+
+
+play_here: Any = outlined(play)
+
+
+@kernel(f"void({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))")
+def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, shares) -> None:
+    """Let the block at word t learn a record from the episode that it had, or else from another one."""
+    places = plan[at.PLAN_ARRAYS]
+    first = ints[at.MODEL_FIRST]
+    e = first + plan[places + w.EPISODE]
+    if t == first:
+        if not ep.fits(plan, params, ints, ints, floats, e, x):
+            ints[plan[at.PLAN_SHARED] + w.REPLAYED] += 1
+            play_here(plan, params, ints, floats, t, x, shares)
+        ints[e + w.STATE] = w.LEARNED
+    # Another block learns from what the first one has bought, which has just learned the same record.
+    ep.learn(plan, params, ints, floats, t, ints, floats, e, label, weight)
+
+
+take_in_here: Any = outlined(take_in)
+
+
+@kernel
+def answer(
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
+) -> tuple[int, int, int]:
+    """Buy what is worth it and write the shares; a frozen model takes all that the record has."""
+    if prepared == at.COUNTS:
+        return play_here(plan, params, ints, floats, t, x, shares), 0, -1
+    return answer_frozen_here(plan, params, ints, floats, t, x, shares), 0, -1
+
+
+@kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)
+def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
+    """Answer without buying (core/ufodt/episode.py)."""
+    return ep.answer_frozen(plan, params, ints, floats, t, x, shares)
+
+
+answer_frozen_here: Any = outlined(answer_frozen)
+
+
+@kernel
+def learn(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    hint: int,
+    scratch,
+    vote_buffer,
+) -> tuple[int, int]:
+    take_in_here(plan, params, ints, floats, t, x, label, weight, vote_buffer)
+    return at.LEARNED, 0
+
+
+@kernel
+def uncertainty(
+    plan, params, ints, floats, t: int, place: int, shares, columns: int
+) -> tuple[float, float, float]:
+    """Return the largest share of the answer, its lead, and the weight of the labels."""
+    labels, weight, largest, second = array_at(plan, t, w.LABELS), 0.0, 0.0, 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        weight += floats[labels + c]
+        second = max(second, min(shares[c], largest))
+        largest = max(largest, shares[c])
+    return (largest, largest - second, weight) if weight > 0.0 else (0.5, 0.0, 0.0)

@@ -1,0 +1,1 @@
+"""UFODT's parts: an online decision tree that buys the features it asks for."""

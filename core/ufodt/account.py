@@ -1,0 +1,49 @@
+"""Account: what the episodes of a model have bought, and why they stopped; its blocks share it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.tree import layout as at
+from core.ufodt import words as w
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureAccount:
+    """What the episodes of a model have bought, offline and over a stream."""
+
+    episodes: int
+    bought: int
+    """Features bought,"""
+    cost: float
+    """and what they cost."""
+    stopped: dict[str, int]
+    """Why episodes asked no more."""
+    unavailable: int
+    """Features asked for that the record did not have."""
+    region_differed: int
+    """Predictions by naive Bayes for which the surviving decision region is of another class."""
+    replayed: int
+    """Episodes played for labels that came after other labels; what they bought is counted, too."""
+    by_feature: dict[str, int]
+    """How often each feature was bought."""
+
+
+def feature_account(model: Any) -> FeatureAccount:
+    """Return the account of a UFODT model (core/model/model.py:Model)."""
+    names, first = model.schema.names, int(model.plan.ints[at.PLAN_SHARED])
+    words = model.ints[first : first + w.ACCOUNT + len(names)]
+    stopped = words[w.STOPPED : w.STOPPED + len(w.REASONS)].tolist()
+    return FeatureAccount(
+        episodes=int(words[w.EPISODES]),
+        bought=int(words[w.FEATURES_BOUGHT]),
+        cost=float(words.view(np.float64)[w.COST_SPENT]),
+        stopped=dict(zip(w.REASONS, stopped, strict=True)),
+        unavailable=int(words[w.NOT_AVAILABLE]),
+        region_differed=int(words[w.REGION_DIFFERED]),
+        replayed=int(words[w.REPLAYED]),
+        by_feature=dict(zip(names, words[w.ACCOUNT :].tolist(), strict=True)),
+    )
