@@ -160,7 +160,7 @@ def test_the_order_of_labels(discount):
 
 
 def test_features_that_are_selected():
-    """n = 10, Bf = 4, ε = 0.2: selected are features with a weight in 0.88 of the episodes, others in 0.08."""
+    """n = 10, Bf = 4, ε = 0.2: features with a weight are selected in 0.88 of the episodes, others 0.08."""
     table = table_of(schema_of(*[2] * 10), spec_of(feature_selection=True, selected=4, criterion="random"))
     model = table.model(0)
     block = block_of(model)
