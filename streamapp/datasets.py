@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from core.errors import TooManyClassesError
+from core.json_text import read_json
 from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.streams.base import SCHEME, parse_address
 from streamapp.errors import UsageError
@@ -113,10 +115,61 @@ def check_attributes(dataset: Dataset) -> None:
         raise UsageError(message)
 
 
+SHOWN: Final = 20
+"""Names that a message lists."""
+DECLARED: Final = ("range", "cost", "thresholds")
+"""What a data set does not say of its attributes itself."""
+Declared = Mapping[str, Mapping[str, Any]]
+"""The same, by the names of attributes, as `Attribute` has it."""
+
+
+def read_declared(given: str) -> Declared:
+    """Return what `--schema` says of attributes; given: JSON text, or `@FILE` with such."""
+    try:
+        text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
+        body = read_json(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        message = f"--schema {given}: cannot be read ({reason}); give JSON, or @ and the name of a file"
+        raise UsageError(message) from None
+    attributes = body.get("attributes") if isinstance(body, dict) else None
+    if not isinstance(attributes, list) or set(body) != {"attributes"}:
+        message = (
+            f"--schema {given} must be an object with 'attributes' alone, a list; "
+            'for example {"attributes": [{"name": "age", "range": [0, 120], "cost": 2.5}]}'
+        )
+        raise UsageError(message)
+    found: dict[str, dict[str, Any]] = {}
+    for each in attributes:
+        name = each.get("name") if isinstance(each, dict) else None
+        if not isinstance(name, str) or name in found or not set(each) <= {"name", *DECLARED}:
+            message = (
+                f"--schema: attribute {each!r} must have a 'name' of its own and beside it only "
+                f"{', '.join(DECLARED)}; the rest follows from the data set"
+            )
+            raise UsageError(message)
+        found[name] = {member: _numbers(name, member, each[member]) for member in DECLARED if member in each}
+    return found
+
+
+def _numbers(name: str, member: str, given: Any) -> Any:
+    """Return a cost as a number, a range or thresholds as numbers; the rest of the rule is Attribute's."""
+    numbers = [given] if member == "cost" else given
+    length = 2 if member == "range" else None
+    if not isinstance(numbers, list) or any(type(each) not in (int, float) for each in numbers):
+        numbers = None
+    if numbers is None or (length is not None and len(numbers) != length):
+        wanted = {"cost": "a number", "range": "a list of two numbers", "thresholds": "a list of numbers"}
+        message = f"--schema: {member}={given!r} of attribute {name!r} must be {wanted[member]}"
+        raise UsageError(message)
+    return float(given) if member == "cost" else tuple(map(float, numbers))
+
+
 class FollowingSchema:
     """The schema of a data set whose values and classes are discovered while it is read."""
 
-    def __init__(self, dataset: Dataset, max_classes: int) -> None:
+    def __init__(self, dataset: Dataset, max_classes: int, declared: Declared | None = None) -> None:
+        """`declared`: what is known of attributes beyond the data set."""
         self._dataset = dataset
         check_attributes(dataset)
         attributes = [
@@ -124,6 +177,17 @@ class FollowingSchema:
             for name, kind, values, is_open in zip(
                 dataset.names, dataset.kinds, dataset.values, dataset.open, strict=True
             )
+        ]
+        declared = declared or {}
+        if unknown := [name for name in declared if name not in dataset.names]:
+            message = (
+                f"--schema: attribute {unknown[0]!r} must be one of the data set's: "
+                f"{', '.join(dataset.names[:SHOWN])}{', …' if len(dataset.names) > SHOWN else ''}"
+            )
+            raise UsageError(message)
+        attributes = [
+            dataclasses.replace(each, **declared[each.name]) if each.name in declared else each
+            for each in attributes
         ]
         self.overfull: dict[str, int] = {}
         """Of attributes with more values than a schema takes in: how many have been met."""

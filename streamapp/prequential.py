@@ -17,7 +17,8 @@ from core.model.model import Model
 from core.model_table import ON_REQUEST, ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
-from streamapp.datasets import FollowingSchema
+from core.ufodt.account import feature_account
+from streamapp.datasets import Declared, FollowingSchema
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,9 +70,15 @@ class Prequential:
     """One model over the rows of a data set, in order."""
 
     def __init__(
-        self, spec: Spec, dataset: Dataset, records: int | None = None, source: str = "the data set"
+        self,
+        spec: Spec,
+        dataset: Dataset,
+        records: int | None = None,
+        source: str = "the data set",
+        declared: Declared | None = None,
     ) -> None:
-        """`source`: what a message calls the data set."""
+        """`source`: what a message calls the data set; `declared`: what else is known of it."""
+        self._declared = declared
         self._source = source
         self._spec = spec
         self._dataset = dataset
@@ -102,7 +109,7 @@ class Prequential:
 
         `on_event` gets each event with the number of its row, and the schema it speaks of.
         """
-        following = FollowingSchema(self._dataset, self._spec.max_classes)
+        following = FollowingSchema(self._dataset, self._spec.max_classes, self._declared)
         self.overfull = following.overfull
         table = ModelTable()
         model: Model | None = None
@@ -140,6 +147,7 @@ class Prequential:
             "labels": summary.labels,
             "refused": summary.refused,
             **_estimate(self.model.evaluation()),
+            **_purchases(self.model),
             "seconds": round(seconds, 6),
             "records_per_second": round(rows / seconds, 1),
         }
@@ -164,6 +172,14 @@ def _estimate(evaluation: Evaluation) -> dict[str, float | None]:
         "accuracy_unbiased_high": evaluation.accuracy_unbiased_high if drawn else None,
         "accuracy_of_labels": evaluation.accuracy if evaluation.labels else None,
     }
+
+
+def _purchases(model: Model) -> dict[str, float | None]:
+    """What a learner that buys features has bought; None: it takes all that a record has."""
+    if model.spec.learner.name != "ufodt":
+        return {"features_bought": None, "feature_cost": None}
+    account = feature_account(model)
+    return {"features_bought": account.bought, "feature_cost": account.cost}
 
 
 MEASURES: Final = ("accuracy", "accuracy_windowed", "kappa", "kappa_m", "kappa_temporal")

@@ -136,13 +136,14 @@ def play(plan, params, ints, floats, t: int, x, shares) -> int:
     table = np.empty(head[hypotheses.FLOATS])
     best = ep.play(plan, params, ints, floats, e, x, start_of(space), start_of(table), shares)
     ep.record(plan, ints, floats, ints, floats, e)
+    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
     return best
 
 
 play_here: Any = outlined(play)
 
 
-@kernel(f"void({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))")
+@kernel(f"void({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))", alone=True)
 def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, shares) -> None:
     """Let the block at word t learn a record from the episode that it had, or else from another one."""
     places = plan[at.PLAN_ARRAYS]

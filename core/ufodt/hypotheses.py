@@ -126,18 +126,24 @@ def is_new(plan, space, h: int) -> bool:
 
 @kernel
 def draw_some(plan, episode, numbers, e: int, space, table) -> None:
-    """Draw distinct strings (Algorithm 4): a class by the prior, then each outcome given the class."""
+    """Draw distinct strings (Algorithm 4): a class by the prior, then each outcome given the class.
+
+    A string that was drawn before is drawn anew for the same class, as the authors' code does: each class
+    has its share of the strings, and not only as many as come easily.
+    """
     n, m, wanted = plan[at.PLAN_ATTRIBUTES], episode[e + w.CLASSES], space[WANTED]
     key = rng.bits(plan[at.PLAN_HYPOTHESIS_KEY], episode[e + w.NUMBER])
     for entry in range(space[TABLE]):
         space[space[TABLE_AT] + entry] = -1
-    prior, h = in_episode(plan, e, w.PRIOR), 0
+    prior, h, c, is_drawn = in_episode(plan, e, w.PRIOR), 0, 0, False
     for attempt in range(ATTEMPTS * wanted):
         draw = attempt * (n + 1)
-        u, c = rng.uniform(key, draw), 0
-        while c < m - 1 and u >= numbers[prior + c]:
-            u -= numbers[prior + c]
-            c += 1
+        if not is_drawn:
+            u, c = rng.uniform(key, draw), 0
+            while c < m - 1 and u >= numbers[prior + c]:
+                u -= numbers[prior + c]
+                c += 1
+            is_drawn = True
         for feature in range(n):
             first = c * space[STRING_WIDTH] + plan[feature_at(plan, feature) + w.FIRST_OUTCOME]
             last = episode[in_episode(plan, e, w.OUTCOMES) + feature] - 1
@@ -148,6 +154,7 @@ def draw_some(plan, episode, numbers, e: int, space, table) -> None:
             space[SPACE_WORDS + feature * wanted + h] = v
         if is_new(plan, space, h):
             h += 1
+            is_drawn = False
             if h == wanted:
                 break
     space[COUNT] = h

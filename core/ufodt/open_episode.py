@@ -71,12 +71,14 @@ def _look(plan_address: int, episode_address: int, out, answers: bool) -> int:
     if episode[w.CLASSES] > 0:
         hypotheses.build(plan, params, episode, numbers, 0, space_words, table_words)
     if answers:
-        return ep.answer(plan, params, episode, numbers, 0, space_words, table_words, found)
-    feature = ep.plan_next(plan, params, episode, numbers, 0, space_words, table_words)
-    if feature >= 0:
-        for other in range(plan[at.PLAN_ATTRIBUTES]):
-            found[other] = table_words[head[hypotheses.UTILITY_AT] + other]
-    return feature
+        best = ep.answer(plan, params, episode, numbers, 0, space_words, table_words, found)
+    else:
+        best = ep.plan_next(plan, params, episode, numbers, 0, space_words, table_words)
+        if best >= 0:
+            for other in range(plan[at.PLAN_ATTRIBUTES]):
+                found[other] = table_words[head[hypotheses.UTILITY_AT] + other]
+    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
+    return best
 
 
 @kernel("boolean(int64, int64, int64, float64)", alone=True)

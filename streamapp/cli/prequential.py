@@ -26,6 +26,8 @@ FIGURES = (
     ("accuracy_unbiased", "unbiased estimate", "{:.4%}"),
     ("accuracy_unbiased_low", "  95 % from", "{:.4%}"),
     ("accuracy_unbiased_high", "  95 % to", "{:.4%}"),
+    ("features_bought", "features bought", "{:,}"),
+    ("feature_cost", "  for", "{:,.2f}"),
     ("seconds", "seconds", "{:.3f}"),
     ("records_per_second", "records/s", "{:,.0f}"),
 )
@@ -50,6 +52,14 @@ def prequential(
             "--events", help="Write splits, drifts and evaluations to FILE, as JSON lines.", metavar="FILE"
         ),
     ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            help="Ranges, thresholds and costs of attributes: JSON, or @FILE.",
+            metavar="SCHEMA",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Test-then-train a model over a data set, with no broker, and say how well it did.
@@ -68,23 +78,25 @@ def prequential(
       grove prequential --data elec.csv --target class --spec '{"drift": "adwin"}' --events elec.jsonl
       grove prequential --data rows.arff --spec '{"query": "random", "budget": {"limit": 0.1}}'
       grove prequential --data rows.arff --spec '{"query": "split", "evaluation": {"share": 0.02}}'
+      grove prequential --data p.csv --spec ufodt --schema '{"attributes": [{"name": "age", "cost": 2}]}'
     """
     import json
 
     from core.schema.schema import MAX_VALUES
     from streamapp.cli.progress import rows_progress, say_compiling
-    from streamapp.datasets import check_attributes, open_data
+    from streamapp.datasets import check_attributes, open_data, read_declared
     from streamapp.observability.event_lines import event_lines
     from streamapp.prequential import Prequential, check_save, read_spec, save_model
 
     parsed = read_spec(spec)
+    declared = None if schema is None else read_declared(schema)
     if save is not None:
         check_save(save)
     dataset = open_data(data, records, bounded_by="--records", **vars(file))
     check_attributes(dataset)
     if not as_json:
         say_inferred(dataset, file)
-    run = Prequential(parsed, dataset, records, data)
+    run = Prequential(parsed, dataset, records, data, declared)
     say_compiling()
     with event_lines(events) as on_event, rows_progress("Learning", run.rows, shown=not as_json) as advance:
         result = run.over_all(advance, on_event)

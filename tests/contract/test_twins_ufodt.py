@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core import jit
 from core.model.model import Model
 from core.model_table import LABELLED
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.ufodt import words as w
 from core.ufodt.account import feature_account
+from core.ufodt.open_episode import OpenEpisode
 from tests.naive.ufodt import Feature, Ufodt
 from tests.tiers import examples
 from tests.unit.core.builders import answer, table_of
@@ -127,3 +129,19 @@ def test_a_snapshot_in_the_middle_goes_on_alike():
         other.add(copy)
         answer(other, x[cut:], y[cut:])
         assert copy.snapshot() == whole.model(0).snapshot()
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="a matter of memory, and slow")
+def test_a_workspace_of_megabytes_is_alive_while_it_is_used():
+    """A page of it that was given back early would end the process."""
+    d = 24
+    options = {"name": "ufodt", "hypotheses": 30_000, "enumerate": False}
+    table = table_of(schema_of([2] * d, [1.0] * d, 2), Spec.parse({"learner": options}))
+    x, y = stream_of([2] * d, 2, 3, 5, 0.0)
+    answers = answer(table, x, y)
+    assert answers.shares.sum(axis=1) == pytest.approx(np.ones(3))
+    episode = OpenEpisode.begin(table.model(0), np.full(d, np.nan))
+    while (feature := episode.next_feature().feature) is not None:
+        episode.observe(feature, x[0, feature])
+    assert 0 < episode.cost < d
+    assert episode.finish(table.model(0))[1].sum() == pytest.approx(1.0)

@@ -48,7 +48,7 @@ class Ufodt:
         self.episode = 0
 
     def key(self, stream):
-        return rng.bits(rng.stream_key(self.seed, stream), self.episode)
+        return np.uint64(rng.bits(rng.stream_key(self.seed, stream), self.episode))
 
     def sample(self):
         """Algorithm 1, line 2: theta[class][feature][threshold] = chances of the outcomes."""
@@ -93,16 +93,18 @@ class Ufodt:
         everything = list(product(*[range(f.values) for f in self.features]))
         if self.enumerate and len(everything) <= max(self.n, 4096):
             return everything
-        key, found = self.key(rng.HYPOTHESIS_SAMPLING), []
+        key, found, c = self.key(rng.HYPOTHESIS_SAMPLING), [], None
         for attempt in range(64 * self.n):
             draw = attempt * (len(self.features) + 1)
-            c = min(int((rng.uniform(key, draw) >= np.cumsum(prior)).sum()), self.m - 1)
+            if c is None:  # a string drawn again is drawn anew for the same class
+                c = min(int((rng.uniform(key, draw) >= np.cumsum(prior)).sum()), self.m - 1)
             h = tuple(
                 min(int((rng.uniform(key, draw + 1 + i) >= np.cumsum(mean[c][i])).sum()), f.values - 1)
                 for i, f in enumerate(self.features)
             )
             if h not in found:
                 found.append(h)
+                c = None
             if len(found) == self.n:
                 break
         return found
@@ -130,7 +132,10 @@ class Ufodt:
         }
         region = {h: int(np.argmax(joint[h])) for h in strings}
         weight = {h: sum(joint[h]) for h in strings}
-        alive, self.observed, self.bought, self.gain = list(strings), {}, [], {}
+        alive = list(strings)
+        self.observed: dict[int, int] = {}
+        self.bought: list[int] = []
+        self.gain: dict[int, float] = {}
         self.cost, self.reason = 0.0, ""
         gone, first = set(), True
         while True:

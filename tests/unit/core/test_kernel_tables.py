@@ -76,7 +76,7 @@ def test_all_that_a_plan_names_is_compiled_before_there_is_one(name):
     from tests.unit.core.builders import schema_of
 
     spec = Spec.parse({"learner": name, "drift": "adwin", "query": "variable_uncertainty"})
-    Plan.of(spec, schema_of(None, None))
+    Plan.of(spec, schema_of(2, 2))
     owned = [entry for entry in jit._entries if entry.owner in compiled_modules(spec)]
     assert owned
     assert all(entry._call is not None for entry in owned)

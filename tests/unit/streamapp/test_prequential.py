@@ -36,6 +36,8 @@ KEYS = [
     "accuracy_unbiased_low",
     "accuracy_unbiased_high",
     "accuracy_of_labels",
+    "features_bought",
+    "feature_cost",
     "seconds",
     "records_per_second",
 ]
@@ -68,6 +70,63 @@ def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], 
     said = capsys.readouterr().err
     assert "2" in said
     assert "boct" in said
+
+
+def test_ufodt_buys_features_and_has_to_know_where_numbers_lie(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Without a range it is refused, and --schema is the remedy, which says what a feature costs, too."""
+    data = tmp_path / "rows.csv"
+    rows = [f"{i * 7 % 20 / 20},{'uv'[i % 2]},{'yes' if i * 7 % 20 > 9 else 'no'}" for i in range(200)]
+    data.write_text("age,sex,class\n" + "\n".join(rows) + "\n")
+    command = ["--data", str(data), "--spec", "ufodt"]
+    assert main(["prequential", *command]) == 1
+    said = capsys.readouterr().err
+    assert "attribute 'age' must have a 'range' or 'thresholds' in the schema with 'ufodt'" in said
+    assert '{"name": "age", "range": [low, high]}' in said
+    schema = tmp_path / "schema.json"
+    schema.write_text(
+        '{"attributes": [{"name": "age", "range": [0, 1], "cost": 2.5}, {"name": "sex", "cost": 10}]}'
+    )
+    found = result(capsys, *command, "--schema", f"@{schema}")
+    assert 0 < found["features_bought"] < 400
+    assert found["feature_cost"] >= 2.5 * found["features_bought"]
+    assert found["accuracy"] > 0.6
+    assert main(["prequential", *command, "--schema", schema.read_text()]) == 0
+    assert "features bought" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("schema", "complaint"),
+    [
+        ("{", "--schema {: cannot be read ("),
+        (
+            "@nowhere.json",
+            "--schema @nowhere.json: cannot be read (No such file or directory); give JSON, or @",
+        ),
+        ("[]", "--schema [] must be an object with 'attributes' alone, a list"),
+        ('{"attributes": [], "classes": []}', "must be an object with 'attributes' alone, a list"),
+        ('{"attributes": [{"name": "x", "kind": "nominal"}]}', "only range, cost, thresholds"),
+        ('{"attributes": [{"name": "x"}, {"name": "x"}]}', "must have a 'name' of its own"),
+        (
+            '{"attributes": [{"name": "x", "range": [1]}]}',
+            "range=[1] of attribute 'x' must be a list of two numbers",
+        ),
+        ('{"attributes": [{"name": "x", "cost": "1"}]}', "cost='1' of attribute 'x' must be a number"),
+        (
+            '{"attributes": [{"name": "x", "range": [2, 1]}]}',
+            "range=(2.0, 1.0) of attribute 'x' must be two finite",
+        ),
+        ('{"attributes": [{"name": "z"}]}', "attribute 'z' must be one of the data set's: x, y"),
+    ],
+)
+def test_a_schema_that_says_nothing_usable_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, schema: str, complaint: str
+) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("x,y,class\n1,2,a\n2,1,b\n")
+    assert main(["prequential", "--data", str(data), "--schema", schema]) in (1, 64)
+    assert complaint in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("threshold", [0.9, 1.0])

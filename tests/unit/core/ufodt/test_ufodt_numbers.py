@@ -99,7 +99,7 @@ def test_the_bandit_of_thresholds():
     gains[:] = 0.0, 2.0, 5.0
 
     def chances():
-        found = {}
+        found: dict[int, tuple[float, OpenEpisode]] = {}
         while len(found) < 3:
             episode = begun(table.model(0))
             drawn = arrays_of(table.model(0), episode)
@@ -245,7 +245,7 @@ def test_greedy_edge_cutting_is_near_the_best_policy():
 
 def test_an_episode_is_its_words():
     """At every question a copy from bytes asks the same, and ends the same."""
-    schema = Schema.of([Attribute("a", "nominal", "xyz"), Attribute("b", range=(0.0, 1.0))], "ab")
+    schema = Schema.of([Attribute("a", "nominal", ("x", "y", "z")), Attribute("b", range=(0.0, 1.0))], "ab")
     table = table_of(schema, spec_of(thresholds="exhaustive", enumerate=False, hypotheses=4))
     model = table.model(0)
     for record in np.column_stack([np.arange(12) % 3, np.linspace(0.0, 1.0, 12)]):
