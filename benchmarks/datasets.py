@@ -51,9 +51,18 @@ class Rows:
 
     @property
     def schema(self) -> Schema:
-        """What the columns and codes mean, everything declared."""
+        """What the columns and codes mean, everything declared but the ranges of numbers."""
+        return self._schema([None] * len(self.attributes))
+
+    @property
+    def schema_with_ranges(self) -> Schema:
+        """The same for learners that have to know between which values numbers lie: those of the rows."""
+        limits = zip(np.nanmin(self.x, axis=0).tolist(), np.nanmax(self.x, axis=0).tolist(), strict=True)
+        return self._schema([(low, high if high > low else low + 1.0) for low, high in limits])
+
+    def _schema(self, ranges: list[tuple[float, float]] | list[None]) -> Schema:
         attributes = [
-            Attribute(f"a{i}")
+            Attribute(f"a{i}", range=ranges[i])
             if values is None
             else Attribute(f"a{i}", "nominal", tuple(map(str, range(values))))
             for i, values in enumerate(self.attributes)

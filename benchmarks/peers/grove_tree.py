@@ -77,7 +77,8 @@ def trace(rows: Rows, task: Task, size: int = RUN) -> tuple[Model, Trace]:
 
 def _pass(rows: Rows, task: Task, size: int, kept: Trace | None = None) -> Model:
     table = ModelTable()
-    index = table.add(Model.create(spec(task), rows.schema))
+    schema = rows.schema_with_ranges if task.learner == "ufodt" else rows.schema
+    index = table.add(Model.create(spec(task), schema))
     models = np.full(size, index, np.int64)
     weights = np.ones(size)
     for first in range(0, len(rows.y), size):

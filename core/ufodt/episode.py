@@ -13,6 +13,8 @@ episodes may be open side by side.
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.jit import kernel
 from core.numeric import rng
 from core.tree import layout as at
@@ -30,7 +32,7 @@ TIE = 1e-12
 
 
 @kernel
-def exploration_key(plan, episode, e: int):
+def exploration_key(plan, episode, e: int) -> np.uint64:
     """Return the key of what an episode explores."""
     return rng.bits(plan[at.PLAN_EXPLORATION_KEY], episode[e + w.NUMBER])
 

@@ -138,8 +138,8 @@ def test_a_workspace_of_megabytes_is_alive_while_it_is_used():
     options = {"name": "ufodt", "hypotheses": 30_000, "enumerate": False}
     table = table_of(schema_of([2] * d, [1.0] * d, 2), Spec.parse({"learner": options}))
     x, y = stream_of([2] * d, 2, 3, 5, 0.0)
-    answers = answer(table, x, y)
-    assert answers.shares.sum(axis=1) == pytest.approx(np.ones(3))
+    answer(table, x, y)
+    assert 3 <= feature_account(table.model(0)).bought <= 3 * d
     episode = OpenEpisode.begin(table.model(0), np.full(d, np.nan))
     while (feature := episode.next_feature().feature) is not None:
         episode.observe(feature, x[0, feature])

@@ -9,7 +9,7 @@ from core.spec import Spec
 from streamapp.offline.listing import COLUMNS, rows
 from tests.topology.partition import Partition, config
 
-SCHEMA = {"attributes": [{"name": "x"}], "classes": ["low", "high"]}
+SCHEMA = {"attributes": [{"name": "x", "range": [0, 1]}], "classes": ["low", "high"]}
 
 
 def test_a_learner_is_listed_by_the_name_that_specs_write() -> None:
