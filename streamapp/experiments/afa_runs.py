@@ -47,11 +47,15 @@ def holdout_run(
     """Run a model over a stream, test then train; every so many records it is tested on a holdout.
 
     The cost is that of the features bought; a learner that cannot ask for any pays for all of them.
+    ``bought`` is what a record cost since the test before, ``trained`` the utility of all predictions so far.
     """
     table, model = ModelTable(), Model.create(Spec.parse(spec), schema)
     table.add(model)
     steps: list[int] = []
+    spent = [0.0]
     utility: list[float] = []
+    bought: list[float] = []
+    trained: list[float] = []
     predicted = np.empty(len(y), dtype=np.int64)
     for first in range(0, len(y), every):
         rows = slice(first, min(first + every, len(y)))
@@ -64,17 +68,28 @@ def holdout_run(
         tested = table.answer(np.zeros(m, dtype=np.int64), test_x, no_label, np.ones(m), ANSWER_ONLY)
         steps.append(rows.stop)
         utility.append(measure(tested.prediction, test_y))
-    results = {
+        spent.append(spent_by(model, rows.stop))
+        bought.append((spent[-1] - spent[-2]) / n)
+        trained.append(measure(predicted[: rows.stop], y[: rows.stop]))
+    is_ufodt = model.spec.learner.name == "ufodt"
+    return {
         "steps": steps,
         "utility": utility,
+        "bought": bought,
+        "trained": trained,
         "mean": float(np.mean(utility)),
-        "accuracy": measure(predicted, y),
+        "accuracy": trained[-1],
         "records": len(y),
+        "cost": spent[-1],
+        "region_differed": feature_account(model).region_differed if is_ufodt else 0,
     }
-    if model.spec.learner.name != "ufodt":
-        return results | {"cost": float(x.shape[1] * len(y)), "region_differed": 0}
-    account = feature_account(model)
-    return results | {"cost": account.cost, "region_differed": account.region_differed}
+
+
+def spent_by(model: Model, records: int) -> float:
+    """Return what a model's features have cost."""
+    if model.spec.learner.name == "ufodt":
+        return feature_account(model).cost
+    return float(model.schema.n_attributes * records)
 
 
 def aggregate(values: Sequence[float]) -> tuple[float, float]:

@@ -1,0 +1,103 @@
+"""AFA's experiments: Stagger's figures, the data sets as the paper uses them, the quick versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.datasets import folder
+from streamapp.errors import UsageError
+from streamapp.experiments import afa_data, afa_figure2, afa_figure4, afa_figure7
+from streamapp.experiments.afa_runs import weighted_f1
+from streamapp.experiments.afa_stream import stagger
+from streamapp.experiments.base import experiment
+from streamapp.experiments.conduct import conduct
+
+
+def data_sets() -> Path:
+    found = folder()
+    wanted = {file for each in afa_data.SETS.values() for file in each.files}
+    if found is None or not all((found / file).is_file() for file in wanted):
+        pytest.skip("no folder of data sets")
+    return found
+
+
+def test_shares_of_the_concepts_of_stagger() -> None:
+    """1/6, 3/4 and 2/3; and what a learner that knows each concept has to buy: 11/6, 3/2 and 5/3 bits."""
+    for concept, share in ((1, 1 / 6), (2, 3 / 4), (3, 2 / 3)):
+        x, y = stagger(concept, 6000, seed=1, part=0)
+        assert float(y.mean()) == pytest.approx(share, abs=0.02)
+        assert not (x[:, 0] * x[:, 1]).any(), "no object is medium and large"
+    assert pytest.approx(300.0) == 60 * (11 / 6 + 3 / 2 + 5 / 3)
+
+
+def test_the_weighted_f1_score_is_that_of_its_definition() -> None:
+    predicted, actual = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 0])
+    assert weighted_f1(predicted, actual) == pytest.approx((0.5 * 2 + 0.8 * 3) / 5)
+    assert weighted_f1(actual, actual) == 1.0
+
+
+def test_stagger_runs_and_a_tree_pays_for_everything(tmp_path: Path) -> None:
+    report = conduct("afa-stagger", "quick", tmp_path)
+    costs = {(line["system"], line["update"]): line["cost"] for line in report.tables["costs"]}
+    assert costs["EFDT", "-"] == "720.0 ± 0.0"
+    bought = {key: float(cost.split(" ")[0]) for key, cost in costs.items()}
+    for _, update in bought:
+        if update != "-":
+            assert 250 < bought["UFODT-EC2", update] < bought["UFODT-US", update] < 720
+    recovery = {line["system"]: line for line in report.tables["recovery"]}
+    assert len(recovery) == len(costs)
+
+
+def test_sets_are_those_of_the_paper() -> None:
+    """Records, features and classes (section 21 of the specification), and no record in both parts."""
+    data = data_sets()
+    sizes = {
+        "LED": (3200, 7, 10),
+        "Zoo": (101, 21, 7),
+        "Heart": (267, 22, 2),
+        "Compas": (6907, 12, 2),
+        "Diabetes": (768, 8, 2),
+        "Fetal Health": (2126, 21, 3),
+    }
+    for name, (records, features, classes) in sizes.items():
+        part = afa_data.split(name, data, seed=101)
+        assert (len(part.y) + len(part.test_y), part.schema.n_attributes) == (records, features)
+        assert part.schema.n_classes == classes == len(np.unique(np.concatenate([part.y, part.test_y])))
+        assert len(part.y) / records == pytest.approx(afa_data.SETS[name].stream, abs=0.03)
+        x = np.concatenate([part.x, part.test_x])
+        assert (x.min(), x.max()) == (0.0, 1.0)
+        again = afa_data.split(name, data, seed=101)
+        assert (again.x == part.x).all()
+        assert not (afa_data.split(name, data, seed=102).y[:60] == part.y[:60]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "systems"), [("afa-figure2", afa_figure2.SYSTEMS), ("afa-figure4", afa_figure4.SYSTEMS)]
+)
+def test_figures_run_on_all_sets(tmp_path: Path, name: str, systems: tuple[str, ...]) -> None:
+    report = conduct(name, "quick", tmp_path, data=data_sets())
+    lines = report.tables[name.removeprefix("afa-")]
+    assert {line["system"] for line in lines} == set(systems)
+    for line in lines:
+        bought = float(line["bought a record"].split(" ")[0])
+        if line["system"] in ("VFDT", "EFDT"):
+            assert bought == line["features"]
+        else:
+            assert 0 < bought <= line["features"]
+        if line["system"].endswith("OFS"):
+            assert bought <= max(2, (line["features"] + 1) // 2)
+    assert len(report.charts) == 3 * len({line["set"] for line in lines})
+
+
+def test_figure_7_has_a_line_for_each_number_of_hypotheses(tmp_path: Path) -> None:
+    report = conduct("afa-figure7", "quick", tmp_path, data=data_sets())
+    lines = report.tables["figure7"]
+    assert len(lines) == len(afa_figure7.SETS) * len(afa_figure7.SYSTEMS) * len(afa_figure7.SWEEP["quick"])
+
+
+def test_without_a_folder_the_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="led7.csv.gz, zoo.arff.gz"):
+        experiment("afa-figure2").cells("quick", tmp_path)
