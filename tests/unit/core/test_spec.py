@@ -74,7 +74,7 @@ def test_parts_by_name_or_object():
             r"unknown learner 'h-tre'; known: .*h-tree.*; did you mean 'h-tree'\?$",
         ),
         ("vftd", UnknownPluginError, r"unknown learner 'vftd'; known: .*; did you mean 'vfdt'\?$"),
-        ("perceptron", UnknownPluginError, "unknown learner 'perceptron'; known: .*ufft$"),
+        ("perceptron", UnknownPluginError, "unknown learner 'perceptron'; known: .*ufodt$"),
         (
             {"query": "sometimes"},
             UnknownPluginError,
