@@ -67,13 +67,16 @@ _wanted: set[str] = set()
 _compiling = threading.RLock()
 
 
-def _source_hash(generators: bool) -> str:
-    """Return the hash of all sources that the kernels of one half of core can reach."""
+def _source_hash(generators: bool, beside: Path | None) -> str:
+    """Return the hash of what kernels of one half of core, or of a folder beside it, can reach."""
     digest = hashlib.sha256()
     for path in sorted(_ROOT.rglob("*.py")):
         if (_GENERATORS in path.parents) <= generators:
             digest.update(path.relative_to(_ROOT).as_posix().encode())
             digest.update(path.read_bytes())
+    for path in sorted(beside.glob("*.py")) if beside else ():
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
     cpu = numba.config.CPU_NAME or llvm.get_host_cpu_name()
     digest.update(f"{numba.__version__} {np.__version__} {cpu}".encode())
     return digest.hexdigest()[:20]
@@ -99,10 +102,10 @@ def _cache_base() -> Path:
 
 
 @functools.cache
-def cache_directory(generators: bool = False) -> Path | None:
+def cache_directory(generators: bool = False, beside: Path | None = None) -> Path | None:
     """Return the directory of the compiled kernels, or None where none can be written."""
     try:
-        path = _cache_base() / _source_hash(generators)
+        path = _cache_base() / _source_hash(generators, beside)
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             return path
@@ -171,7 +174,9 @@ class _Entry:
     def __init__(self, body: Callable[..., Any], signature: str, owner: str, is_alone: bool) -> None:
         """Take the function, the signature it will get, and the module for which it is compiled."""
         generators = body.__module__.startswith("core.streams")
-        directory = cache_directory(generators)
+        folder = Path(body.__code__.co_filename).parent
+        is_core = _ROOT in (folder, *folder.parents)
+        directory = cache_directory(generators, None if is_core else folder)
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
         self._dispatcher = numba.njit(cache=directory is not None, **OPTIONS)(body)

@@ -50,17 +50,17 @@ def _controls() -> Code[Controls]:
 
 
 def _instances() -> Code[Instances]:
+    from streamapp.columnar.decode import InstanceDecoder
     from streamapp.task.instances import InstancesRun
-    from topics.codecs import decode_instances
 
-    return Code(decode_instances, InstancesRun)
+    return Code(InstanceDecoder(), InstancesRun)
 
 
 def _labels() -> Code[Labels]:
+    from streamapp.columnar.decode import LabelDecoder
     from streamapp.task.labels import LabelsRun
-    from topics.codecs import decode_labels
 
-    return Code(decode_labels, LabelsRun)
+    return Code(LabelDecoder(), LabelsRun)
 
 
 @dataclass(frozen=True, slots=True)

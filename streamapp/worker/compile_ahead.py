@@ -37,6 +37,7 @@ def warm_kernels(spec: Spec | None = None) -> float:
 
     importlib.import_module("core.model_table")
     importlib.import_module("core.growth.revision")
+    importlib.import_module("streamapp.columnar.rows")
     if spec is None:
         registry.modules("streams")
         jit.warm()

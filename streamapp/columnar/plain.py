@@ -1,0 +1,159 @@
+"""Plain rows: the values of records of one shape, and the columns that are made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from streamapp.columnar.rows import FALSE, LENGTH_BITS, NULL, NUMBER, STRING, text_codes
+from streamapp.columnar.shape import ANNOTATOR, DECLINED, FEATURE, ID, LABEL, TEXTS, WEIGHT, Members, Shape
+from topics.codecs.batch import Batch
+from topics.codecs.lengths import UTF8_BYTES
+from topics.codecs.limits import Limits
+from topics.records import MAX_WEIGHT, Features, Floats, Instances, Ints32, Ints64, Labels
+
+_LENGTH = (1 << LENGTH_BITS) - 1
+
+Flags = npt.NDArray[np.bool_]
+
+
+class PlainRows:
+    """What `scan` read of n records of a shape."""
+
+    def __init__(self, shape: Shape, text: Any, cells: Ints64, kinds: npt.NDArray[np.uint8]) -> None:
+        """Take the shape, the text that spans lead into, cells and their kinds: [n, values or more]."""
+        self._shape = shape
+        self._text = text
+        self._cells = cells
+        self._kinds = kinds
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def where(self, chosen: Flags) -> PlainRows:
+        """Return the rows that are chosen."""
+        return PlainRows(self._shape, self._text, self._cells[chosen], self._kinds[chosen])
+
+    def are_plain(self, members: Members, limits: Limits) -> Flags:
+        """Tell which rows hold, in each place, what may stand there without a second look."""
+        longest = limits.text_max_bytes // UTF8_BYTES
+        good = np.ones(len(self), dtype=np.bool_)
+        for role in TEXTS:
+            value = self._shape.value_of(role)
+            if value >= 0:
+                # A whole number is its digits; true and false are left to the codec.
+                kind, length = self._kinds[:, value], self._cells[:, value] & _LENGTH
+                is_text = ((kind == STRING) | (kind == NUMBER)) & (length > 0) & (length <= longest)
+                good &= is_text if role in members.required else is_text | (kind == NULL)
+        value = self._shape.value_of(WEIGHT)
+        if value >= 0:
+            kind, weight = self._kinds[:, value], self._numbers(value)
+            good &= ((kind == NUMBER) & (weight > 0) & (weight <= MAX_WEIGHT)) | (kind == NULL)
+        value = self._shape.value_of(DECLINED)
+        if value >= 0:
+            good &= (self._kinds[:, value] == FALSE) | (self._kinds[:, value] == NULL)
+        features = self._features
+        are_strings = self._kinds[:, features] == STRING
+        if are_strings.any():
+            good &= ~(are_strings & ((self._cells[:, features] & _LENGTH) > longest)).any(axis=1)
+        return good
+
+    def instances(self, batch: Batch) -> Instances:
+        """Return the rows, which are all plain, as instances; batch: their records."""
+        n = len(self)
+        label_values, label = self._labels()
+        return Instances(
+            record=batch.record,
+            row=np.zeros(n, dtype=np.int32),
+            keys=batch.keys,
+            key=batch.key,
+            ids=self._ids(batch),
+            label_values=label_values,
+            label=label,
+            weight=self._weights(),
+            features=[self._matrix()],
+            blocks=np.empty((0, 3), dtype=np.int32),
+            malformed=[],
+        )
+
+    def labels(self, batch: Batch) -> Labels:
+        """Return the rows, which are all plain, as labels; batch: their records."""
+        label_values, label = self._labels()
+        annotator = self._shape.value_of(ANNOTATOR)
+        return Labels(
+            record=batch.record,
+            row=np.zeros(len(self), dtype=np.int32),
+            keys=batch.keys,
+            key=batch.key,
+            ids=self._ids(batch),
+            label_values=label_values,
+            label=label,
+            weight=self._weights(),
+            annotators=self._cells_of(annotator) if annotator >= 0 else [None] * len(self),
+            features=[self._matrix()] if FEATURE in self._shape.roles else [],
+            malformed=[],
+        )
+
+    @property
+    def _features(self) -> slice:
+        first = self._shape.first_feature
+        return slice(first, first + self._shape.n_features)
+
+    def _numbers(self, value: int) -> Floats:
+        return np.ascontiguousarray(self._cells[:, value]).view(np.float64)
+
+    def _weights(self) -> Floats:
+        value = self._shape.value_of(WEIGHT)
+        if value < 0:
+            return np.ones(len(self))
+        return np.where(self._kinds[:, value] == NULL, 1.0, self._numbers(value))
+
+    def _labels(self) -> tuple[list[str], Ints32]:
+        value = self._shape.value_of(LABEL)
+        if value < 0:
+            return [], np.full(len(self), -1, dtype=np.int32)
+        return self._texts(value, self._kinds[:, value] != NULL)
+
+    def _ids(self, batch: Batch) -> list[str]:
+        value = self._shape.value_of(ID)
+        if value < 0:
+            return batch.default_ids()
+        starts = self._cells[:, value] >> LENGTH_BITS
+        ends = (starts + (self._cells[:, value] & _LENGTH)).tolist()
+        is_null = self._kinds[:, value] == NULL
+        text = self._text.tobytes()
+        if not is_null.any():
+            return [text[start:end].decode() for start, end in zip(starts.tolist(), ends, strict=True)]
+        rows = zip(starts.tolist(), ends, is_null.tolist(), batch.default_ids(), strict=True)
+        return [default if null else text[start:end].decode() for start, end, null, default in rows]
+
+    def _matrix(self) -> Features:
+        columns = self._features
+        values = self._cells[:, columns].copy().view(np.float64)
+        are_strings = self._kinds[:, columns] == STRING
+        strings: dict[int, list[str | None]] = {}
+        if are_strings.any():
+            values[are_strings] = np.nan
+            for column in np.flatnonzero(are_strings.any(axis=0)).tolist():
+                strings[column] = self._cells_of(columns.start + column, are_strings[:, column])
+        return Features(self._shape.names, np.arange(len(self), dtype=np.int64), values, strings)
+
+    def _cells_of(self, value: int, has_text: Flags | None = None) -> list[str | None]:
+        """Return the texts of a value, None where there is none (has_text None: where it is null)."""
+        names, codes = self._texts(value, self._kinds[:, value] != NULL if has_text is None else has_text)
+        by_code: list[str | None] = [*names, None]  # the last one is that of code -1
+        return [by_code[code] for code in codes.tolist()]
+
+    def _texts(self, value: int, has_text: Flags) -> tuple[list[str], Ints32]:
+        """Return the distinct texts of a value in order of appearance, and int32[n] into them (-1: none)."""
+        n = len(self)
+        spans = np.where(has_text, self._cells[:, value], -1)
+        codes: Ints32 = np.empty(n, dtype=np.int32)
+        distinct = np.empty(n, dtype=np.int64)
+        table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
+        found = text_codes(self._text, spans, table, codes, distinct)
+        starts = (distinct[:found] >> LENGTH_BITS).tolist()
+        ends = ((distinct[:found] >> LENGTH_BITS) + (distinct[:found] & _LENGTH)).tolist()
+        return [self._text[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)], codes

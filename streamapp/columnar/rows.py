@@ -1,0 +1,243 @@
+"""Rows: a kernel that compares records with shapes and reads their values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from core.jit import bits, kernel, row_of, start_of
+from streamapp.columnar.decimals import nearest
+
+NUMBER, STRING, TRUE, FALSE, NULL = range(5)
+"""Kinds of values."""
+NO_SHAPE: Final = -1
+LENGTH_BITS: Final = 24
+"""Of a span, beside its start: a string in a record is shorter than 16 MiB."""
+MAX_DIGITS: Final = 19
+"""Of a number that fits into 64 bits, whatever they are."""
+MAX_TEXT_DIGITS: Final = 18
+"""Of a whole number that the codec takes for one, whatever its sign."""
+MAX_POWER_DIGITS: Final = 5
+
+_QUOTE, _BACKSLASH, _SPACE, _ASCII_END = 34, 92, 32, 128
+_MINUS, _PLUS, _POINT, _SMALL_E, _LARGE_E = 45, 43, 46, 101, 69
+_T, _F, _N = 116, 102, 110
+_DIGIT_ZERO: Final = 48
+_WORDS: Final = np.frombuffer(b"truefalsenull", dtype=np.uint8)
+_NO_VALUE: Final = -1
+_ONE_BITS: Final = int(np.float64(1.0).view(np.int64))
+_NAN_BITS: Final = int(np.float64(np.nan).view(np.int64))
+
+
+@kernel(
+    "void(uint8[::1], int64[::1], uint8[::1], int64[::1], int64[::1], uint8[::1], int16[::1], int64[:, ::1], "
+    "uint8[:, ::1])"
+)
+def scan(text, starts, literals, literal_starts, first_value, is_text, shape, cells, kinds) -> None:
+    """Find the shape of each record, and read its values.
+
+    text: uint8, the records, one behind the other; starts: int64[n + 1], where they begin.
+    literals, literal_starts: the texts of all shapes, one behind the other; shape s has one more text than
+    values, and its first is number first_value[s] + s.
+    first_value: int64[shapes + 1], over the values of all shapes.
+    is_text: uint8, of each value: whole numbers are wanted as text, and no others.
+    shape: int16[n], the shape of a record or NO_SHAPE, in which case another reader has to take it.
+    cells: int64[n, values of the largest shape]: bits of a float64 (NaN: null or string), or where a string,
+    or a number that is wanted as text, lies: start << LENGTH_BITS | length.
+    kinds: uint8, of the cells.
+    """
+    # Bare pointers: an array costs a count of references at every call.
+    bytes_, texts, text_starts = start_of(text), start_of(literals), start_of(literal_starts)
+    firsts, wanted = start_of(first_value), start_of(is_text)
+    last, shapes = 0, len(first_value) - 1
+    for row in range(len(shape)):
+        start, end, cell, kind = starts[row], starts[row + 1], row_of(cells, row), row_of(kinds, row)
+        found = NO_SHAPE
+        # Most records have the shape of the one before.
+        for turn in range(shapes):
+            tried = last if turn == 0 else turn - 1 if turn <= last else turn
+            if _read(bytes_, start, end, texts, text_starts, firsts, wanted, tried, cell, kind):
+                found = tried
+                last = tried
+                break
+        shape[row] = found
+
+
+@kernel
+def _read(
+    text, at: int, end: int, literals, literal_starts, first_value, is_text, shape: int, cells, kinds
+) -> bool:
+    """Read a record, if it has this shape."""
+    first, n = first_value[shape], first_value[shape + 1] - first_value[shape]
+    for value in range(n):
+        literal = first + shape + value
+        at = _behind(text, at, end, literals, literal_starts[literal], literal_starts[literal + 1])
+        if at < 0:
+            return False
+        at = _value(text, at, end, is_text[first + value], cells, kinds, value)
+        if at < 0:
+            return False
+    literal = first + shape + n
+    return _behind(text, at, end, literals, literal_starts[literal], literal_starts[literal + 1]) == end
+
+
+@kernel
+def _behind(text, at: int, end: int, literals, start: int, stop: int) -> int:
+    """Return where the text goes on behind a literal, -1: it has another one."""
+    n = stop - start
+    if end - at < n:
+        return _NO_VALUE
+    for i in range(n):
+        if text[at + i] != literals[start + i]:
+            return _NO_VALUE
+    return at + n
+
+
+@kernel
+def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> int:
+    """Read a value; return where it ends, -1: it is not plain."""
+    if at >= end:
+        return _NO_VALUE
+    byte = np.int64(text[at])
+    if byte == _QUOTE:
+        stop = _end_of_string(text, at + 1, end)
+        if stop < 0:
+            return _NO_VALUE
+        cells[value] = ((at + 1) << LENGTH_BITS) | (stop - at - 1)
+        kinds[value] = STRING
+        return stop + 1
+    if byte in (_N, _T, _F):
+        return _word(text, at, end, byte, cells, kinds, value)
+    return _number(text, at, end, is_text, cells, kinds, value)
+
+
+@kernel
+def _end_of_string(text, at: int, end: int) -> int:
+    """Return where the closing quote stands; -1: escapes, what is not ASCII, or no end."""
+    while at < end:
+        byte = np.int64(text[at])
+        if byte == _QUOTE:
+            return at
+        if byte == _BACKSLASH or byte < _SPACE or byte >= _ASCII_END:
+            return _NO_VALUE
+        at += 1
+    return _NO_VALUE
+
+
+@kernel
+def _word(text, at: int, end: int, byte, cells, kinds, value: int) -> int:
+    """Read true, false or null."""
+    if byte == _T:
+        start, stop, kind, content = 0, 4, TRUE, _ONE_BITS
+    elif byte == _F:
+        start, stop, kind, content = 4, 9, FALSE, 0
+    else:
+        start, stop, kind, content = 9, 13, NULL, _NAN_BITS
+    cells[value] = content
+    kinds[value] = kind
+    return _behind(text, at, end, _WORDS, start, stop)
+
+
+@kernel
+def _number(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> int:
+    """Read a number as RFC 8259 writes it; -1: it is none, or needs more than `nearest` can."""
+    start = at
+    is_negative = np.int64(text[at]) == _MINUS
+    if is_negative:
+        at += 1
+    first = at
+    mantissa, at = _digits(text, at, end, np.uint64(0))
+    digits = at - first
+    if digits == 0 or (digits > 1 and np.int64(text[first]) == _DIGIT_ZERO):
+        return _NO_VALUE
+    whole = at
+    power = 0
+    if at < end and np.int64(text[at]) == _POINT:
+        point = at + 1
+        mantissa, at = _digits(text, point, end, mantissa)
+        power = point - at
+        digits -= power
+        if power == 0:
+            return _NO_VALUE
+    if digits > MAX_DIGITS:
+        return _NO_VALUE
+    if at < end and (np.int64(text[at]) == _SMALL_E or np.int64(text[at]) == _LARGE_E):
+        written, at = _power(text, at + 1, end)
+        power += written
+    if at < 0 or (at == whole and is_negative and mantissa == np.uint64(0)):
+        return _NO_VALUE  # minus zero as a whole number: as the codec takes it
+    kinds[value] = NUMBER
+    if is_text:
+        cells[value] = (start << LENGTH_BITS) | (at - start)
+        return at if at == whole and digits <= MAX_TEXT_DIGITS else _NO_VALUE
+    number = nearest(mantissa, power)
+    cells[value] = bits(-number if is_negative else number)
+    return at if number == number else _NO_VALUE
+
+
+@kernel
+def _digits(text, at: int, end: int, mantissa) -> Any:
+    """Append the digits that begin here, modulo 2**64; return the number, and where they end."""
+    while at < end:
+        digit = np.int64(text[at]) - _DIGIT_ZERO
+        if digit < 0 or digit > 9:
+            break
+        mantissa = mantissa * np.uint64(10) + np.uint64(digit)
+        at += 1
+    return mantissa, at
+
+
+@kernel
+def _power(text, at: int, end: int) -> Any:
+    """Return the power of ten that is written here, and where it ends, -1: it is none, or has many digits."""
+    is_negative = at < end and np.int64(text[at]) == _MINUS
+    if is_negative or (at < end and np.int64(text[at]) == _PLUS):
+        at += 1
+    power, stop = _digits(text, at, end, np.uint64(0))
+    if stop == at or stop - at > MAX_POWER_DIGITS:
+        return 0, _NO_VALUE
+    return (-np.int64(power) if is_negative else np.int64(power)), stop
+
+
+@kernel("int64(uint8[::1], int64[::1], int64[::1], int32[::1], int64[::1])")
+def text_codes(text, spans, table, codes, distinct) -> int:
+    """Give equal texts equal codes, in the order in which they come first; return how many there are.
+
+    spans: int64[n], as `scan` leaves them, -1: no text; table: int64[2**k], more than n, all -1, which is
+    overwritten; codes: int32[n], -1 where there is no text; distinct: int64[n], a span of each code.
+    """
+    bytes_ = start_of(text)
+    mask = len(table) - 1
+    found = 0
+    for i in range(len(spans)):
+        span = spans[i]
+        if span < 0:
+            codes[i] = -1
+            continue
+        start, n = span >> LENGTH_BITS, span & ((1 << LENGTH_BITS) - 1)
+        # FNV-1a; whoever chooses texts that collide makes his own run slower by its length, no more.
+        key = np.uint64(14695981039346656037)
+        for at in range(start, start + n):
+            key = (key ^ np.uint64(bytes_[at])) * np.uint64(1099511628211)
+        place = np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))
+        while True:
+            code = table[place]
+            if code < 0:
+                table[place] = found
+                distinct[found] = span
+                codes[i] = found
+                found += 1
+                break
+            if _equal(bytes_, distinct[code], start, n):
+                codes[i] = code
+                break
+            place = (place + 1) & mask
+    return found
+
+
+@kernel
+def _equal(text, span: int, start: int, n: int) -> bool:
+    """Tell whether the text of a span is the one of n bytes that begins at start."""
+    other, length = span >> LENGTH_BITS, span & ((1 << LENGTH_BITS) - 1)
+    return length == n and _behind(text, start, start + n, text, other, other + n) >= 0
