@@ -3,7 +3,8 @@
     python -m benchmarks.codecs [--records 20000] [--run 2000] [--keys 64] [--repeats 7]
 
 Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as a worker
-sees them. Beside them: orjson.loads of the same bytes, the documents dropped at once or kept for the run.
+sees them; `decode_json…` and `decode_labels_json` with the shapes that a worker remembers, `…_by_codec` the
+codec alone. Beside them: orjson.loads of the same bytes, the documents dropped at once or kept for the run.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import Any
 import numpy as np
 import orjson
 
+from streamapp.columnar.decode import InstanceDecoder, LabelDecoder
 from topics.codecs import (
     CONTENT_TYPES,
+    Limits,
     decode_instances,
     decode_label_requests,
     decode_labels,
@@ -33,6 +36,8 @@ from topics.records import Features, Format, LabelRequests, Predictions, RawReco
 FEATURES = 10
 BLOCK_ROWS = 1000
 CLASSES = ("0", "1")
+LIMITS = Limits()
+Decoder = Callable[[RawRecords, Limits], Any]
 
 
 class Sample:
@@ -123,21 +128,42 @@ def main() -> None:
     def measure(name: str, work: Callable[[], Any]) -> None:
         figures[name] = microseconds(work, n, options.repeats)
 
+    def both(name: str, codec: Decoder, by_shape: Decoder, values: list[bytes], *header: Any) -> None:
+        """Measure the codec alone, and with the shapes that a worker remembers."""
+        given = runs(values, options.run, options.keys, *header)
+        measure(f"{name}_by_codec", each(lambda raw: codec(raw, LIMITS), given))
+        measure(name, each(lambda raw: by_shape(raw, LIMITS), given))
+
     whole = sample.features(0, n)
     plain = encode_instances(whole, labels=sample.labels)
     measure("orjson_loads", each(orjson.loads, plain))
     measure(
         "orjson_loads_kept", each(lambda run: list(map(orjson.loads, run)), [plain[a:b] for a, b in spans])
     )
-    measure("decode_json", each(decode_instances, runs(plain, options.run, options.keys)))
+    both("decode_json", decode_instances, InstanceDecoder(), plain)
     with_id = encode_instances(whole, labels=sample.labels, ids=sample.ids)
-    measure("decode_json_with_id", each(decode_instances, runs(with_id, options.run, options.keys)))
+    both("decode_json_with_id", decode_instances, InstanceDecoder(), with_id)
     header = (("content-type", CONTENT_TYPES["json"].encode()),)
-    measure("decode_json_with_header", each(decode_instances, runs(plain, options.run, options.keys, header)))
+    both(
+        "decode_json_with_header",
+        decode_instances,
+        InstanceDecoder(),
+        runs(plain, options.run, options.keys, header),
+    )
     mixed = encode_instances(sample.features(0, n, strings=True), labels=sample.labels)
-    measure("decode_json_with_strings", each(decode_instances, runs(mixed, options.run, options.keys)))
+    both(
+        "decode_json_with_strings",
+        decode_instances,
+        InstanceDecoder(),
+        runs(mixed, options.run, options.keys),
+    )
     stormy = [b"{" if row % 10 == 0 else value for row, value in enumerate(plain)]
-    measure("decode_json_tenth_malformed", each(decode_instances, runs(stormy, options.run, options.keys)))
+    both(
+        "decode_json_tenth_malformed",
+        decode_instances,
+        InstanceDecoder(),
+        runs(stormy, options.run, options.keys),
+    )
     packed = encode_instances(whole, labels=sample.labels, format="packed")
     measure("decode_packed", each(decode_instances, runs(packed, options.run, options.keys)))
     packed = encode_instances(whole, labels=sample.labels, ids=sample.ids, format="packed")
@@ -148,7 +174,7 @@ def main() -> None:
     ]
     measure("decode_arrow_row", each(decode_instances, runs(arrow, 2, 1)))
     labels = encode_labels(sample.ids, sample.labels)
-    measure("decode_labels_json", each(decode_labels, runs(labels, options.run, options.keys)))
+    both("decode_labels_json", decode_labels, LabelDecoder(), labels)
 
     def both_ways(form: Format) -> None:
         cut = blocks if form == "arrow" else spans

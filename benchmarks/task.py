@@ -22,8 +22,8 @@ import numpy as np
 
 from streamapp.outputs.encoder import Encoder
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Task, TaskRun
-from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels
+from streamapp.task.task import CODE, Task, TaskRun
+from topics.codecs import encode_instances, encode_labels
 from topics.definitions import TopicNames
 from topics.records import Features, RawRecords
 
@@ -126,7 +126,7 @@ def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: A
         if number == warm_up:
             watch.seconds.clear()
         with watch("decode"):
-            batch = decode_instances(raw, task.config.limits)
+            batch = CODE["instances"].decode(raw, task.config.limits)
         with watch("process"):
             effects = task.process(TaskRun("instances", raw, batch))
         with watch("encode"):
@@ -154,7 +154,7 @@ def measure_labels(given: argparse.Namespace, n_keys: int) -> dict[str, Any]:
         values = encode_labels(ids, ["a" if i % 3 else "b" for i in range(RUN)])
         labels = as_run("labels", number * RUN, raw.keys, values)  # type: ignore[arg-type]
         with watch("decode"):
-            batch = decode_labels(labels, task.config.limits)
+            batch = CODE["labels"].decode(labels, task.config.limits)
         with watch("process"):
             learned = task.process(TaskRun("labels", labels, batch)).counts["labels.learned"]
         assert learned == RUN, learned

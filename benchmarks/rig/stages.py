@@ -27,11 +27,10 @@ from benchmarks.rig.systems import WORKER
 from core import run as kernels
 from streamapp.outputs.encoder import Encoder
 from streamapp.task.config import TaskConfig
-from streamapp.task.task import Task, TaskRun
+from streamapp.task.task import CODE, Task, TaskRun
 from streamapp.transport.columns import decode
 from streamapp.transport.runs import ReadAhead
 from streamapp.worker.compile_ahead import warm_kernels
-from topics.codecs import decode_instances
 from topics.partitioner import partition_of
 from topics.sender import Sender
 
@@ -138,7 +137,7 @@ def _one_batch(
     while len(ahead):
         run = ahead.take(float("inf"), MAX_POLL_RECORDS)
         with watch.measure(DECODE):
-            instances = decode_instances(run.raw)
+            instances = CODE["instances"].decode(run.raw, task.config.limits)
         with watch.measure(TASK):
             effects = task.process(TaskRun("instances", run.raw, instances, run.position))
         with watch.measure(ENCODE):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.jit import from_bits, kernel
+from core.jit import bits, from_bits, kernel
 
 EXACT_DIGITS: Final = 1 << 53
 """Integers up to this one are float64 themselves."""
@@ -97,15 +97,10 @@ def nearest(digits, power: int) -> float:
 
 @kernel
 def _leading_zeros(word) -> int:
-    """Of a word that is not zero."""
-    zeros = 0
-    step = 32
-    while step:
-        if word >> np.uint64(_WORD - step) == _ZERO:
-            zeros += step
-            word = word << np.uint64(step)
-        step >>= 1
-    return zeros
+    """Return those of a word that is not zero: its exponent as a float64 says them, but for one."""
+    zeros = max(_WORD - 1 - ((bits(np.float64(word)) >> 52) - _BIAS), 0)
+    # Rounding to a float64 may have led to the next power of two.
+    return zeros if (word << np.uint64(zeros)) >> _TOP == _ONE else zeros + 1
 
 
 @kernel
