@@ -175,8 +175,8 @@ class _Entry:
         """Take the function, the signature it will get, and the module for which it is compiled."""
         generators = body.__module__.startswith("core.streams")
         folder = Path(body.__code__.co_filename).parent
-        is_core = _ROOT in (folder, *folder.parents)
-        directory = cache_directory(generators, None if is_core else folder)
+        is_elsewhere = "." in body.__module__ and _ROOT not in (folder, *folder.parents)
+        directory = cache_directory(generators, folder if is_elsewhere else None)
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
         self._dispatcher = numba.njit(cache=directory is not None, **OPTIONS)(body)

@@ -95,6 +95,22 @@ def test_without_a_writable_directory_it_compiles_and_warns(tmp_path):
     assert "set NUMBA_CACHE_DIR to a writable directory" in done.stderr
 
 
+def test_kernels_beside_core_have_a_cache_by_their_own_sources(tmp_path, monkeypatch):
+    """Else an edit there would go unnoticed, or compile all of core anew."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    jit.cache_directory.cache_clear()
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    (folder / "one.py").write_text("LIMIT = 1\n")
+    before, core_before = jit.cache_directory(False, folder), jit.cache_directory()
+    jit.cache_directory.cache_clear()
+    (folder / "one.py").write_text("LIMIT = 2\n")
+    after, core_after = jit.cache_directory(False, folder), jit.cache_directory()
+    jit.cache_directory.cache_clear()
+    assert len({before, core_before, after}) == 3
+    assert core_after == core_before
+
+
 @pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 def test_the_cache_lies_where_sources_and_versions_say(tmp_path):
     base = str(tmp_path / "cache")
