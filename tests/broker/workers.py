@@ -152,13 +152,28 @@ class Installation:
             wait_until(told, PATIENCE, lambda: f"{len(found)} of {len(places)} leaders answered")
         return found
 
+    def _committed_offsets(self, places: list[TopicPartition]) -> list[TopicPartition]:
+        """The positions of the group; who coordinates it changes while a broker begins."""
+        answer: list[TopicPartition] = []
+
+        def told() -> bool:
+            try:
+                answer[:] = self._committed.committed(places, timeout=PATIENCE)
+            except KafkaException as failure:
+                if failure.args[0].code() not in NOT_YET:
+                    raise
+            return bool(answer)
+
+        wait_until(told, PATIENCE, lambda: "no coordinator")
+        return answer
+
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
         sources = (self.names.instances, self.names.labels, self.names.controls)
         places = self._places(sources)
         assert len(places) >= self.partitions * len(sources), f"what is not told is no lag of 0: {places}"
         ends = self._offsets(places, OffsetSpec.latest())
-        answer = self._committed.committed(places, timeout=PATIENCE)
+        answer = self._committed_offsets(places)
         behind = {TopicPartition(p.topic, p.partition): p.offset for p in answer}
         never = [place for place, offset in behind.items() if offset < 0]
         behind |= self._offsets(never, OffsetSpec.earliest())
