@@ -148,21 +148,22 @@ def main() -> None:
         "decode_json_with_header",
         decode_instances,
         InstanceDecoder(),
-        runs(plain, options.run, options.keys, header),
+        plain,
+        header,
     )
     mixed = encode_instances(sample.features(0, n, strings=True), labels=sample.labels)
     both(
         "decode_json_with_strings",
         decode_instances,
         InstanceDecoder(),
-        runs(mixed, options.run, options.keys),
+        mixed,
     )
     stormy = [b"{" if row % 10 == 0 else value for row, value in enumerate(plain)]
     both(
         "decode_json_tenth_malformed",
         decode_instances,
         InstanceDecoder(),
-        runs(stormy, options.run, options.keys),
+        stormy,
     )
     packed = encode_instances(whole, labels=sample.labels, format="packed")
     measure("decode_packed", each(decode_instances, runs(packed, options.run, options.keys)))
