@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.growth.events import Pruned, Split
+from core.hoeffding.schedules._imac import candidates as imac_words
 from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
@@ -212,6 +213,8 @@ def assert_same_tree(model, naive):
         assert tree.node_ints[number, at.NODE_ATTRIBUTE] == node.test.attribute
         if tree.shape.revision:
             assert_same_memory(tree, number, node)
+            if model.spec.learner.watches_inner_nodes:
+                assert_same_candidates(model, tree, int(tree.node_ints[number, at.NODE_SLOT]), node)
         assert tree.node_floats[number, at.NODE_VALUE] == pytest.approx(node.test.value, rel=CLOSE, abs=CLOSE)
         first = int(tree.node_ints[number, at.NODE_CHILD])
         assert_same_children(tree, number, node)
@@ -250,6 +253,8 @@ def assert_same_leaf(model, tree, slot, node):
     scores = (at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT)
     assert tree.leaf_floats[slot, scores[0]] == pytest.approx(node.majority_right, rel=CLOSE)
     assert tree.leaf_floats[slot, scores[1]] == pytest.approx(node.bayes_right, rel=CLOSE)
+    if node.options.schedule == "imac":
+        assert_same_candidates(model, tree, slot, node)
     numeric = [i for i, values in enumerate(node.options.attributes) if values is None]
     if tree.leaf_model:
         assert_same_units(model, [section[slot] for section in tree.leaf_model], node.units)
@@ -275,6 +280,46 @@ def assert_same_units(model, sections, units):
             parts |= {(attribute, code): nominal[label][first + code] for code in range(size)}
         for name, found in parts.items():
             assert found.tolist() == pytest.approx(units.unit(label, name), rel=1e-6, abs=1e-7)
+
+
+def assert_same_candidates(model, tree, slot, node):
+    """Compare IMAC's words: where each attribute is, its candidates' tests, and the masses they were given.
+
+    Gains are left out where they are reckoned only when they can matter; where they follow each record, as
+    the authors have it, they are compared, with the masses of the values of a multiway test. Of attributes
+    that tell nothing rounding decides which comes first, and where its threshold lies.
+    """
+    imac = node.imac
+    header, attributes, rows, counts, values = (part[slot] for part in tree.schedule)
+    count = int(header.view(np.int64)[imac_words.COUNT])
+    if imac is None or not (imac.built or imac.candidates):
+        assert count == 0
+        return
+    expected = {candidate.attribute: candidate for candidate in imac.candidates}
+    merits = imac.potential | {a: candidate.merit for a, candidate in expected.items()}
+    tell = [
+        a for a, last in enumerate(attributes[:, 1]) if not min(abs(last), abs(merits.get(a, 1.0))) < CLOSE
+    ]
+    places = attributes.view(np.int64)[:, 0]
+    assert [a for a in tell if places[a] == imac_words.POTENTIAL] == [a for a in tell if a in imac.potential]
+    assert [a for a in tell if places[a] == imac_words.ILLEGAL] == [a for a in tell if a in imac.illegal]
+    assert count == len(expected)
+    columns = {int(a): q for q, a in enumerate(rows.view(np.int64)[imac_words.ATTRIBUTE, :count])}
+    assert [a for a in tell if a in columns] == [a for a in tell if a in expected]
+    for a in set(tell) & set(expected):
+        q, candidate = columns[a], expected[a]
+        assert KINDS[int(rows.view(np.int64)[imac_words.TEST, q])] == candidate.kind
+        if candidate.kind != "multiway":
+            assert rows[imac_words.VALUE, q] == pytest.approx(candidate.value, rel=CLOSE, abs=CLOSE)
+            for branch, masses in enumerate(candidate.branches):
+                assert_same_list(counts[q, branch], masses)
+        if imac.authors:
+            merit = float(rows[imac_words.MERIT, q])
+            assert merit == pytest.approx(candidate.merit, rel=1e-7, abs=1e-7, nan_ok=True)
+            if candidate.kind == "multiway":
+                first, size = model.plan.values_index[a]
+                sums = [sum(branch) for branch in candidate.branches]
+                assert_same_list(values[first : first + size, 0], sums)
 
 
 def assert_same_numeric(statistics, observer):

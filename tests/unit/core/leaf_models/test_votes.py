@@ -126,6 +126,14 @@ def test_without_deviation_only_the_mean_is_likely():
     assert votes("nb", x, label, [[1.0], [2.0]]).argmax(axis=1).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("compat", [None, "moa"])
+def test_a_class_of_one_record_is_likely_there_alone(compat):
+    """Its density is 1 at its only value, else 0; that of the other at 5 is 0.0044 (mean 2, deviation 1)."""
+    found = votes("nb", [[1.0], [2.0], [3.0], [5.0]], [0, 0, 0, 1], [[5.0], [4.9], [5.1]], compat=compat)
+    one = 0.25 / (0.25 + 0.75 * math.exp(-4.5) / math.sqrt(2.0 * math.pi))
+    assert found[:, 1] == pytest.approx([one, 0.0, 0.0], abs=1e-12)
+
+
 def score(table):
     model = table.model(0)
     tree = at.tree_view(model.plan, model.ints, model.first)

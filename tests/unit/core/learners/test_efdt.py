@@ -10,6 +10,7 @@ import pytest
 from core.export import to_text
 from core.growth import revision
 from core.growth.events import GrowthStopped, NodeTest, Pruned, Split
+from core.hoeffding import reevaluation
 from core.hoeffding.decision import Decision
 from core.model import validate
 from core.model.model import Model
@@ -265,6 +266,7 @@ def test_caps_stop_growth_but_not_revisions(learner, cap):
     assert tree.header[at.TREE_LEAVES] <= cap.get("max_leaves", 10**6)
     assert records * tree.shape.leaf_stride * at.WORD <= cap.get("max_bytes", 1e9)
     assert model.nbytes <= cap.get("max_bytes", 1e9)
+    assert not view(table).revision[:, at.REVISION_DUE].any(), "it is set while a record is at hand"
     validate.check(model)
 
 
@@ -294,3 +296,41 @@ def test_its_root_follows_a_drift_that_of_vfdt_does_not():
     )
     assert view(ours[0]).node_ints[0, at.NODE_ATTRIBUTE] == 1
     assert view(theirs[0]).node_ints[0, at.NODE_ATTRIBUTE] == 0
+
+
+def test_a_path_on_which_nothing_changes_is_gone_through_to_its_end():
+    """Two inner nodes are due and keep their tests: compiled code counts both, and nothing is left to do."""
+    x = np.random.default_rng(4).random((4000, 2))
+    y = ((x[:, 0] > 0.5) + 2 * (x[:, 1] > 0.5)).astype(np.int32)
+    spec = spec_of(name="efdt", **EAGER, revisit_period=1e9)
+    table = table_of(schema_of(None, None, classes=list("abcd")), spec)
+    answer(table, x, y)
+    model, tree = table.model(0), view(table)
+    nodes = tree.node_ints[: tree.header[at.TREE_NODES]]
+    inner = np.flatnonzero(nodes[:, at.NODE_KIND] != at.LEAF)
+    child = next(int(node) for node in inner if nodes[node, at.NODE_PARENT] == 0)
+    path = nodes[[0, child], at.NODE_SLOT]
+    tree.leaf_floats[path, at.LEAF_NEXT] = 0.0
+    before = tree.revision[path, at.REVISION_EVALUATIONS].copy()
+    end = at.node_at(model.ints, model.first, int(nodes[child, at.NODE_CHILD]))
+    assert reevaluation.finish_failed_path(model.plan.address, model.address, model.first, end)
+    assert (tree.revision[path, at.REVISION_EVALUATIONS] == before + 1.0).all()
+    assert (tree.leaf_floats[path, at.LEAF_NEXT] >= 1e9).all()
+
+
+@pytest.mark.parametrize(("others", "is_worth"), [(599, True), (600, False)])
+def test_a_branch_of_exactly_the_least_share_is_too_small(others, is_worth):
+    """200 of 800 records are no more than a quarter: the node's own test is then worth nothing."""
+    values = np.r_[np.zeros(200), 1 + np.arange(others) % 3]
+    first = np.random.default_rng(1).permutation(400)  # while the classes are even the root splits
+    x = np.r_[values[:400][first], values[400:]].reshape(-1, 1)
+    y = (x[:, 0] == 0).astype(np.int32)
+    parameters = {"min_branch_frac": 0.25, "binary_splits": True, "max_leaves": 2, "revisit_period": 1e9}
+    table, events = grown(x, y, kinds=(4,), **parameters)
+    assert [(event.attribute, event.value) for event in splits(events)] == [(0, 0.0)]
+    model, tree, words = table.model(0), view(table), np.zeros(reevaluation.DECISION_WORDS)
+    own = tree.revision[tree.node_ints[0, at.NODE_SLOT]]
+    before = own[at.REVISION_OWN]
+    root = at.node_at(model.ints, model.first, 0)
+    assert reevaluation.reevaluate(model.plan.address, model.address, model.first, root, False, words)
+    assert (own[at.REVISION_OWN] > before) == is_worth

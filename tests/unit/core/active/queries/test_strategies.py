@@ -62,6 +62,15 @@ def test_the_budget_is_never_overdrawn(query, limit):
     assert requests[-1] > 0 or query == "never"
 
 
+@pytest.mark.parametrize("query", QUERIES)
+def test_only_a_label_that_was_asked_for_has_an_importance(query):
+    """Half of the records meet a closed budget, and are represented by others: both ways of reckoning."""
+    table = table_of(ONE, spec_of(query=query, budget={"name": "count", "limit": 0.5}))
+    found = answer(table, np.random.default_rng(1).random((400, 1)), np.arange(400) % 2, mode=ON_REQUEST)
+    assert 0 < found.asked.sum() < 400 or query == "never"
+    assert not found.importance[~found.asked].any()
+
+
 @pytest.mark.parametrize("query", ["variable_uncertainty", "randomised_uncertainty", "split"])
 def test_a_closed_budget_leaves_the_strategy_as_it_is(query):
     """[D20]: θ moves on the records where the gate is open, and on no others."""
