@@ -11,8 +11,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import streamapp.dead_letters.skip as skipping
+import streamapp.restore.fall_back as falling_back
 import streamapp.restore.reset as module
 from streamapp.restore.reset import ResetError, reset
+from tests.broker.test_sources_anew import drain, load
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from tests.positions import at
@@ -85,3 +87,20 @@ def test_who_came_while_a_record_was_skipped_is_named(
         meanwhile(monkeypatch, skipping, lambda: stays.enter_context(member(place)))
         with pytest.raises(ResetError, match="partition 0: early came meanwhile"):
             skipping.skip(kafka, place.group, place.names, found)
+
+
+def test_who_came_while_a_partition_was_restored_is_named(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on from the snapshot that a worker left when it was drained."""
+    place = Installation(broker.bootstrap_servers, "fallen.", 1, tmp_path, module="streamapp worker")
+    kafka = {"bootstrap.servers": place.servers}
+    load(place, 0, 20)
+    with place.worker("w") as worker:
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        drain(worker)
+    with contextlib.ExitStack() as stays:
+        meanwhile(monkeypatch, falling_back, lambda: stays.enter_context(member(place)))
+        with pytest.raises(ResetError, match="partition 0: early came meanwhile"):
+            falling_back.fall_back(kafka, place.group, place.names, 0)

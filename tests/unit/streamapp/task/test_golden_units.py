@@ -12,12 +12,18 @@ from core.state_version import STATE_VERSION
 from streamapp.task.task import Task
 from streamapp.task.unit import FORMAT_VERSION
 from tests.golden import units as golden
-from tests.golden.versions import versions
+from tests.golden.versions import ascending, versions
 from tests.topology.partition import PARTITION
 
 
 def test_there_is_a_file_of_the_format_that_is_written() -> None:
     assert f"units-{FORMAT_VERSION}-{STATE_VERSION}.bin" in {path.name for path in golden.files()}
+
+
+def test_the_newest_file_is_that_of_the_highest_numbers_not_of_the_last_letters() -> None:
+    names = ["units-1-4.bin", "units-1-9.bin", "units-1-10.bin", "units-2-1.bin", "units-10-1.bin"]
+    assert [path.name for path in ascending(map(Path, sorted(names)))] == names
+    assert sorted(names) != names
 
 
 @pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
