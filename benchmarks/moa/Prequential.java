@@ -174,7 +174,7 @@ public final class Prequential {
     }
 
     /** Nanoseconds that this thread and the garbage collector, which stops it, have worked. */
-    private static long spent() {
+    static long spent() {
         long collected = 0;
         for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
             collected += 1_000_000L * collector.getCollectionTime();
@@ -182,7 +182,7 @@ public final class Prequential {
         return THREADS.getCurrentThreadCpuTime() + collected;
     }
 
-    private static InstancesHeader header(String kinds, int classes) {
+    static InstancesHeader header(String kinds, int classes) {
         ArrayList<Attribute> attributes = new ArrayList<>();
         int position = 0;
         for (String kind : kinds.split(",")) {
@@ -203,7 +203,7 @@ public final class Prequential {
         return names;
     }
 
-    private static Instance[] read(String path, int records, int width, InstancesHeader header) throws IOException {
+    static Instance[] read(String path, int records, int width, InstancesHeader header) throws IOException {
         Instance[] rows = new Instance[records];
         try (FileChannel file = FileChannel.open(Paths.get(path), StandardOpenOption.READ)) {
             ByteBuffer buffer = ByteBuffer.allocateDirect((width + 1) * 8 * 1024).order(ByteOrder.LITTLE_ENDIAN);
@@ -243,7 +243,7 @@ public final class Prequential {
     }
 
     /** Predict and train, counting hits: the learner alone. */
-    private static long count(AbstractClassifier tree, Instance[] rows) {
+    static long count(AbstractClassifier tree, Instance[] rows) {
         long correct = 0;
         for (Instance row : rows) {
             if (Utils.maxIndex(tree.getVotesForInstance(row)) == (int) row.classValue()) {

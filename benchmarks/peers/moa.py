@@ -198,6 +198,29 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
         )
 
 
+def ensemble(rows: Rows, learner: str, *, repeats: int = 1) -> tuple[list[float], float]:
+    """Return the processor seconds of each repeat, and the accuracy, of a classifier of MOA over the rows.
+
+    learner: as on MOA's command line. The learner alone: it predicts and learns, and hits are counted.
+    """
+    with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
+        place = Path(name)
+        np.column_stack([rows.x, rows.y, np.ones(len(rows.y))]).astype("<f8").tofile(place / "columns")
+        job = {
+            "columns": place / "columns",
+            "records": len(rows.y),
+            "attributes": ",".join("n" if values is None else str(values) for values in rows.attributes),
+            "classes": rows.classes,
+            "learner": learner,
+            "repeats": repeats,
+        }
+        (place / "job").write_text(
+            "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
+        )
+        report = json.loads(_java(["-cp", _classpath(), "Ensembles", str(place / "job")]).splitlines()[-1])
+    return report["seconds"], report["correct"] / len(rows.y)
+
+
 def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
     """Return the first n records (x float64[n, d], y int32[n]) of a stream named as on MOA's command line."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:

@@ -55,6 +55,12 @@ def experiment(
       cdt-figure4   performance against leaves on real data (--datasets)
       cdt-figure5   query strategies against the share of labels (--datasets)
       cdt-table1    the real data sets of "Confidence Decision Trees" (--datasets)
+      lft-balance   error by class on Balance Scale, of "Learning Forests of Trees"
+      lft-electricity      last day, last week and online error (--datasets)
+      lft-learning-curves  UFFT's three kinds of leaves and C4.5 on Waveform and LED
+      lft-noise     wrong labels in training
+      lft-order     13 permutations of the training records
+      lft-sea       SEA concepts with and without detection (--datasets)
       vfs-table1    the streams of "Speeding up VFDT"
       vfs-table2    split attempts, delay, time and accuracy of VFDT, OSM and IMAC
       vfs-efdt      EFDT with and without IMAC
