@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from streamapp.task.models.quota import ModelQuota
@@ -222,3 +224,35 @@ def test_a_weight_is_refused_by_a_learner_that_counts_records() -> None:
     assert reasons == [("bad-weight", f"weight={weight} {rule}") for weight in ("2.0", "0.5", "3.0")]
     model = partition.model().summary()
     assert (model.records, model.labels) == (3, 2)
+
+
+def test_bad_records_among_good_ones_leave_a_forest_what_it_is() -> None:
+    """UFFT: a class too many plants no tree, a weight that is none is not learned; weights are."""
+    spec = NEVER | {"learner": {"name": "ufft"}}
+    good = [
+        {"features": {"x": i % 7, "same": 1}, "label": "ab"[i % 7 > 3], "weight": 1 + i % 3}
+        for i in range(300)
+    ]
+    bad: list[dict[str, Any]] = [
+        {"features": {"x": 1, "same": 1}, "label": "c"},
+        {"features": {"x": 1, "same": 1}, "label": "a", "weight": -1},
+        {"features": {"x": 1, "same": 1}, "label": "a", "weight": 0},
+        {"features": {"x": "much", "same": 1}, "label": "a"},
+    ]
+    clean, mixed = (Partition(config(spec, models_max_classes=2)) for _ in range(2))
+    clean.instances(*good)
+    mixed.instances(*good[:150], *bad, *good[150:])
+    reasons = [letter.reason for letter in mixed.dead_letters]
+    assert reasons == ["too-many-classes", "bad-weight", "bad-weight", "wrong-schema"]
+    assert len(mixed.predictions) == len(clean.predictions) == 300
+    assert mixed.model().snapshot() == clean.model().snapshot()
+    assert mixed.model().summary().labels == 300
+    mixed.instances({"features": {"x": 6, "same": 1}}, {"features": {"x": 0, "same": 1}})
+    assert [document["label"] for document in mixed.predictions[-2:]] == ["b", "a"]
+
+
+def test_a_forest_of_one_class_predicts_it() -> None:
+    partition = Partition(config(NEVER | {"learner": {"name": "ufft"}}))
+    partition.instances(*({"features": {"x": 1}, "label": "a"} for _ in range(3)), {"features": {"x": 2}})
+    assert partition.predictions[-1]["label"] == "a"
+    assert partition.predictions[-1]["probabilities"] == {"a": 1.0}
