@@ -48,6 +48,7 @@ def experiment(
       afa-figure2   what UFODT pays for features and is right, on sets of bits (--datasets)
       afa-figure4   the same on numbers: thresholds learned or searched, OFS (--datasets)
       afa-figure7   the same against the number of hypotheses (--datasets)
+      afa-figure10  UFODT on Stagger against hypotheses, and the quality of its prior
       afa-stagger   what UFODT pays for features, and how soon it recovers from drifts
       bci-figure5   BOCT and BOCT-AL on the toy problem of "Bayesian Credible Intervals"
       bci-figure6   the same beside C4.5 and Hoeffding's bound on real data (--datasets)

@@ -21,6 +21,14 @@ Measure = Callable[[Any, Any], float]
 """Of the classes predicted and the true ones."""
 
 
+Prepare = Callable[[Model], None]
+"""What is done to a model that has seen nothing."""
+
+
+def nothing(model: Model) -> None:
+    """Let a model begin as it is."""
+
+
 def accuracy(predicted: Any, actual: Any) -> float:
     return float((predicted == actual).mean())
 
@@ -43,6 +51,7 @@ def holdout_run(
     holdout: Holdout,
     every: int,
     measure: Measure = accuracy,
+    prepare: Prepare = nothing,
 ) -> dict[str, Any]:
     """Run a model over a stream, test then train; every so many records it is tested on a holdout.
 
@@ -50,6 +59,7 @@ def holdout_run(
     ``bought`` is what a record cost since the test before, ``trained`` the utility of all predictions so far.
     """
     table, model = ModelTable(), Model.create(Spec.parse(spec), schema)
+    prepare(model)
     table.add(model)
     steps: list[int] = []
     spent = [0.0]
@@ -60,8 +70,8 @@ def holdout_run(
     for first in range(0, len(y), every):
         rows = slice(first, min(first + every, len(y)))
         n = rows.stop - first
-        nothing = np.zeros(n, dtype=np.int64)
-        predicted[rows] = table.answer(nothing, x[rows], y[rows], np.ones(n), LABELLED).prediction
+        which = np.zeros(n, dtype=np.int64)
+        predicted[rows] = table.answer(which, x[rows], y[rows], np.ones(n), LABELLED).prediction
         test_x, test_y = holdout(rows.stop)
         m = len(test_y)
         no_label = np.full(m, -1, dtype=np.int32)

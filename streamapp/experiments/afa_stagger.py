@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.tree.layout import Floats
-from streamapp.experiments.afa_runs import aggregate, holdout_run, mean_line
+from streamapp.experiments.afa_runs import Prepare, aggregate, holdout_run, mean_line, nothing
 from streamapp.experiments.afa_stream import BITS, CONCEPTS, stagger
 from streamapp.experiments.base import Report, Row, Size
 from streamapp.experiments.chart import Axis, Chart, Line
@@ -62,7 +62,7 @@ def spec_of(cell: dict[str, Any]) -> dict[str, Any]:
     return {"learner": learner, "evaluation": {"every": 0}, "seed": cell["seed"]}
 
 
-def run(cell: dict[str, Any]) -> dict[str, Any]:
+def run(cell: dict[str, Any], prepare: Prepare = nothing) -> dict[str, Any]:
     """Run a system over three concepts; test it on fresh records of the concept that holds."""
     parts = [stagger(concept, BLOCK, cell["seed"], part=0) for concept in CONCEPTS]
     tests = [stagger(concept, HOLDOUT, cell["seed"], part=1) for concept in CONCEPTS]
@@ -72,7 +72,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
         """Return the test records of the concept of the last record learned."""
         return tests[min((done - 1) // BLOCK, 2)]
 
-    return holdout_run(spec_of(cell), BITS, x, y, holdout, cell["every"])
+    return holdout_run(spec_of(cell), BITS, x, y, holdout, cell["every"], prepare=prepare)
 
 
 def report(rows: Sequence[Row]) -> Report:

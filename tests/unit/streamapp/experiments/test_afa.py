@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.datasets import folder
 from streamapp.errors import UsageError
-from streamapp.experiments import afa_data, afa_figure2, afa_figure4, afa_figure7
+from streamapp.experiments import afa_data, afa_figure2, afa_figure4, afa_figure7, afa_figure10, afa_stagger
 from streamapp.experiments.afa_runs import weighted_f1
 from streamapp.experiments.afa_stream import stagger
 from streamapp.experiments.base import experiment
@@ -96,6 +96,17 @@ def test_figure_7_has_a_line_for_each_number_of_hypotheses(tmp_path: Path) -> No
     report = conduct("afa-figure7", "quick", tmp_path, data=data_sets())
     lines = report.tables["figure7"]
     assert len(lines) == len(afa_figure7.SETS) * len(afa_figure7.SYSTEMS) * len(afa_figure7.SWEEP["quick"])
+
+
+def test_figure_10_begins_at_the_uniform_prior(tmp_path: Path) -> None:
+    """λ = 0 is the run without a prior, to the bit; λ = 1 knows the first concept from the start."""
+    report = conduct("afa-figure10", "quick", tmp_path)
+    cell = {"system": "ec2", "discount": 0.0, "seed": 101, "every": 20, "hypotheses": 12, "quality": 0.0}
+    assert afa_figure10.run(cell) == afa_stagger.run(cell)
+    still = [line for line in report.tables["prior"] if line["discount"] == 0.0]
+    assert [line["quality"] for line in still] == [0.0, 0.5, 1.0]
+    assert still[2]["in the first concept"] > still[0]["in the first concept"]
+    assert {line["hypotheses"] for line in report.tables["hypotheses"]} == set(afa_figure10.SWEEP[::4])
 
 
 def test_without_a_folder_the_files_are_named(tmp_path: Path) -> None:
