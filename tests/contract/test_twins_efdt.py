@@ -95,3 +95,10 @@ def test_a_background_tree_revises_too(name):
     assert model.summary().rebuilds > 0
     assert first_difference(ours, predictions) is None
     assert_same_tree(model, twin.tree)
+
+
+def test_an_attribute_that_has_no_test_at_first_becomes_a_candidate_of_an_inner_node():
+    """All but two are constant for a while: there is room for them at checks, without another's place."""
+    rows = STREAMS["numeric"]()
+    rows.x[: len(rows.y) // 3, 2:] = 1.0
+    follow(rows, "both_eager", None)
