@@ -29,6 +29,7 @@ FAMILIES: Final = {
     "drift": "core.drift",
     "queries": "core.active.queries",
     "budgets": "core.active.budgets",
+    "acquirers": "core.active.acquirers",
 }
 """The families that a spec is made of, and the package of each."""
 
@@ -157,4 +158,5 @@ SINGULAR = {
     "drift": "drift detector",
     "queries": "query strategy",
     "budgets": "budget",
+    "acquirers": "acquirer",
 }

@@ -3,12 +3,13 @@
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
      "evaluation": {"window": 1000, "every": 1000, "share": 0.0}, "seed": 1, "max_classes": 64,
-     "explain": false}
+     "explain": false, "acquire": {"name": "path"}}
 
 With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
 microseconds each.
 Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
 preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
+``acquire`` says which features of a record are bought before it is answered; ``none`` is not written out.
 ``max_classes`` falls to what the learner is defined for (two with criterion km).
 """
 
@@ -22,6 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import registry, spelling
+from core.active.acquirers import none
+from core.active.acquirers.base import Acquirer
 from core.active.budgets.base import Budget
 from core.active.queries.base import Query
 from core.drift.base import Detector
@@ -31,8 +34,9 @@ from core.learners.protocol import build
 from core.plugin import Parameters, check, count, made_of, number
 from core.state_version import STATE_VERSION, upgrade
 
-DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"}
-FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift"}
+DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none", "acquire": "none"}
+FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift", "acquire": "acquirers"}
+NOTHING_BOUGHT = none.Plugin()
 MAX_SEED = (1 << 63) - 1
 MAX_DEPTH = 32
 """Levels of objects and arrays in a spec: many more than one needs, many fewer than the stack holds."""
@@ -72,6 +76,12 @@ class Spec:
     seed: int = 1
     max_classes: int = 64
     explain: bool = False
+    acquire: Acquirer = NOTHING_BOUGHT
+
+    @property
+    def acquirer(self) -> Acquirer | None:
+        """What buys features of a record before it is answered, None: nothing does."""
+        return self.acquire if self.acquire.buys else None
 
     @staticmethod
     def parse(
@@ -100,8 +110,8 @@ class Spec:
         return _build(_shallow(body, state_version))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the spec with every parameter written out."""
-        return {
+        """Return the spec with every parameter written out, an acquirer that buys nothing left out."""
+        body = {
             "learner": self.learner.to_dict(),
             "query": self.query.to_dict(),
             "budget": self.budget.to_dict(),
@@ -113,6 +123,8 @@ class Spec:
             "max_classes": self.max_classes,
             "explain": self.explain,
         }
+        # Specs from before there were acquirers are as they were.
+        return body | ({"acquire": self.acquire.to_dict()} if self.acquire.buys else {})
 
     def to_json(self) -> str:
         """Return canonical JSON: parsing it gives an equal spec, and equal specs give equal text."""
@@ -180,7 +192,9 @@ def _build(text: str) -> Spec:
         seed=check("seed", body.get("seed", 1), {"type": int, "rules": {"at least": 0, "at most": MAX_SEED}}),
         max_classes=min(max_classes, learner.max_classes or max_classes),
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
+        acquire=_plugin("acquire", parts["acquire"]),
     )
+    spec.acquire.check(learner)
     spec.query.check(learner)
     if spec.evaluation.share > spec.budget.limit:
         msg = (

@@ -48,6 +48,7 @@ class Topic:
     key: str = MODEL_KEY
     group: str = LEARNING
     max_message_bytes: int | None = None  # None: the broker's default
+    optional: bool = False  # of models that acquire features: the others run without it
 
     @property
     def config(self) -> dict[str, str]:
@@ -77,6 +78,14 @@ LABELS = Topic(
     retention_ms=7 * DAY_MS,
     max_message_bytes=BLOCK_BYTES,
 )
+FEATURE_VALUES = Topic(
+    "feature-values",
+    "in",
+    "instance id, values of features that were asked for, and which are not available",
+    retention_ms=7 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES,
+    optional=True,
+)
 # Without limit: the configuration of a model is what its commands made of it, however old they are.
 CONTROLS = Topic(
     "controls",
@@ -99,6 +108,15 @@ LABEL_REQUESTS = Topic(
     "request id, instance id, features, prediction, strategy, utility, expiry",
     retention_ms=7 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+)
+# It repeats what is known of its instance.
+FEATURE_REQUESTS = Topic(
+    "feature-requests",
+    "out",
+    "request id, instance id, names of features, their cost, what is known, expiry",
+    retention_ms=7 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+    optional=True,
 )
 DRIFT_ALERTS = Topic(
     "drift-alerts", "out", "detector, level, error rate, node, what was done", retention_ms=30 * DAY_MS
@@ -141,9 +159,11 @@ SNAPSHOTS = Topic(
 CATALOGUE: tuple[Topic, ...] = (
     INSTANCES,
     LABELS,
+    FEATURE_VALUES,
     CONTROLS,
     PREDICTIONS,
     LABEL_REQUESTS,
+    FEATURE_REQUESTS,
     DRIFT_ALERTS,
     EVALUATIONS,
     DEAD_LETTERS,
@@ -163,9 +183,11 @@ class TopicNames:
     prefix: str = DEFAULT_PREFIX
     instances: str = field(init=False)
     labels: str = field(init=False)
+    feature_values: str = field(init=False)
     controls: str = field(init=False)
     predictions: str = field(init=False)
     label_requests: str = field(init=False)
+    feature_requests: str = field(init=False)
     drift_alerts: str = field(init=False)
     evaluations: str = field(init=False)
     dead_letters: str = field(init=False)

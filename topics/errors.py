@@ -93,6 +93,7 @@ class Reason(StrEnum):
     TOO_MANY_MODELS = "too-many-models"
     UNKNOWN_MODEL = "unknown-model"
     BAD_CONTROL = "bad-control"
+    NOT_ASKED = "not-asked"
     PROCESSING_ERROR = "processing-error"
     SKIPPED = "skipped"
     OUTPUT_TOO_LARGE = "output-too-large"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -137,6 +137,24 @@ class Labels:
         return len(self.record)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureValues:
+    """Decoded records of the topic `feature-values`: n rows, one record each."""
+
+    record: Ints32  # int32[n]: index in RawRecords, ascending
+    row: Ints32  # int32[n]: zeros
+    keys: list[str]  # distinct model keys of the batch
+    key: Ints32  # int32[n] into keys
+    ids: list[str]  # n instance ids
+    values: list[dict[str, float | str]]  # n: the values that came, by feature; strings as they are
+    unavailable: list[dict[str, str | None]]  # n: features that are not to be had, and why
+    finish: list[bool]  # n: the answer is wanted now
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """One command to the model of a key."""
@@ -161,6 +179,14 @@ class Controls:
 # -- going out ----------------------------------------------------------------------------------------------
 
 
+class Acquired(NamedTuple):
+    """What a model bought of a record before it answered."""
+
+    features: list[str]  # bought, in the order of their values
+    cost: float
+    stop: str  # why it asked no more
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
     """Answers of models that share one list of classes: n rows, one record each or together one block."""
@@ -171,6 +197,7 @@ class Predictions:
     probability: Floats  # float64[n, >= K]; columns beyond K are ignored
     version: Ints64  # int64[n]: labels learned when answered; -1: dead-lettered row of a block, answered null
     explanation: list[str | None] | None = None  # rule path of each row
+    acquired: list[Acquired] | None = None  # what each row's model bought; None: none of them buys
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -192,6 +219,19 @@ class LabelRequests:
 
     def __len__(self) -> int:
         return len(self.request_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRequest:
+    """A request for features of an instance, in either direction."""
+
+    request_id: str
+    instance_id: str
+    features: list[str]
+    cost: float  # of all of them together
+    utility: float  # how much the model wants them; NaN: it does not say
+    known: dict[str, float | str]  # what it knows of the instance
+    expires_ms: int  # event time in ms after which a value comes too late
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +291,7 @@ class ReceivedPredictions:
     version: Ints64  # int64[n]; -1: dead-lettered
     explanations: list[str | None]
     malformed: list[Malformed]
+    acquired: list[Acquired | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)

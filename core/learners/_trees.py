@@ -229,6 +229,15 @@ class TreeLayout(BlockLayout):
         """Return whether a cap was reached: no more attempts until a revision makes room."""
         return bool(ints[t + at.TREE_STOPPED])
 
+    def next_test(self, ints: Ints, t: int, x: Floats, unknown: Any) -> int:
+        """Return the attribute of the first test on a record's way whose value is unknown."""
+        tree = self.view(ints, t)
+        stops = bool(self.learner.quirks & quirks.STOPS_AT_MISSING)
+        node = tree.node_ints[end_of(tree, x, stops, unknown)]
+        if node[at.NODE_KIND] in (at.LEAF, at.ABSENT) or not unknown[node[at.NODE_ATTRIBUTE]]:
+            return -1
+        return int(node[at.NODE_ATTRIBUTE])
+
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
     ) -> tuple[Branch, ...]:

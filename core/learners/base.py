@@ -76,6 +76,7 @@ class HoeffdingLearner(Learner):
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
     """The values of ``compat`` that have a meaning for it."""
     kernels: ClassVar[str | None] = "core.hoeffding.kernels"
+    has_paths: ClassVar[bool] = True
     cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100}
     """Axes and parameters of axes that ``compat="cdt"`` sets otherwise."""
     compiled: ClassVar[bool] = False

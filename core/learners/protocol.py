@@ -202,6 +202,14 @@ class BlockLayout(ABC):
         """Return whether it reached the caps of the spec."""
         return False
 
+    def next_test(self, ints: Ints, t: int, x: Floats, unknown: Any) -> int:
+        """Return the column that the next test on a record's way needs, -1: the record is at its end.
+
+        x: float64[d]; unknown: bool[d], the columns that a value may come for. Only of learners that have
+        paths (``Learner.has_paths``).
+        """
+        return -1
+
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
     ) -> tuple[Branch, ...]:
@@ -226,6 +234,8 @@ class Learner(Parameters, ABC):
     """The module of its kernels, None: its own. Learners may share one."""
     unit_weights: ClassVar[bool] = False
     """It counts records: one with another weight than 1 is refused."""
+    has_paths: ClassVar[bool] = False
+    """Its blocks route a record by tests, of one attribute each (``BlockLayout.next_test``)."""
 
     @abstractmethod
     def blocks(self, dims: Dimensions) -> BlockLayout:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from core.schema.schema import Schema
 from core.tree import layout as at
 from core.tree.layout import Floats, TreeView
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +70,17 @@ def is_missing(tree: TreeView, node: int, value: float) -> bool:
     return not value >= 0.0 or (kind == at.MULTIWAY and value >= tree.node_ints[node, at.NODE_CHILDREN])
 
 
-def end_of(tree: TreeView, x: Floats, stop_at_missing: bool) -> int:
+def end_of(tree: TreeView, x: Floats, stop_at_missing: bool, unknown: Mask | None = None) -> int:
     """Return the node where a record ends: what core.tree.routing.route does, and counts nothing.
 
-    ``stop_at_missing``: MOA's way with values that a test cannot place.
+    ``stop_at_missing``: MOA's way with values that a test cannot place; ``unknown`` (bool[d]): it ends where
+    one of these attributes is tested.
     """
     node, routed = 0, None
     while (kind := int(tree.node_ints[node, at.NODE_KIND])) not in (at.LEAF, at.ABSENT):
         record = tree.node_ints[node]
+        if unknown is not None and unknown[record[at.NODE_ATTRIBUTE]]:
+            break
         value = float(x[record[at.NODE_ATTRIBUTE]])
         first, count = int(record[at.NODE_CHILD]), int(record[at.NODE_CHILDREN])
         if is_missing(tree, node, value):

@@ -40,6 +40,12 @@ FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
         "Whether a label is worth asking for, while the budget is open.",
     ),
     "budgets": ("Budgets", "`budget`", "Whether a label may be asked for at all."),
+    "acquirers": (
+        "Acquirers",
+        "`acquire`",
+        "Which features of a record are bought before it is answered ([feature-acquisition.md]"
+        "(feature-acquisition.md)).",
+    ),
     "drift": ("Drift detectors", "`drift`", "What watches the errors, and what is done about a drift."),
 }
 """The families in the order of the page: title, where a spec names one, what they are."""

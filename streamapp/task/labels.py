@@ -33,7 +33,7 @@ from streamapp.task.pending.entries import Kept, Name
 from streamapp.task.pending.event_time import RunTime
 from streamapp.task.training_batch import TrainingBatch, TrainingColumns, TrainingRow
 from topics.errors import Reason
-from topics.records import Floats, Ints32, Ints64, Labels, RawRecords
+from topics.records import MAX_WEIGHT, Floats, Ints32, Ints64, Labels, RawRecords
 
 NOT_KEPT: Final = -1  # serial of an instance that is not pending
 FEW: Final = 8  # labels that are sooner dealt with one by one than together
@@ -226,6 +226,8 @@ class LabelsRun:
         store.adopt_grown()
         x = self._features(row, serial, own, int(store.width[model].max()))
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
+        kept = (serial != NOT_KEPT) & (code >= 0)
+        weight[kept] = np.minimum(weight[kept] * self.state.pending.scales(serial[kept]), MAX_WEIGHT)
         try:
             answered = (predicted, requested, sampled, importance)
             events = store.table.learn(model, x, code, weight, *answered)

@@ -8,16 +8,18 @@ byte; a run may mix them.
 from __future__ import annotations
 
 from topics.codecs.content_types import CONTENT_TYPES
-from topics.codecs.decoding import decode_controls, decode_instances, decode_labels
-from topics.codecs.encoding import encode_controls, encode_instances, encode_labels
+from topics.codecs.decoding import decode_controls, decode_feature_values, decode_instances, decode_labels
+from topics.codecs.encoding import encode_controls, encode_feature_values, encode_instances, encode_labels
 from topics.codecs.limits import Limits
 from topics.codecs.outputs import (
     decode_drift_alerts,
     decode_evaluations,
+    decode_feature_requests,
     decode_label_requests,
     decode_predictions,
     encode_drift_alerts,
     encode_evaluations,
+    encode_feature_requests,
     encode_label_requests,
     encode_predictions,
     unwritable_predictions,
@@ -29,6 +31,8 @@ __all__ = [
     "decode_controls",
     "decode_drift_alerts",
     "decode_evaluations",
+    "decode_feature_requests",
+    "decode_feature_values",
     "decode_instances",
     "decode_label_requests",
     "decode_labels",
@@ -36,6 +40,8 @@ __all__ = [
     "encode_controls",
     "encode_drift_alerts",
     "encode_evaluations",
+    "encode_feature_requests",
+    "encode_feature_values",
     "encode_instances",
     "encode_label_requests",
     "encode_labels",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from topics.codecs.codec import codec
+from topics.codecs.json.lines import write_documents
 from topics.codecs.json.writer import write_controls
 from topics.errors import CodecError
 from topics.records import Command, Features, Floats, Format
@@ -44,6 +45,28 @@ def encode_labels(
     n = len(ids)
     _same_length(n, labels=labels, weights=weights, annotators=annotators, features=features)
     return codec(format).write_labels(ids, labels, weights, annotators, features) if n else []
+
+
+def encode_feature_values(
+    ids: Sequence[str],
+    values: Sequence[Mapping[str, float | str]],
+    unavailable: Sequence[Mapping[str, str | None]] | None = None,
+    finish: Sequence[bool] | None = None,
+) -> list[bytes]:
+    """Return the values of n records with features that were asked for (JSON)."""
+    n = len(ids)
+    _same_length(n, values=values, unavailable=unavailable, finish=finish)
+    documents: list[dict[str, Any]] = []
+    for row in range(n):
+        body: dict[str, Any] = {"id": ids[row]}
+        if values[row]:
+            body["features"] = values[row]
+        if unavailable is not None and unavailable[row]:
+            body["unavailable"] = unavailable[row]
+        if finish is not None and finish[row]:
+            body["finish"] = True
+        documents.append(body)
+    return write_documents(documents)
 
 
 def encode_controls(controls: Iterable[tuple[Command, Mapping[str, Any]]]) -> list[bytes]:

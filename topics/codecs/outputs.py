@@ -12,6 +12,7 @@ from topics.codecs.batch import Batch
 from topics.codecs.codec import CODECS, codec
 from topics.codecs.content_types import wire_of_value
 from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.json.feature_requests import read_feature_requests, write_feature_requests
 from topics.codecs.json.reports import read_reports, write_reports
 from topics.codecs.json.requests import read_label_requests, write_label_requests
 from topics.codecs.packed import predictions as packed
@@ -20,6 +21,7 @@ from topics.errors import Reason
 from topics.records import (
     DriftAlert,
     EvaluationRecord,
+    FeatureRequest,
     Format,
     LabelRequests,
     Malformed,
@@ -70,6 +72,7 @@ def decode_predictions(values: Sequence[bytes]) -> ReceivedPredictions:
         version=np.array([each.version for each in rows], dtype=np.int64),
         explanations=[each.explanation for each in rows],
         malformed=bad,
+        acquired=[each.acquired for each in rows],
     )
 
 
@@ -83,6 +86,16 @@ def decode_label_requests(values: Sequence[bytes]) -> LabelRequests:
     record = np.arange(len(values), dtype=np.int32)
     offsets = list(range(len(values)))
     return read_label_requests(Batch(0, record, offsets, list(values), [], np.zeros_like(record)))
+
+
+def encode_feature_requests(requests: Sequence[FeatureRequest]) -> list[bytes]:
+    """Return the values of n feature requests (JSON)."""
+    return write_feature_requests(requests)
+
+
+def decode_feature_requests(values: Sequence[bytes]) -> list[FeatureRequest | Malformed]:
+    """Return a feature request, or what is wrong with it, for each value."""
+    return read_feature_requests(values)
 
 
 def encode_drift_alerts(alerts: Iterable[DriftAlert]) -> list[bytes]:

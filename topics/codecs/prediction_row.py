@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from topics.records import Acquired
+
 DEAD: Final = -1  # version of a row of a block that was dead-lettered
 
 
@@ -15,3 +17,4 @@ class PredictionRow(NamedTuple):
     probabilities: dict[str, float]
     version: int
     explanation: str | None
+    acquired: Acquired | None = None

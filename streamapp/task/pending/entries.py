@@ -22,7 +22,7 @@ Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-ENTRY_BYTES: Final = 320
+ENTRY_BYTES: Final = 328
 """What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
 
 NAME_BYTES: Final = 64
@@ -42,6 +42,7 @@ ROW: Final = np.dtype(
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
         ("importance", np.float64),  # inverse-probability weight of its label (core/active/label_query.py)
+        ("scale", np.float64),  # what its label's weight is multiplied by (core/active/acquirers)
         ("sampled", np.int8),  # whether and for what it was sampled (core/active/label_account.py)
         ("settled", np.bool_),
         ("struck", np.bool_),  # its name was taken out of the index
@@ -61,6 +62,7 @@ class Kept(NamedTuple):
     sampled: npt.NDArray[np.int8]  # int8[m]
     importance: Floats  # float64[m]
     born: Ints64  # int64[m] clock at the record, ascending
+    scale: Floats | None = None  # float64[m]: what their labels' weights are multiplied by; None: 1
 
     def slice(self, start: int, stop: int) -> Kept:
         """Return the rows from `start` to before `stop`."""
@@ -75,6 +77,7 @@ class Kept(NamedTuple):
             self.sampled[cut],
             self.importance[cut],
             self.born[cut],
+            None if self.scale is None else self.scale[cut],
         )
 
 

@@ -166,6 +166,10 @@ class Pending:
         )
         return prediction, is_open, sampled, importance
 
+    def scales(self, serials: Ints64) -> Floats:
+        """Return float64[m]: what the weight of each one's label is multiplied by."""
+        return np.asarray(self._rows["scale"][serials - self._base])
+
     def born(self, serials: Ints64) -> Ints64:
         """Return int64[m]: the clock when each instance was answered."""
         return np.asarray(self._rows["born"][serials - self._base])
@@ -391,6 +395,7 @@ class Pending:
         rows["born"], rows["model"], rows["width"], rows["text"] = kept.born, kept.model, kept.width, text
         rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
         rows["sampled"], rows["importance"], rows["struck"] = kept.sampled, kept.importance, False
+        rows["scale"] = 1.0 if kept.scale is None else kept.scale
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]

@@ -46,6 +46,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         entry = image.rows[row]
         columns = ("born", "width", "prediction", "requested", "sampled", "importance")
         facts = [entry[name].item() for name in columns]
+        if entry["scale"].item() != 1.0:
+            facts.append(entry["scale"].item())
         _add(found, image.names[image.offset + row], *facts, settled, struck, holds)
         if holds:
             found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())

@@ -12,7 +12,7 @@ begins where the one before ends; how much goes into one depends on the entries 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,8 @@ _COLUMNS: Final = (
     ("sampled", "i1"),
     ("importance", "<f8"),
 )
+_SCALE: Final = ("scale", "<f8")
+"""A column that a unit has only if an entry of it is not 1: of models that acquire features."""
 
 
 class PendingBlock(NamedTuple):
@@ -125,7 +127,9 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     width = rows["width"][present].astype(np.int64)
     first = np.cumsum(width) - width
     words = image.words[np.repeat(rows["start"][present] - first, width) + np.arange(int(width.sum()))]
-    columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in _COLUMNS]
+    scaled = bool((rows["scale"] != 1.0).any())
+    columns_of = (*_COLUMNS, _SCALE) if scaled else _COLUMNS
+    columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in columns_of]
     columns += [
         present.astype("u1").tobytes(),
         np.array([keys[key] for key, _ in names], "<i4").tobytes(),
@@ -133,7 +137,14 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
         b"".join(ids),
         words.astype("<f8", copy=False).tobytes(),
     ]
-    facts = {"entries": len(names), "closed": block.closed, "keys": [*keys], "words": len(words)}
+    facts: dict[str, Any] = {
+        "entries": len(names),
+        "closed": block.closed,
+        "keys": [*keys],
+        "words": len(words),
+    }
+    if scaled:
+        facts["scaled"] = True
     return seal(block.name, facts, columns)
 
 
@@ -158,9 +169,9 @@ def read_block(unit: Unit) -> Entries:
         return found
 
     rows = np.zeros(n, dtype=ROW)
-    rows["older"] = -1
+    rows["older"], rows["scale"] = -1, 1.0
     try:
-        for name, kind in _COLUMNS:
+        for name, kind in (*_COLUMNS, _SCALE) if facts.get("scaled") else _COLUMNS:
             rows[name] = column(kind, n)
         present = column("u1", n).astype(np.bool_)
         key, length = column("<i4", n).tolist(), column("<i4", n)

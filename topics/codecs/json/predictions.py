@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 
 from topics.codecs.prediction_row import PredictionRow
-from topics.records import Ints32, Predictions
+from topics.records import Acquired, Ints32, Predictions
 
 DECIMALS = 4
 _STEPS = 10**DECIMALS
@@ -73,6 +73,8 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     middles = _middles(predictions.classes).of(predictions.prediction, steps)
     ids = _escaped(list(predictions.ids))
     versions = predictions.version.tolist()
+    if predictions.acquired is not None:
+        return _with_purchases(predictions, ids, middles, versions)
     if predictions.explanation is None:
         lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]
     else:
@@ -82,6 +84,19 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
         ]
         lines = [f'{p}"id":"{i}{m}{v}}}' for p, i, m, v in zip(paths, ids, middles, versions, strict=True)]
     return "\n".join(lines).encode().split(b"\n")
+
+
+def _with_purchases(
+    predictions: Predictions, ids: list[str], middles: list[str], versions: list[int]
+) -> list[bytes]:
+    """Return the objects of rows whose models buy features."""
+    paths = predictions.explanation or [None] * len(ids)
+    lines = []
+    for bought, path, i, m, v in zip(predictions.acquired or (), paths, ids, middles, versions, strict=True):
+        explained = "" if path is None else f'"explanation":{_json(path)},'
+        acquired = orjson.dumps(bought._asdict()).decode()
+        lines.append(f'{{{explained}"acquired":{acquired},"id":"{i}{m}{v}}}'.encode())
+    return lines
 
 
 def _escaped(ids: list[str]) -> list[str]:
@@ -95,6 +110,10 @@ def _json(cell: str | None) -> str:
     return orjson.dumps(cell).decode()
 
 
+def _acquired(given: Any) -> Acquired | None:
+    return None if given is None else Acquired(given["features"], given["cost"], given["stop"])
+
+
 def read_predictions(value: bytes) -> list[PredictionRow]:
     """Return the row of one object; KeyError, TypeError or ValueError if it is not a prediction."""
     document: dict[str, Any] = orjson.loads(value)
@@ -105,6 +124,7 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
         probabilities,
         document["version"],
         document.get("explanation"),
+        _acquired(document.get("acquired")),
     )
     if not (isinstance(row[0], str) and isinstance(probabilities, dict) and isinstance(row[3], int)):
         message = "id must be a string, probabilities an object, version a whole number"

@@ -1,0 +1,1 @@
+"""Acquirers: which features of a record are worth their price before it is answered."""

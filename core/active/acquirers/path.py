@@ -1,0 +1,97 @@
+"""Path: a tree buys the attribute that the next inner node on the record's way tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core.active.acquirers.base import (
+    BUDGET,
+    EXHAUSTED,
+    MAX_TIMEOUT_MS,
+    ONE_REGION,
+    Acquirer,
+    BuyingModel,
+    Floats,
+    Ints,
+    Mask,
+    Step,
+    costs,
+)
+from core.errors import ParameterError
+from core.learners.protocol import Learner
+from core.numeric import rng
+from core.plugin import count, number
+
+EXPLORED: Final = 0
+"""Word of an episode: the record is bought whole, with the probability whose bits are in the next word."""
+CHANCE: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Acquirer):
+    """Only what the path needs, at its price: ``{"name": "path", "explore": 0.1, "budget": 5.0}``.
+
+    A leaf that bought nothing would never split. So with probability ``explore``, whatever the record looks
+    like, all that is unknown of it is bought, as far as ``budget`` reaches, in the order of the schema; its
+    label is learned with the inverse probability as its weight, the other labels with weight 1. Both kinds
+    are fair samples of what reaches a leaf. A frozen model does not explore.
+    """
+
+    explore: float = number(0.1, at_least=0.001, at_most=1.0)
+    """Share of the records that are bought whole, to learn from."""
+    budget: float = number(1e9, at_least=0.0, at_most=1e9)
+    """What one record may cost."""
+    timeout_ms: int = count(60_000, at_least=1, at_most=MAX_TIMEOUT_MS)
+    """How long an answer waits for its features, in ms of event time."""
+
+    @property
+    def limit(self) -> float:
+        return self.budget
+
+    def check(self, learner: Learner) -> None:
+        """Refuse a learner without paths, and one that does not weigh what it learns."""
+        if not learner.has_paths:
+            msg = (
+                f"acquire='path' must go with a learner that routes records by tests, such as 'h-tree', not "
+                f"{learner.spelled!r}"
+            )
+            raise ParameterError(msg)
+        if learner.unit_weights and self.explore < 1.0:
+            msg = (
+                f"acquire='path' must go with a learner that weighs records, or with explore=1.0: "
+                f"{learner.spelled!r} counts them, and a record that is bought whole stands for others"
+            )
+            raise ParameterError(msg)
+
+    def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
+        """Draw whether to buy the record whole; the draw is that of the record's number alone."""
+        key = rng.stream_key(model.spec.seed, rng.EXPLORATION)
+        explored = not frozen and bool(unknown.any()) and float(rng.uniform(key, number)) < self.explore
+        chance = np.array([self.explore if explored else 1.0]).view(np.int64)[0]
+        return np.array([explored, chance], dtype=np.int64)
+
+    def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
+        price = costs(model.schema)
+        if words[EXPLORED]:
+            return self._whole(price, unknown, left)
+        column = model.plan.blocks.next_test(model.ints, model.first, x, unknown)
+        if column < 0:
+            return Step(stop=ONE_REGION)
+        return Step((column,)) if price[column] <= left else Step(stop=BUDGET)
+
+    def _whole(self, price: Floats, unknown: Mask, left: float) -> Step:
+        """Return as much of what is unknown as may be bought."""
+        columns = []
+        for column in np.flatnonzero(unknown).tolist():
+            if price[column] <= left:
+                columns.append(column)
+                left -= price[column]
+        if columns:
+            return Step(tuple(columns))
+        return Step(stop=BUDGET if unknown.any() else EXHAUSTED)
+
+    def weight(self, words: Ints) -> float:
+        return 1.0 / float(words[CHANCE : CHANCE + 1].view(np.float64)[0])
