@@ -11,10 +11,11 @@ from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
 from streamapp.outputs.limits import RECORD_BYTES, HeaderList, OutputLimits, headers_bytes
 from streamapp.outputs.outgoing import OutputRecords, in_input_order
 from streamapp.outputs.too_large import PREDICTION, TooLarge
-from streamapp.task.effects.effects import Effects, PredictionGroup, Requests
+from streamapp.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
 from topics.codecs import (
     encode_drift_alerts,
     encode_evaluations,
+    encode_feature_requests,
     encode_label_requests,
     encode_predictions,
     unwritable_predictions,
@@ -76,12 +77,14 @@ class Encoder:
         found = [
             self._predictions(raw, effects.answers, too_large),
             *(self._requests(raw, each) for each in effects.requests),
+            *(self._feature_requests(raw, each) for each in effects.feature_requests),
             self._records(
                 raw,
                 names.drift_alerts,
                 "drift-alert",
                 [each.record for each in alerts],
                 encode_drift_alerts(each.alert for each in alerts),
+                keys=[each.key for each in alerts],
             ),
             self._records(
                 raw,
@@ -89,6 +92,7 @@ class Encoder:
                 "evaluation",
                 [each.record for each in evaluations],
                 encode_evaluations(each.evaluation for each in evaluations),
+                keys=[each.key for each in evaluations],
             ),
         ]
         fitting = [too_large.without(each) for each in found if each is not None]
@@ -113,6 +117,8 @@ class Encoder:
         """Return the answers by the format they are to be written in."""
         if answers.block:
             return [(answers, "arrow")]
+        if answers.predictions.acquired is not None:  # what was bought, only JSON says
+            return [(answers, "json")]
         if self._form is not None:
             return [(answers, self._form)]
         wire = uniform_wire(raw.values, raw.headers)
@@ -128,8 +134,9 @@ class Encoder:
         predictions, topic = answers.predictions, self._names.predictions
         records = (answers.record[:1] if answers.block else answers.record).tolist()
         values = encode_predictions(predictions, form)
+        keys = None if answers.key is None else [answers.key] * len(records)
         if self._full is None:
-            return self._records(raw, topic, "prediction", records, values, form)
+            return self._records(raw, topic, "prediction", records, values, form, keys=keys)
         versions = predictions.version.tolist()
         if answers.block:
             own: list[OwnHeaders] = [(("grove-model-version", b"%d" % max(versions)),)]
@@ -138,7 +145,7 @@ class Encoder:
             (("grove-instance-id", name.encode()), ("grove-model-version", b"%d" % version))
             for name, version in zip(predictions.ids, versions, strict=True)
         ]
-        return self._records(raw, topic, "prediction", records, values, form, own)
+        return self._records(raw, topic, "prediction", records, values, form, own, keys)
 
     # -- other topics ---------------------------------------------------------------------------------------
 
@@ -155,7 +162,22 @@ class Encoder:
             )
         ]
         records, topic = requests.record.tolist(), self._names.label_requests
-        return self._records(raw, topic, "label-request", records, encode_label_requests(asked), "json", own)
+        keys = None if requests.key is None else [requests.key] * len(records)
+        values = encode_label_requests(asked)
+        return self._records(raw, topic, "label-request", records, values, "json", own, keys)
+
+    def _feature_requests(self, raw: RawRecords, requests: FeatureRequests) -> OutputRecords:
+        own: list[OwnHeaders] = [
+            (
+                ("grove-request-id", each.request_id.encode()),
+                ("grove-instance-id", each.instance_id.encode()),
+            )
+            for each in requests.requests
+        ]
+        n, topic = len(requests.requests), self._names.feature_requests
+        records, keys = [requests.record] * n, [requests.key] * n
+        values = encode_feature_requests(requests.requests)
+        return self._records(raw, topic, "feature-request", records, values, "json", own, keys)
 
     def _records(
         self,
@@ -166,17 +188,23 @@ class Encoder:
         values: Sequence[bytes],
         form: Format = "json",
         own: Sequence[OwnHeaders] | None = None,
+        keys: Sequence[bytes | None] | None = None,
     ) -> OutputRecords:
-        """Return records about `records` of the run; `own`: our headers of the kind, one tuple each."""
+        """Return records about `records` of the run; `own`: our headers of the kind, one tuple each.
+
+        `keys`: of each, if another model's record led to it; None: that of the record it is about.
+        """
         if len(records) == len(raw) and records == list(range(len(raw))):
-            keys, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
+            keys_of, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
         else:
-            keys = [raw.keys[record] for record in records]
+            keys_of = [raw.keys[record] for record in records]
             timestamps = [raw.timestamps[record] for record in records]
             inputs = [raw.headers[record] for record in records]
+        if keys is not None:
+            keys_of = [mine or key for mine, key in zip(keys, keys_of, strict=True)]
         headers: list[HeaderList] | None = None
         # All keys together are no shorter than the longest, and quicker to measure.
-        most_bytes = RECORD_BYTES + max(map(len, values), default=0) + len(b"".join(filter(None, keys)))
+        most_bytes = RECORD_BYTES + max(map(len, values), default=0) + len(b"".join(filter(None, keys_of)))
         any_given = any(inputs)
         if any_given:
             most_bytes += max(map(headers_bytes, inputs))
@@ -189,7 +217,7 @@ class Encoder:
             most_bytes += self._full.most_bytes(most_bytes)
         elif any_given:
             headers = [passed_on(each) for each in inputs]
-        return OutputRecords(topic, kind, list(values), keys, timestamps, headers, records, most_bytes)
+        return OutputRecords(topic, kind, list(values), keys_of, timestamps, headers, records, most_bytes)
 
 
 def _events(prefix: str, offsets: list[int]) -> list[str]:
@@ -236,4 +264,6 @@ def _taken(answers: PredictionGroup, rows: list[int]) -> PredictionGroup:
     ids = [all_.ids[row] for row in rows]
     columns = (all_.prediction[rows], all_.probability[rows], all_.version[rows])
     paths = None if all_.explanation is None else [all_.explanation[row] for row in rows]
-    return PredictionGroup(answers.record[rows], Predictions(all_.classes, ids, *columns, paths))
+    bought = None if all_.acquired is None else [all_.acquired[row] for row in rows]
+    predictions = Predictions(all_.classes, ids, *columns, paths, bought)
+    return PredictionGroup(answers.record[rows], predictions, key=answers.key)

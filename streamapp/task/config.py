@@ -44,6 +44,10 @@ class TaskConfig:
     event_time_max_jump_ms: int = 86_400_000
     processing_exception_handler: Literal["stop-partition", "dead-letter"] = "stop-partition"
     dead_letter_stacktrace: bool = False
+    features: bool = True
+    """The topics of feature acquisition exist; without them no model buys features."""
+    episodes_max_count: int = 10_000
+    episodes_max_bytes: int = 64 << 20
     limits: Limits = Limits()  # noqa: RUF009 - frozen
     state_version: int = STATE_VERSION
     """Of the release that acts under it: specs mean what they meant there."""
@@ -130,7 +134,17 @@ class TaskConfig:
         if isinstance(evaluation, dict):
             body["evaluation"] = {"every": self.evaluation_every} | evaluation
         body.setdefault("max_classes", self.models_max_classes)
-        return Spec.parse(body, self.state_version)
+        return self.checked(Spec.parse(body, self.state_version))
+
+    def checked(self, spec: Spec) -> Spec:
+        """Return a spec; SpecError if it needs topics that are missing."""
+        if spec.acquirer is not None and not self.features:
+            message = (
+                f"acquire={spec.acquire.spelled!r} must have the topics feature-requests and feature-values, "
+                "which are missing; create them with 'grove topics create' and start the workers again"
+            )
+            raise SpecError(message)
+        return spec
 
 
 def _body(given: Any) -> dict[str, Any]:

@@ -161,6 +161,7 @@ class ControlsRun:
         else:
             self.store.replace(slot, Model.create(spec, schema))
             self.state.pending.forget_model(slot)
+            self.state.episodes.forget_model(control.key)
         return "reset: begins anew"
 
     def _delete(self, control: Control) -> str:
@@ -170,6 +171,7 @@ class ControlsRun:
         else:
             self.store.delete(slot)
             self.state.pending.forget_model(slot)
+            self.state.episodes.forget_model(control.key)
         self.effects.count(counters.MODELS_DELETED)
         return "deleted"
 
@@ -195,6 +197,7 @@ class ControlsRun:
             self.effects.count(counters.MODELS_CREATED)
         else:
             self.state.pending.forget_model(slot)
+            self.state.episodes.forget_model(control.key)
         self.effects.count(counters.MODELS_IMPORTED)
         return f"imported: the model of {exported.key!r}, {exported.model.summary().labels} labels learned"
 
@@ -229,7 +232,7 @@ class ControlsRun:
                 and value.get("name", old.get("name")) == old.get("name")
             )
             body[part] = {**old, **value} if same else value  # type: ignore[dict-item]
-        return Spec.parse(body, self.state.config.state_version)
+        return self.state.config.checked(Spec.parse(body, self.state.config.state_version))
 
 
 def _schema(control: Control, spec: Spec, config: TaskConfig) -> Schema:

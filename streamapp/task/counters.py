@@ -26,6 +26,11 @@ DECLINED: Final = "labels.declined"
 LABELS_FROZEN: Final = "labels.frozen"
 LABELS_DEAD: Final = "labels.dead-letter"
 
+VALUES_TAKEN: Final = "feature_values.taken"
+VALUES_LATE: Final = "feature_values.late"
+VALUES_DUPLICATE: Final = "feature_values.duplicate"
+VALUES_DEAD: Final = "feature_values.dead-letter"
+
 APPLIED: Final = "controls.applied"
 CONTROLS_DEAD: Final = "controls.dead-letter"
 
@@ -42,6 +47,17 @@ TIME_JUMPS: Final = "time.jumps"
 PENDING_EXPIRED: Final = "pending.expired"
 PENDING_DROPPED: Final = "pending.dropped"
 OUTPUTS_TOO_LARGE: Final = "outputs.too-large"
+EPISODES_OPENED: Final = "episodes.opened"
+EPISODES_DROPPED: Final = "episodes.dropped"
+EPISODES: Final = {
+    stop: f"episodes.{stop.replace('_', '-')}"
+    for stop in ("one_region", "none_left", "exhausted", "budget", "finish", "deadline", "room")
+}
+"""Of episodes that asked for features, by why they asked no more."""
+FEATURES_MISSING: Final = "episodes.features-missing"
+FEATURES_REQUESTED: Final = "episodes.features-requested"
+FEATURES_BOUGHT: Final = "episodes.features-bought"
+FEATURES_UNAVAILABLE: Final = "episodes.features-unavailable"
 
 MEANING: Final[dict[str, str]] = {
     ANSWERED: "rows that got a prediction",
@@ -59,6 +75,10 @@ MEANING: Final[dict[str, str]] = {
     DECLINED: "labels that say nobody will label the instance",
     LABELS_FROZEN: "labels for a frozen model; not learned",
     LABELS_DEAD: "labels that became dead letters",
+    VALUES_TAKEN: "records with features that were asked for (or that asked for the answer)",
+    VALUES_LATE: "records for an instance that was answered before, or is not known; nothing is learned",
+    VALUES_DUPLICATE: "records of which everything had come before",
+    VALUES_DEAD: "records of feature values that became dead letters",
     APPLIED: "commands carried out",
     CONTROLS_DEAD: "commands that became dead letters",
     EARLY_LEARNED: "early labels learned when their instance came; also in instances.labelled",
@@ -73,5 +93,18 @@ MEANING: Final[dict[str, str]] = {
     TIME_JUMPS: "timestamps too far ahead to be believed, at first sight or by the records after them",
     PENDING_EXPIRED: "pending instances whose label did not come in time",
     PENDING_DROPPED: "pending instances forgotten early: no room, or their model is gone",
+    EPISODES_OPENED: "rows of which features were asked for",
+    EPISODES_DROPPED: "open episodes whose model was deleted or began anew; nobody answers them",
+    EPISODES["one_region"]: "episodes in which what is known came to decide the answer",
+    EPISODES["none_left"]: "episodes in which no hypothesis agreed any more with what is known",
+    EPISODES["exhausted"]: "episodes in which nothing was left to ask for",
+    EPISODES["budget"]: "episodes that would have cost more than a record may",
+    EPISODES["finish"]: "episodes that were answered because somebody wanted it, or the model buys no more",
+    EPISODES["deadline"]: "episodes whose values did not come in time, answered with what was known",
+    EPISODES["room"]: "episodes that made room for another one, answered with what was known",
+    FEATURES_MISSING: "features that were unknown when an episode was opened",
+    FEATURES_REQUESTED: "features asked for",
+    FEATURES_BOUGHT: "features that came, and were paid for",
+    FEATURES_UNAVAILABLE: "features that were asked for and are not to be had",
     OUTPUTS_TOO_LARGE: "outputs larger than their topic takes; their records became dead letters",
 }

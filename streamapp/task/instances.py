@@ -62,6 +62,7 @@ class InstancesRun:
         self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
         self.frozen: Mask = np.zeros(n, dtype=np.bool_)
         self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
+        self.scale: Floats | None = None  # float64[n]: of the weights of later labels; None: 1
         self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)

@@ -103,6 +103,8 @@ class LabelsRun:
         serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
         serial[store.counts_records[model] & (batch.weight != 1.0)] = -1
         serial[list(self.own.rows)] = -1
+        if len(self.state.episodes):
+            serial[[name in self.state.episodes for name in names]] = -1
         if not early.knows_none_of(names):
             held = [early.knows(name) for name in names]
             serial[held] = -1
@@ -146,6 +148,8 @@ class LabelsRun:
             return counters.DUPLICATE
         if slot != NO_MODEL and self.store.frozen[slot]:
             return counters.LABELS_FROZEN
+        if name in self.state.episodes:  # which never sees it
+            return self._hold(row, name)
         if state == "open" or own:
             return self._accept(row, name, slot, serial, state == "expired")
         return counters.LATE if state == "expired" else self._hold(row, name)

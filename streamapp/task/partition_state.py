@@ -10,11 +10,12 @@ from core.active.label_account import ANSWERED, DECLINED, EXPIRED
 from streamapp.task import counters
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects.effects import Effects
+from streamapp.task.episodes.table import Episodes
 from streamapp.task.models.importing import Imports
 from streamapp.task.models.memory import ModelMemory
 from streamapp.task.models.placement import Placement
 from streamapp.task.models.quota import ModelQuota
-from streamapp.task.models.store import Ints64, ModelStore
+from streamapp.task.models.store import NO_MODEL, Ints64, ModelStore
 from streamapp.task.pending.early_labels import EarlyLabels
 from streamapp.task.pending.event_time import EventTime
 from streamapp.task.pending.pending import Pending
@@ -35,6 +36,7 @@ class PartitionState:
         self.placement = Placement(self.store, config.growth_max_attributes)
         self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
         self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
+        self.episodes = Episodes(config.episodes_max_count, config.episodes_max_bytes)
         self.imports = Imports()
         self.time = EventTime(config.event_time_max_jump_ms)
         self._time_before = self.time.state()
@@ -44,6 +46,22 @@ class PartitionState:
         """Count what waits from `clock` on: the later time that it was kept at was wrong."""
         self.pending.turn_back(clock)
         self.early.turn_back(clock)
+        self.episodes.turn_back(clock)
+
+    def acquires(self, key: str) -> bool:
+        """Return whether the model of a key buys features, or would if its first record came now."""
+        if not self.config.features:
+            return False
+        slot = self.store.slot(key)
+        if slot != NO_MODEL:
+            return bool(self.store.acquires[slot])
+        return self.store.specs.get(key, self.default_spec).acquirer is not None
+
+    @property
+    def acquires_any(self) -> bool:
+        """Whether there may be a key whose model buys features."""
+        specs = (self.default_spec, *self.store.specs.values())
+        return bool(self.store.acquires.any()) or any(spec.acquirer is not None for spec in specs)
 
     def report_closed_requests(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
@@ -67,6 +85,7 @@ class PartitionState:
         self.placement.max_attributes = config.growth_max_attributes
         self.pending.configure(config.pending_ttl_ms, config.pending_max_bytes)
         self.early.configure(config.early_hold_ms, config.early_max_bytes)
+        self.episodes.configure(config.episodes_max_count, config.episodes_max_bytes)
         self.time.configure(config.event_time_max_jump_ms)
 
     def forget_due(self, clock: int) -> None:
@@ -76,12 +95,13 @@ class PartitionState:
 
     def count_changes(self, effects: Effects) -> None:
         """Count what the run made the memories of the partition give up."""
-        expired, dropped, given_up, jumps, imports = self._given_up_before
+        expired, dropped, given_up, jumps, imports, episodes = self._given_up_before
         effects.count(counters.PENDING_EXPIRED, self.pending.expired - expired)
         effects.count(counters.PENDING_DROPPED, self.pending.dropped - dropped)
         effects.count(counters.UNKNOWN, self.early.given_up - given_up)
         effects.count(counters.TIME_JUMPS, self.time.jumps - jumps)
         effects.count(counters.IMPORTS_GIVEN_UP, self.imports.given_up - imports)
+        effects.count(counters.EPISODES_DROPPED, self.episodes.dropped - episodes)
 
     def will_change(self, slots: Ints64) -> None:
         """Note that models are about to change, and have them in memory; slots: int64[m], may repeat."""
@@ -100,6 +120,7 @@ class PartitionState:
         self.store.checkpoint()
         self.pending.checkpoint()
         self.early.checkpoint()
+        self.episodes.checkpoint()
         self.imports.checkpoint()
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
@@ -109,9 +130,10 @@ class PartitionState:
         self.store.rollback()
         self.pending.rollback()
         self.early.rollback()
+        self.episodes.rollback()
         self.imports.rollback()
         self.time.restore(self._time_before)
 
-    def _given_up(self) -> tuple[int, int, int, int, int]:
+    def _given_up(self) -> tuple[int, int, int, int, int, int]:
         early, jumps, imports = self.early.given_up, self.time.jumps, self.imports.given_up
-        return self.pending.expired, self.pending.dropped, early, jumps, imports
+        return self.pending.expired, self.pending.dropped, early, jumps, imports, self.episodes.dropped

@@ -7,11 +7,13 @@ come. It is cut at a record where the clock goes back, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
+from streamapp.task.episodes.table import Episodes
 from streamapp.task.pending.event_time import RunTime
 from streamapp.task.pending.pending import Pending
 from topics.records import RawRecords
@@ -27,16 +29,56 @@ def ticks(pending: Pending, time: RunTime) -> list[int]:
     return [0, *(np.flatnonzero((np.diff(number) != 0) | (np.diff(clocks) < 0)) + 1).tolist()]
 
 
+def of_their_own(raw: RawRecords, acquires: Callable[[str], bool]) -> Iterator[int]:
+    """Yield where parts begin so that each record of a model that buys features is one by itself.
+
+    acquires: says of a model key whether its model does.
+    """
+    alone = {key: _acquires(key, acquires) for key in set(raw.keys)}
+    for record, key in enumerate(raw.keys):
+        if alone[key]:
+            yield record
+            if record + 1 < len(raw):
+                yield record + 1
+
+
+def _acquires(key: bytes | None, acquires: Callable[[str], bool]) -> bool:
+    try:
+        return bool(key) and acquires((key or b"").decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def in_time(
+    raw: RawRecords, starts: Sequence[int], clocks: npt.NDArray[np.int64], episodes: Episodes
+) -> Iterator[tuple[int, RawRecords]]:
+    """Yield the parts of a run as `parts` does, cut at each record that finds an episode overdue.
+
+    clocks: int64[n] at each record. Which episodes are open when a part ends, the parts before it decide.
+    """
+    for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
+        at = start
+        while at < stop:
+            limit = episodes.next_deadline()
+            late = [] if limit is None else np.flatnonzero(clocks[at + 1 : stop] > limit)
+            end = at + 1 + int(late[0]) if len(late) else stop
+            yield at, _part(raw, at, end)
+            at = end
+
+
 def parts(raw: RawRecords, starts: Sequence[int]) -> Iterator[tuple[int, RawRecords]]:
     """Yield the parts of a run that begin at `starts` (ascending, the first is 0), each with its start."""
     for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
-        cut = slice(start, stop)
-        part = replace(
-            raw,
-            offsets=raw.offsets[cut],
-            timestamps=raw.timestamps[cut],
-            keys=raw.keys[cut],
-            values=raw.values[cut],
-            headers=raw.headers[cut],
-        )
-        yield start, part
+        yield start, _part(raw, start, stop)
+
+
+def _part(raw: RawRecords, start: int, stop: int) -> RawRecords:
+    cut = slice(start, stop)
+    return replace(
+        raw,
+        offsets=raw.offsets[cut],
+        timestamps=raw.timestamps[cut],
+        keys=raw.keys[cut],
+        values=raw.values[cut],
+        headers=raw.headers[cut],
+    )

@@ -34,6 +34,7 @@ class AnsweredRun(Protocol):
     labelled: Mask  # bool[n]
     frozen: Mask  # bool[n]
     width: Ints32  # int32[n]
+    scale: Floats | None  # float64[n]: what the weights of their labels are multiplied by; None: 1
 
     @property
     def names(self) -> list[Name]:
@@ -120,4 +121,5 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
         run.replies.sampled[rows],
         run.replies.importance[rows],
         run.clocks[rows],
+        None if run.scale is None else run.scale[rows],
     )

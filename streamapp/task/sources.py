@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from streamapp.task.partition_state import PartitionState
     from streamapp.task.pending.event_time import RunTime
     from topics.codecs.limits import Limits
-    from topics.records import Controls, Instances, Labels, RawRecords
+    from topics.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
-SourceName = Literal["controls", "instances", "labels"]
+SourceName = Literal["controls", "instances", "feature_values", "labels"]
 
 Positions = Mapping[SourceName, int]
 """The offset of the next record of each source, by its name; of every source of the table."""
@@ -51,9 +51,16 @@ def _controls() -> Code[Controls]:
 
 def _instances() -> Code[Instances]:
     from streamapp.columnar.decode import InstanceDecoder
-    from streamapp.task.instances import InstancesRun
+    from streamapp.task.acquisition.opening import instances_run
 
-    return Code(InstanceDecoder(), InstancesRun)
+    return Code(InstanceDecoder(), instances_run)
+
+
+def _feature_values() -> Code[FeatureValues]:
+    from streamapp.task.acquisition.values import FeatureValuesRun
+    from topics.codecs import decode_feature_values
+
+    return Code(decode_feature_values, FeatureValuesRun)
 
 
 def _labels() -> Code[Labels]:
@@ -83,10 +90,12 @@ SOURCES: Final[Mapping[SourceName, Source]] = {
     for source in (
         Source("controls", _controls, journalled=True),
         Source("instances", _instances),
+        Source("feature_values", _feature_values),
         Source("labels", _labels),
     )
 }
-"""In causal order: a control comes before the instances it is for, an instance before its label."""
+"""In causal order: a control comes before the instances it is for, an instance before the values of its
+features, these before its label."""
 
 
 def source_topics(names: TopicNames) -> dict[SourceName, str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from streamapp.task.acquisition.course import Course
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects.effects import Effects, join
 from streamapp.task.effects.record_error import RecordError
@@ -21,7 +22,7 @@ from streamapp.task.models.memory import ModelMemory
 from streamapp.task.models.quota import ModelQuota
 from streamapp.task.models.store import ModelStore
 from streamapp.task.partition_state import PartitionState
-from streamapp.task.parts import parts, ticks
+from streamapp.task.parts import in_time, of_their_own, ticks
 from streamapp.task.pending.event_time import RunTime
 from streamapp.task.pending.pending import Pending
 from streamapp.task.sources import SOURCES, SourceName
@@ -30,7 +31,7 @@ from streamapp.task.state.cut import Cut
 from streamapp.task.state.digest import digest
 from streamapp.task.state.written import WrittenUnits
 from streamapp.task.unit import Unit
-from topics.records import Controls, Instances, Labels, RawRecords
+from topics.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
 CODE: Final = {name: source.load() for name, source in SOURCES.items()}
 
@@ -41,7 +42,7 @@ class TaskRun:
 
     source: SourceName
     raw: RawRecords
-    batch: Instances | Labels | Controls | None = None  # None: the task decodes `raw` itself
+    batch: Instances | FeatureValues | Labels | Controls | None = None  # None: the task decodes `raw` itself
     position: int | None = None  # behind the last record; None: right behind it
 
 
@@ -109,6 +110,11 @@ class Task:
         return self._state.early.waiting
 
     @property
+    def open_episodes(self) -> int:
+        """How many instances wait for features."""
+        return len(self._state.episodes)
+
+    @property
     def unfinished_imports(self) -> int:
         """How many imports wait for further parts."""
         return len(self._state.imports)
@@ -141,20 +147,23 @@ class Task:
         before = clock.state()
         time = clock.advance(raw.timestamps)
         starts = ticks(self._state.pending, time)
-        if len(starts) == 1:
+        if run.source == "instances" and self._state.acquires_any:
+            starts = sorted({*starts, *of_their_own(raw, self._state.acquires)})
+        if len(starts) == 1 and not self._state.episodes.is_due(time.last):
             return self._process_part(run.source, raw, run.batch, time, 0)
+        clocks = time.clocks()
         clock.restore(before)
-        # Decoded again: it happens once in a sixteenth of `pending.ttl.ms`.
+        # Decoded again: it happens once in a sixteenth of `pending.ttl.ms`, and where features are bought.
         return join(
             (start, self._process_part(run.source, part, None, clock.advance(part.timestamps), start))
-            for start, part in parts(raw, starts)
+            for start, part in in_time(raw, starts, clocks, self._state.episodes)
         )
 
     def _process_part(
         self,
         source: SourceName,
         raw: RawRecords,
-        batch: Instances | Labels | Controls | None,
+        batch: Instances | FeatureValues | Labels | Controls | None,
         time: RunTime,
         start: int,
     ) -> Effects:
@@ -163,6 +172,7 @@ class Task:
         if time.turned_back:
             self._state.turn_back(time.first)
         self._state.report_closed_requests(time.first, effects)
+        Course(self._state, raw, effects).finish_overdue(time.first)
         code = CODE[source]
         try:
             batch = code.decode(raw, self.config.limits) if batch is None else batch

@@ -36,7 +36,9 @@ def decode_feature_values(raw: RawRecords, limits: Limits = DEFAULT_LIMITS) -> F
     """Return the feature values of a run; they are JSON."""
     batches, malformed = screen(raw, limits, ("json",))
     if "json" not in batches:
-        batches = {"json": Batch(raw.partition, np.zeros(0, dtype=np.int32), [], [], [], np.zeros(0, np.int32))}
+        batches = {
+            "json": Batch(raw.partition, np.zeros(0, dtype=np.int32), [], [], [], np.zeros(0, np.int32))
+        }
     found = read_feature_values(batches["json"], limits)
     bad = sorted([*malformed, *found.malformed], key=lambda each: each.record)
     return replace(found, malformed=bad)

@@ -100,7 +100,7 @@ class Acquirer(Parameters, ABC):
         """Return what to do next; left: what the record may still cost."""
 
     def observe(self, model: BuyingModel, words: Ints, column: int, value: float) -> Ints:
-        """Return the words of an episode that a value was bought for (NaN: one that the model cannot place)."""
+        """Return the words of an episode for which a value was bought (NaN: the model cannot place it)."""
         return words
 
     def weight(self, words: Ints) -> float:

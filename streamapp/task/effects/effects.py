@@ -17,6 +17,7 @@ from topics.errors import Reason
 from topics.records import (
     DriftAlert,
     EvaluationRecord,
+    FeatureRequest,
     Headers,
     Ints32,
     Ints64,
@@ -34,6 +35,7 @@ class PredictionGroup:
     record: Ints32  # int32[m] index in RawRecords; the same in every row of a block
     predictions: Predictions  # m rows
     block: bool = False
+    key: bytes | None = None  # model key; None: that of the records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +44,16 @@ class Requests:
 
     record: Ints32  # int32[m] index in RawRecords
     requests: LabelRequests  # m rows
+    key: bytes | None = None  # model key; None: that of the records
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRequests:
+    """Requests for features, and the record that led to them."""
+
+    record: int
+    requests: list[FeatureRequest]
+    key: bytes  # model key
 
 
 class Alert(NamedTuple):
@@ -49,6 +61,7 @@ class Alert(NamedTuple):
 
     record: int
     alert: DriftAlert
+    key: bytes | None = None  # model key; None: that of the record
 
 
 class Evaluated(NamedTuple):
@@ -56,6 +69,7 @@ class Evaluated(NamedTuple):
 
     record: int
     evaluation: EvaluationRecord
+    key: bytes | None = None  # model key; None: that of the record
 
 
 class Origin(NamedTuple):
@@ -124,6 +138,7 @@ class Effects:
 
     answers: list[PredictionGroup] = field(default_factory=list)
     requests: list[Requests] = field(default_factory=list)
+    feature_requests: list[FeatureRequests] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     evaluations: list[Evaluated] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
@@ -132,6 +147,7 @@ class Effects:
     closed: Counter[tuple[str, str]] = field(default_factory=Counter)  # ended requests: (strategy, how)
     label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
     splits: Counter[str] = field(default_factory=Counter)  # splits installed, by why the leaf was due
+    cost: float = 0.0  # of the features that were bought
 
     def dead_lettered(self, *reasons: Reason) -> list[int]:
         """Return the offsets of the records that became dead letters for such a reason, or have such rows."""
@@ -140,6 +156,25 @@ class Effects:
             for letter in self.dead_letters
             if letter.reason in reasons or any(why in reasons for _, why in letter.rows)
         ]
+
+    def add(self, other: Effects, key: bytes) -> None:
+        """Add the effects on one model, which may not be that of the record that led to them."""
+        self.answers += [replace(each, key=key) for each in other.answers]
+        self.requests += [replace(each, key=key) for each in other.requests]
+        self.feature_requests += other.feature_requests
+        self.alerts += [each._replace(key=key) for each in other.alerts]
+        self.evaluations += [each._replace(key=key) for each in other.evaluations]
+        self.dead_letters += other.dead_letters
+        self.notices += other.notices
+        self.label_delays += other.label_delays
+        self.add_sums(other)
+
+    def add_sums(self, other: Effects) -> None:
+        """Add the counts and sums of other effects."""
+        self.counts.update(other.counts)
+        self.closed.update(other.closed)
+        self.splits.update(other.splits)
+        self.cost += other.cost
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to a counter."""
@@ -157,9 +192,10 @@ def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
         joined.evaluations += [each._replace(record=each.record + start) for each in part.evaluations]
         joined.dead_letters += [replace(each, record=each.record + start) for each in part.dead_letters]
         joined.notices += part.notices
-        joined.counts.update(part.counts)
-        joined.closed.update(part.closed)
-        joined.splits.update(part.splits)
+        joined.feature_requests += [
+            replace(each, record=each.record + start) for each in part.feature_requests
+        ]
+        joined.add_sums(part)
         joined.label_delays += part.label_delays
     return joined
 

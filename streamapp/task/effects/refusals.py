@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamapp.task.effects.effects import DeadLetter, Origin
 from topics.errors import Reason
-from topics.records import Instances, Labels, Malformed, RawRecords
+from topics.records import FeatureValues, Instances, Labels, Malformed, RawRecords
 
 ROWS_IN_DETAIL = 3
 
@@ -23,7 +23,7 @@ class Refusal:
 class Refusals:
     """The refused rows of one run."""
 
-    def __init__(self, raw: RawRecords, batch: Instances | Labels) -> None:
+    def __init__(self, raw: RawRecords, batch: Instances | Labels | FeatureValues) -> None:
         self._raw = raw
         self._batch = batch
         self._by_row: dict[int, Refusal] = {}

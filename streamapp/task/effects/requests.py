@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,13 +20,14 @@ def label_requests(
     store: ModelStore,
     replies: Replies,
     expires: Ints64,
+    places: Sequence[str] | None = None,
 ) -> Requests:
     """Return the requests for `rows` (int64[m], ascending).
 
     model: int64[n] slots; expires: int64[m] event time after which the label comes too late. A request is
     known by the place of its instance in the log, `<partition>-<offset>`, in blocks `-<row>` after it:
-    unique on its topic and the same in a replay. Its utility is the uncertainty of the answer, 1 minus the
-    largest probability.
+    unique on its topic and the same in a replay; `places`: of each row, if it is not that of its record. Its
+    utility is the uncertainty of the answer, 1 minus the largest probability.
     """
     slots = model[rows].tolist()
     code = replies.prediction[rows].tolist()
@@ -35,7 +36,7 @@ def label_requests(
     block = set(batch.blocks[:, 0].tolist())
     strategy = {slot: store.spec(slot).query.name for slot in set(slots)}
     requests = LabelRequests(
-        request_ids=[_place(raw, batch, row, block) for row in rows.tolist()],
+        request_ids=[*places] if places else [_place(raw, batch, row, block) for row in rows.tolist()],
         instance_ids=[batch.ids[row] for row in rows.tolist()],
         features=list(_features(batch, rows, model, store)),
         predictions=[
@@ -46,6 +47,11 @@ def label_requests(
         expires_ms=expires,
     )
     return Requests(batch.record[rows], requests)
+
+
+def place_of(raw: RawRecords, batch: Instances, row: int) -> str:
+    """Return the place of an instance in the log, as requests name it."""
+    return _place(raw, batch, row, set(batch.blocks[:, 0].tolist()))
 
 
 def _place(raw: RawRecords, batch: Instances, row: int, block: set[int]) -> str:

@@ -48,6 +48,7 @@ _COLUMNS: Final = (
     "open",
     "frozen",
     "counts_records",
+    "acquires",
     "incarnation",
 )
 
@@ -90,6 +91,7 @@ class ModelStore:
         self.open = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # takes in new features: nothing split yet
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.counts_records = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # refuses weights other than 1
+        self.acquires = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # buys features before it answers
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life in this partition
         self.incarnations = 0  # lives that have begun
         self.changes = ModelChanges(self.record)
@@ -135,6 +137,11 @@ class ModelStore:
     def spec(self, slot: int) -> Spec:
         """Return what a model was built from."""
         return self.cache.plan(slot).spec
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether `adopt_grown` has something to do."""
+        return bool(self.grown or self._fresh)
 
     def refuses_weight(self, slot: int, weight: float) -> bool:
         """Return whether the model in a slot counts records, and this one is weighed."""
@@ -225,6 +232,7 @@ class ModelStore:
         self._will_change(slot)
         self.model(slot).configure(spec)
         self.table.refresh(slot)
+        self.acquires[slot] = spec.acquirer is not None
 
     def warn(self, slot: int) -> None:
         """Note that the unknown features of a model were warned of."""
@@ -434,6 +442,7 @@ class ModelStore:
     def _describe(self, slot: int, schema: Schema, facts: _Facts) -> None:
         self._set_schema(slot, schema)
         self.counts_records[slot] = self.spec(slot).learner.unit_weights
+        self.acquires[slot] = self.spec(slot).acquirer is not None
         self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
 
     def _will_change(self, slot: int) -> None:

@@ -22,7 +22,7 @@ Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-ENTRY_BYTES: Final = 328
+ENTRY_BYTES: Final = 320
 """What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
 
 NAME_BYTES: Final = 64

@@ -21,11 +21,13 @@ from streamapp.task.state.list_unit import (
     AWAITED,
     CLOSINGS,
     EARLY,
+    EPISODES,
     IMPORT,
     LISTS,
     read_awaited,
     read_closings,
     read_early,
+    read_episodes,
     read_imports,
 )
 from streamapp.task.state.pending_unit import MARKS, PENDING, Marks, join, read_block, read_marks
@@ -70,6 +72,10 @@ class Assembly:
         state.store.adopted(int(head["incarnations"]))
         state.store.specs = read_awaited(self._ordered(AWAITED))
         state.early.load(read_early(self._ordered(EARLY)))
+        state.episodes.load(*read_episodes(self._ordered(EPISODES)))
+        for episode in state.episodes.image().episodes:
+            if state.store.slot(episode.name[0]) == NO_MODEL:
+                raise damaged(UnitName(EPISODES), f"the model of the episode {episode.name} must be there")
         state.imports.load(read_imports(self._ordered(IMPORT)))
         state.time.restore(ClockState(**head["time"]))
         image, written.blocks = self._pending(head)

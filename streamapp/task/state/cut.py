@@ -16,17 +16,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from streamapp.task.episodes.table import EpisodesImage
 from streamapp.task.models.model_unit import LargeModel, write_model
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.state.list_unit import (
     AWAITED,
     CLOSINGS,
     EARLY,
+    EPISODES,
     IMPORT,
     LISTS,
     write_awaited,
     write_closings,
     write_early,
+    write_episodes,
     write_imports,
 )
 from streamapp.task.state.pending_unit import MARKS, PENDING, Marks, layout, write_block, write_marks
@@ -38,10 +41,11 @@ TASK: Final = UnitName("task")
 LARGE_BYTES: Final = 1 << 20
 """To seal a model takes some 4 ms a megabyte, of which copying it is a tenth."""
 
-_WRITERS: Final[dict[str, Callable[[Mapping[Any, Any]], Iterator[Unit]]]] = {
+_WRITERS: Final[dict[str, Callable[[Any], Iterator[Unit]]]] = {
     AWAITED: write_awaited,
     CLOSINGS: write_closings,
     EARLY: write_early,
+    EPISODES: write_episodes,
     IMPORT: write_imports,
 }
 
@@ -173,7 +177,7 @@ class Cut:
 
     def _list_units(self, kind: str) -> Iterator[Unit]:
         items = self._lists[kind]
-        if items == self._written.lists.get(kind, {}):
+        if _same(items, self._written.lists.get(kind)):
             return
         names = set()
         for unit in _WRITERS[kind](items):
@@ -187,7 +191,15 @@ class Cut:
             yield unit
 
 
-def lists_of(state: PartitionState) -> dict[str, Mapping[Any, Any]]:
+def _same(items: Any, written: Any) -> bool:
+    """Return whether a list is as it was written; None: nothing was."""
+    if isinstance(items, EpisodesImage):  # an episode is never changed: the same ones say the same
+        before = written or EpisodesImage()
+        return items.next == before.next and [*map(id, items.episodes)] == [*map(id, before.episodes)]
+    return bool(items == (written or {}))
+
+
+def lists_of(state: PartitionState) -> dict[str, Any]:
     """Return what the lists of a task hold now, by kind."""
     keys = state.store.keys
     closings = state.pending.image_of_closings()
@@ -195,5 +207,6 @@ def lists_of(state: PartitionState) -> dict[str, Mapping[Any, Any]]:
         AWAITED: dict(state.store.specs),
         CLOSINGS: {(keys[model], how): n for (model, how), n in closings.items()},
         EARLY: state.early.image(),
+        EPISODES: state.episodes.image(),
         IMPORT: state.imports.image(),
     }

@@ -16,10 +16,12 @@ from streamapp.task.state.list_unit import (
     AWAITED,
     CLOSINGS,
     EARLY,
+    EPISODES,
     IMPORT,
     write_awaited,
     write_closings,
     write_early,
+    write_episodes,
     write_imports,
 )
 
@@ -37,6 +39,7 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         *write_awaited(lists[AWAITED]),
         *write_closings(lists[CLOSINGS]),
         *write_early(lists[EARLY]),
+        *write_episodes(lists[EPISODES]),
         *write_imports(lists[IMPORT]),
     ):
         found.update(unit.data)

@@ -2,6 +2,7 @@
 
     awaited    specs of keys whose first instance will make the model
     closings   requests that have ended, reported to their models at the next tick
+    episodes   records whose features are being bought
     early      labels held back until their instance comes, with their records
     import     parts of imports that are not finished, a unit for each
 
@@ -13,9 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from core.spec import Spec
 from core.state_version import STATE_VERSION
 from streamapp.task.effects.effects import Origin
+from streamapp.task.episodes.episode import Episode
+from streamapp.task.episodes.table import EpisodesImage
 from streamapp.task.models.importing import Incoming
 from streamapp.task.pending.early_labels import HeldLabel
 from streamapp.task.pending.entries import Name
@@ -24,8 +29,9 @@ from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 AWAITED: Final = "awaited"
 CLOSINGS: Final = "closings"
 EARLY: Final = "early"
+EPISODES: Final = "episodes"
 IMPORT: Final = "import"
-LISTS: Final = (AWAITED, CLOSINGS, EARLY, IMPORT)
+LISTS: Final = (AWAITED, CLOSINGS, EARLY, EPISODES, IMPORT)
 
 BEFORE_IT_WAS_SAID: Final = 4
 """State version of awaited specs in units that do not name it."""
@@ -119,6 +125,58 @@ def read_early(units: Sequence[Unit]) -> dict[Name, HeldLabel]:
                 label, weight, born, origins[record], block_row, value_bytes, released
             )
     return found
+
+
+def write_episodes(image: EpisodesImage) -> Iterator[Unit]:
+    """Yield the units of open episodes, oldest first; one at least, if there ever was an episode."""
+    chunk: list[Episode] = []
+    number = size = 0
+    for episode in image.episodes:
+        if len(chunk) >= CHUNK_ITEMS or size >= CHUNK_BYTES:
+            yield _episodes_unit(image.next, number, chunk)
+            chunk, size, number = [], 0, number + 1
+        size += episode.size
+        chunk.append(episode)
+    if chunk or image:
+        yield _episodes_unit(image.next, number, chunk)
+
+
+def _episodes_unit(next_serial: int, number: int, chunk: Sequence[Episode]) -> Unit:
+    rows: list[Any] = []
+    body: list[bytes] = []
+    for each in chunk:
+        sizes = [len(each.x), len(each.words)]
+        said = [each.serial, each.place, each.opened, each.deadline, each.weight]
+        rows.append([*each.name, *said, list(each.bought), each.cost, each.questions, *sizes])
+        body += [each.x.astype("<f8").tobytes(), each.status.tobytes(), each.words.astype("<i8").tobytes()]
+    # The number of the next one only in the first: the others stay as they are.
+    facts = {"episodes": rows} | ({"next": next_serial} if number == 0 else {})
+    return seal(UnitName(EPISODES, str(number)), facts, body)
+
+
+def read_episodes(units: Sequence[Unit]) -> tuple[int, list[Episode]]:
+    """Return the number of the next episode and the open ones in units, given in their order."""
+    found: list[Episode] = []
+    next_serial = 0
+    for unit in units:
+        facts, body = unseal(unit)
+        next_serial = max(next_serial, int(facts.get("next", 0)))
+        at = 0
+        try:
+            for row in facts["episodes"]:
+                key, instance, *said, bought, cost, questions, d, w = row
+                x = np.frombuffer(body, "<f8", d, at).astype(np.float64)
+                status = np.frombuffer(body, np.int8, d, at + 8 * d).copy()
+                words = np.frombuffer(body, "<i8", w, at + 9 * d).astype(np.int64)
+                at += 9 * d + 8 * w
+                found.append(
+                    Episode((key, instance), *said, x, status, words, tuple(bought), cost, questions)
+                )
+        except (ValueError, TypeError, KeyError) as error:
+            raise damaged(unit.name, f"its columns must fit its episodes ({error})") from error
+        if at != len(body):
+            raise damaged(unit.name, "its episodes must fill its body")
+    return next_serial, found
 
 
 def write_imports(held: Mapping[str, Incoming]) -> Iterator[Unit]:

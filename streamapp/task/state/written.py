@@ -16,7 +16,7 @@ class WrittenUnits:
         self.blocks: list[PendingBlock] = []  # of pending instances
         self.marks = Marks()  # of those instances
         self.turned = 0  # how often the clock had been turned back, in this process
-        self.lists: dict[str, Mapping[Any, Any]] = {}  # by kind: what its units hold
+        self.lists: dict[str, Any] = {}  # by kind: what its units hold
         self._checksums: dict[str, dict[UnitName, int]] = {}  # by kind
         self._sum = 0
 

@@ -76,9 +76,7 @@ def _flaw(document: Document, limits: Limits) -> Flaw | None:
     if finish is not None and type(finish) is not bool:
         return Flaw(Reason.WRONG_TYPE, f"finish must be true or false; got {kind(finish)}")
     if not features and not unavailable and not finish:
-        return Flaw(
-            Reason.MISSING_FIELD, "features are missing, none is unavailable, and finish is not true"
-        )
+        return Flaw(Reason.MISSING_FIELD, "features are missing, none is unavailable, and finish is not true")
     features, unavailable = features or {}, unavailable or {}
     if len(features) + len(unavailable) > limits.features_max:
         detail = f"{len(features) + len(unavailable):,} features; at most {limits.features_max:,}"

@@ -1,0 +1,1 @@
+"""Feature acquisition: what opens episodes, leads them on, and answers at their end."""

@@ -1,0 +1,1 @@
+"""Episodes: records whose features are being bought, and the table of those that are open."""
