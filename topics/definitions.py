@@ -181,6 +181,8 @@ class TopicNames:
     """
 
     prefix: str = DEFAULT_PREFIX
+    features: bool = True
+    """The topics of feature acquisition exist: an installation from before them may have none."""
     instances: str = field(init=False)
     labels: str = field(init=False)
     feature_values: str = field(init=False)

@@ -85,6 +85,9 @@ class Metrics:
         self.drift_alerts = self._counter(
             "grove_drift_alerts", "Drift alerts sent (process).", "detector", "level"
         )
+        self.feature_cost = self._counter(
+            "grove_feature_cost", "Cost of the features that came, in the units of the schemas (process)."
+        )
         self.splits = self._counter(
             "grove_tree_splits",
             "Splits installed by reason: the best test led (gap), a tie, or it was the only one (process).",
@@ -227,10 +230,11 @@ class Metrics:
             self.splits.labels(reason).inc(n)
         for delays in effects.label_delays:
             self.label_delay_seconds.observe(delays / 1000)
-        for _, alert in effects.alerts:
+        self.feature_cost.inc(effects.cost)
+        for _, alert, _ in effects.alerts:
             self.drift_alerts.labels(alert.detector, alert.level).inc()
-        for record, evaluation in effects.evaluations:
-            self._evaluated(raw.keys[record], evaluation.accuracy_windowed)
+        for record, evaluation, key in effects.evaluations:
+            self._evaluated(key or raw.keys[record], evaluation.accuracy_windowed)
         self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
 
     def _evaluated(self, key: bytes | None, accuracy: float) -> None:

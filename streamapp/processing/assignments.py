@@ -32,7 +32,7 @@ from streamapp.restore.errors import AbandonedError
 from streamapp.restore.progress import RestoreProgress
 from streamapp.restore.rebuild import Restored, RestoreRequest
 from streamapp.snapshots.writer import SnapshotWriter
-from streamapp.task.sources import SourceName
+from streamapp.task.sources import SourceName, positions_of
 from streamapp.transport.thread import Membership
 from topics.errors import HungError, TopicsError
 
@@ -113,7 +113,7 @@ class Assignments:
         abandoned, chunks = threading.Event(), self._snapshots.chunks(partition)
         wanted = RestoreRequest(
             partition,
-            {source: first[topic] for source, topic in self._topics.items()},
+            positions_of({source: first[topic] for source, topic in self._topics.items()}),
             kept_positions,
             chunks,
             abandoned.is_set,

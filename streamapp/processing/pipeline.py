@@ -87,13 +87,14 @@ class Pipeline:
         limits: OutputLimits,
         memory: ModelMemory | None = None,
         tasks_lock: asyncio.Lock | None = None,
+        features: bool = True,
     ) -> None:
         """`sender`: the producer of the outputs; `partitions`: what every topic has; `limits`: how large its
         records may be; `memory`: of the models of all tasks (None: no limit); `tasks_lock`: held while a task
-        changes in a thread."""
-        names = TopicNames(settings.topics_prefix)
+        changes in a thread; `features`: the topics of feature acquisition exist."""
+        names = TopicNames(settings.topics_prefix, features)
         self._sources = {topic: source for source, topic in source_topics(names).items()}
-        self._config = TaskConfig.from_settings(settings)
+        self._config = TaskConfig.from_settings(settings, features=features)
         self.journal_bytes = limits.of(names.journal)
         self._room = room_for_steps(self.config, self.journal_bytes)
         self._quota = ModelQuota(self._config.models_max_count)

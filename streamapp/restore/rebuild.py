@@ -212,7 +212,7 @@ def check_end(positions: Positions | None, committed: Committed) -> None:
 def agree(committed: Committed, positions: Positions) -> bool:
     """Whether committed offsets are the positions; of a source at its very beginning there may be none."""
     return any(at is not None for at in committed.values()) and all(
-        (committed[source] or 0) == here for source, here in positions.items()
+        (committed.get(source) or 0) == here for source, here in positions.items()
     )
 
 

@@ -53,8 +53,8 @@ class TaskConfig:
     """Of the release that acts under it: specs mean what they meant there."""
 
     @staticmethod
-    def from_settings(settings: Settings) -> TaskConfig:
-        """Return what the settings say."""
+    def from_settings(settings: Settings, *, features: bool = True) -> TaskConfig:
+        """Return what the settings say; `features`: the topics of feature acquisition exist."""
         return TaskConfig(
             model_spec=settings.model_spec,
             models_auto_create=settings.models_auto_create,
@@ -68,6 +68,7 @@ class TaskConfig:
             event_time_max_jump_ms=settings.event_time_max_jump_ms,
             processing_exception_handler=settings.processing_exception_handler,
             dead_letter_stacktrace=settings.dead_letter_stacktrace,
+            features=features,
             limits=Limits(
                 settings.record_max_bytes,
                 settings.block_max_rows,

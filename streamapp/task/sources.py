@@ -77,6 +77,7 @@ class Source:
     name: SourceName
     load: Callable[[], Code[Any]]  # brings compiled kernels and codecs: not for who only looks
     journalled: bool = False  # the journal has its records themselves: a replay does not read the topic
+    optional: bool = False  # an installation may do without its topic
     may_be_dead_letter: bool = True  # its records: they can be skipped, and sent back
 
     def topic(self, names: TopicNames) -> str:
@@ -90,7 +91,7 @@ SOURCES: Final[Mapping[SourceName, Source]] = {
     for source in (
         Source("controls", _controls, journalled=True),
         Source("instances", _instances),
-        Source("feature_values", _feature_values),
+        Source("feature_values", _feature_values, optional=True),
         Source("labels", _labels),
     )
 }
@@ -99,8 +100,10 @@ features, these before its label."""
 
 
 def source_topics(names: TopicNames) -> dict[SourceName, str]:
-    """Return the topic of each source, in causal order."""
-    return {name: source.topic(names) for name, source in SOURCES.items()}
+    """Return the topic of each source, in causal order; of an optional one only if it exists."""
+    return {
+        name: source.topic(names) for name, source in SOURCES.items() if names.features or not source.optional
+    }
 
 
 def positions_of(known: Mapping[Any, int]) -> Positions:

@@ -35,12 +35,21 @@ FETCH = {
 
 
 def create_app(
-    settings: Settings, instance: str, *, manager: TaskManager, metrics: Metrics, health: Health
+    settings: Settings,
+    instance: str,
+    *,
+    manager: TaskManager,
+    metrics: Metrics,
+    health: Health,
+    features: bool = True,
 ) -> App:
-    """Return the app of worker `instance`: driver, agent and pages around its task manager."""
+    """Return the app of worker `instance`: driver, agent and pages around its task manager.
+
+    `features`: the topics of feature acquisition exist.
+    """
     transport.register()
     throttle_logs()
-    names = TopicNames(settings.topics_prefix)
+    names = TopicNames(settings.topics_prefix, features)
     sources = tuple(source_topics(names).values())  # in causal order
     app = App(
         **faust_arguments(settings, instance),

@@ -83,6 +83,11 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
             "Labels that wait for their instance (model state).",
             sum(t.early_labels for t in tasks),
         ),
+        (
+            "grove_open_episodes",
+            "Instances that wait for features (model state).",
+            sum(t.open_episodes for t in tasks),
+        ),
     )
     for name, meaning, value in sums:
         yield gauge(name, meaning, [((), float(value))])

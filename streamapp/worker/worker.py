@@ -67,8 +67,8 @@ def run_worker(settings: Settings) -> int:
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     tell_unknown()
     with StateDirectory(settings.state_dir, instance) as directory:
-        partitions = check_topics(settings)
-        kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
+        partitions, features = check_topics(settings)
+        kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix, features)
         limits = OutputLimits.of_cluster(kafka, names)
         settings = with_port(settings)
         tell_unused(settings)
@@ -91,12 +91,17 @@ def run_worker(settings: Settings) -> int:
             limits=limits,
             memory=memory,
             tasks_lock=snapshots.tasks_lock,
+            features=features,
         )
-        restore = restorer(settings, lambda: memory.apart(partitions)).restore
-        manager = create_manager(settings, pipeline, transactional, restore, snapshots, metrics, health)
+        restore = restorer(settings, lambda: memory.apart(partitions), features=features).restore
+        manager = create_manager(
+            settings, pipeline, transactional, restore, snapshots, metrics, health, features=features
+        )
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
-        app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
+        app = create_app(
+            settings, instance, manager=manager, metrics=metrics, health=health, features=features
+        )
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
         gc.set_threshold(*GC_THRESHOLDS)
         try:
@@ -115,12 +120,14 @@ def create_manager(
     snapshots: SnapshotWriter,
     metrics: Metrics,
     health: Health,
+    *,
+    features: bool = True,
 ) -> TaskManager:
     """Return the task manager of a worker with all it commits through and restores from.
 
     `sender`: takes the journal; with exactly once, the outputs of `pipeline` too.
     """
-    names = TopicNames(settings.topics_prefix)
+    names = TopicNames(settings.topics_prefix, features)
     return TaskManager(
         pipeline,
         Transactions(sender, names.journal, settings.application_id),
@@ -135,9 +142,13 @@ def create_manager(
     )
 
 
-def restorer(settings: Settings, memory: Callable[[], ModelMemory]) -> Restorer:
-    """Return what restores partitions from snapshots and journal; `memory`: gives one to each's models."""
-    names, config = TopicNames(settings.topics_prefix), TaskConfig.from_settings(settings)
+def restorer(settings: Settings, memory: Callable[[], ModelMemory], *, features: bool = True) -> Restorer:
+    """Return what restores partitions from snapshots and journal; `memory`: gives one to each's models.
+
+    `features`: the topics of feature acquisition exist.
+    """
+    names = TopicNames(settings.topics_prefix, features)
+    config = TaskConfig.from_settings(settings, features=features)
     return Restorer(librdkafka_properties(settings), settings.application_id, names, config, memory)
 
 
@@ -209,11 +220,22 @@ class Worker(faust.Worker):
         self.loop.call_soon_threadsafe(self._schedule_shutdown, signal.Signals(number))
 
 
-def check_topics(settings: Settings) -> int:
-    """Return the partition count of the topics, or say what is wrong with them."""
+def check_topics(settings: Settings) -> tuple[int, bool]:
+    """Return the partition count of the topics, or say what is wrong with them.
+
+    And whether those of feature acquisition exist. An installation from before them has none of them: its
+    worker warns and runs, and refuses models that would buy features. Half of them are an error.
+    """
     kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
     differences = admin.check(kafka, names)
-    fatal = [difference.message for difference in differences if difference.what in FATAL]
+    optional = {name for name, topic in names.all().items() if topic.optional}
+    missing = {each.topic for each in differences if each.what == "missing"}
+    features = not optional <= missing
+    fatal = [
+        difference.message
+        for difference in differences
+        if difference.what in FATAL and (features or difference.topic not in optional)
+    ]
     if fatal:
         raise SettingsError("; ".join(fatal))
     unseen = [difference for difference in differences if difference.what == "settings"]
@@ -222,7 +244,13 @@ def check_topics(settings: Settings) -> int:
             logger.warning("%s", difference.message)
     if len(unseen) > 1:
         logger.warning("the settings of %d more topics cannot be compared either", len(unseen) - 1)
-    return Cluster(kafka).partition_count(names.instances)
+    if not features and TaskConfig.from_settings(settings).default_spec().acquirer is not None:
+        message = (
+            f"model.spec={settings.model_spec!r} buys features and needs the topics "
+            f"{' and '.join(sorted(optional))}, which are missing; create them with 'grove topics create'"
+        )
+        raise SettingsError(message)
+    return Cluster(kafka).partition_count(names.instances), features
 
 
 def tell_unused(settings: Settings) -> None:

@@ -47,6 +47,8 @@ def check(
             continue
         if name not in found:
             message = f"topic {name!r} is missing; create it with 'grove topics create'"
+            if topic.optional:
+                message += " (only models that acquire features need it)"
             differences.append(TopicDifference(name, "missing", "no such topic", "a topic", message))
             continue
         differences += _partition_differences(name, found[name])
