@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgpack
 
 from streamapp.errors import StreamappError
-from streamapp.task.sources import SOURCES, Positions, SourceName, positions_of
+from streamapp.task.sources import SOURCES, Positions, SourceName, named, positions_of
 from topics.records import RawRecords
 
 FORMAT_VERSION: Final = 3
@@ -153,7 +153,7 @@ class _UnknownSourceError(Exception):
 def _body(field: str, value: Any) -> Any:
     """Return what a field of a record is in its value."""
     if field in _POSITIONS:
-        return {name: value[name] for name in SOURCES}
+        return dict(named(value))
     return [_step_body(step) for step in value] if field == "steps" else value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamapp.journal.entry import Entry, Manifest, Record, Reset, Skip, Step
-from streamapp.task.sources import SOURCES
+from streamapp.task.sources import SOURCES, named
 
 
 def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
@@ -19,14 +19,14 @@ def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
     }
     if isinstance(record, Entry):
         return head | {
-            "before": dict(record.before),
-            "after": dict(record.after),
+            "before": named(record.before),
+            "after": named(record.after),
             "steps": [_step(step) for step in record.steps],
         }
     if isinstance(record, Manifest):
         return head | {
             "sequence": record.sequence,
-            "positions": dict(record.positions),
+            "positions": named(record.positions),
             "journal_from": record.start,
             "units": record.units,
             "bytes": record.size,
@@ -34,7 +34,7 @@ def as_json(partition: int, offset: int, record: Record) -> dict[str, Any]:
         }
     if isinstance(record, Skip):
         return head | {"source": record.source, "skip": record.offset}
-    return head | {"positions": dict(record.positions)}
+    return head | {"positions": named(record.positions)}
 
 
 def as_text(body: dict[str, Any]) -> str:
@@ -52,7 +52,7 @@ def as_text(body: dict[str, Any]) -> str:
 
 def _moved(body: dict[str, Any]) -> Iterator[str]:
     for source in SOURCES:
-        before, after = body["before"][source], body["after"][source]
+        before, after = body["before"].get(source, 0), body["after"].get(source, 0)
         if after != before:
             yield f"{source} {before}…{after}"
     yield f"({len(body['steps'])} steps)"

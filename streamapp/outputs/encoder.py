@@ -213,7 +213,7 @@ class Encoder:
                 f"{kind}-{raw.topic}-{raw.partition}", [raw.offsets[record] for record in records]
             )
             given = own if own is not None else [()] * len(records)
-            headers = self._full.of(kind, form, events, timestamps, keys, given, inputs)
+            headers = self._full.of(kind, form, events, timestamps, keys_of, given, inputs)
             most_bytes += self._full.most_bytes(most_bytes)
         elif any_given:
             headers = [passed_on(each) for each in inputs]

@@ -82,4 +82,8 @@ class OutputLimits:
 
 
 def _outputs(names: TopicNames) -> list[str]:
-    return [name for name, topic in names.all().items() if topic.direction == "out" or name == names.journal]
+    return [
+        name
+        for name, topic in names.all().items()
+        if (topic.direction == "out" or name == names.journal) and (names.features or not topic.optional)
+    ]

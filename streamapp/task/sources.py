@@ -111,6 +111,14 @@ def positions_of(known: Mapping[Any, int]) -> Positions:
     return {name: known.get(name, 0) for name in SOURCES}
 
 
+def named(positions: Positions) -> dict[SourceName, int]:
+    """Return positions as they are written: a source that may be missing is left out at its beginning.
+
+    So what an installation without such topics writes is what older releases wrote, and read.
+    """
+    return {name: positions[name] for name, each in SOURCES.items() if positions[name] or not each.optional}
+
+
 def in_words(positions: Mapping[SourceName, int | None]) -> str:
     """Return positions with the names of their sources."""
     return ", ".join(f"{source} {'none' if at is None else at}" for source, at in positions.items())

@@ -18,12 +18,19 @@ from topics.definitions import (
 PER_DAY = 24 * 3600 * 1000
 
 
-def test_the_catalogue_lists_three_inputs_five_outputs_and_where_state_is_kept():
+def test_the_catalogue_lists_inputs_outputs_and_where_state_is_kept():
     directions = ("in", "out", "internal")
     by_direction = {d: [t.name for t in CATALOGUE if t.direction == d] for d in directions}
     assert by_direction == {
-        "in": ["instances", "labels", "controls"],
-        "out": ["predictions", "label-requests", "drift-alerts", "evaluations", "dead-letters"],
+        "in": ["instances", "labels", "feature-values", "controls"],
+        "out": [
+            "predictions",
+            "label-requests",
+            "feature-requests",
+            "drift-alerts",
+            "evaluations",
+            "dead-letters",
+        ],
         "internal": ["journal", "snapshots"],
     }
 

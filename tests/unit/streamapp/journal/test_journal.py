@@ -72,7 +72,16 @@ def test_what_is_not_of_this_release_is_refused_with_its_place(value: bytes, rea
 
 def test_a_source_that_a_record_does_not_name_stands_at_its_beginning() -> None:
     read = decode(msgpack.packb([3, 2, 1, {"instances": 7}]))
-    assert read == Reset(1, {"controls": 0, "instances": 7, "labels": 0})
+    assert read == Reset(1, {"controls": 0, "instances": 7, "feature_values": 0, "labels": 0})
+
+
+def test_a_source_that_an_installation_may_do_without_is_named_once_it_has_records() -> None:
+    """Until then the journal is what releases without that source have written, and read."""
+    positions = {"controls": 0, "instances": 7, "feature_values": 0, "labels": 0}
+    assert b"feature_values" not in encode(Reset(1, positions))
+    moved = Reset(1, positions | {"feature_values": 2})
+    assert decode(encode(moved)) == moved
+    assert "feature_values=2" in as_text(as_json(3, 0, moved))
 
 
 def test_a_line_says_what_was_processed() -> None:

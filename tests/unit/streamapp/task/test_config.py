@@ -38,9 +38,13 @@ def test_every_setting_is_taken_over() -> None:
     )
     assert {name: getattr(found, name) for name in changed} == changed
     assert found.limits == Limits(4096, 3, text_max_bytes=99, features_max=17_000)
-    assert set(changed) | {"limits", "state_version"} == {
-        field.name for field in dataclasses.fields(TaskConfig)
-    }
+    assert set(changed) | {
+        "limits",
+        "state_version",
+        "features",
+        "episodes_max_count",
+        "episodes_max_bytes",
+    } == {field.name for field in dataclasses.fields(TaskConfig)}
 
 
 def test_a_spec_keeps_what_it_says_and_takes_the_rest_from_the_settings() -> None:
