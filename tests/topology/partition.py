@@ -143,6 +143,10 @@ class Partition:
         return [sent.json for sent in self.sent["label-requests"]]
 
     @property
+    def feature_requests(self) -> list[Any]:
+        return [sent.json for sent in self.sent["feature-requests"]]
+
+    @property
     def dead_letters(self) -> list[Sent]:
         return self.sent["dead-letters"]
 
