@@ -81,7 +81,8 @@ class Spec:
     @property
     def acquirer(self) -> Acquirer | None:
         """What buys features of a record before it is answered, None: nothing does."""
-        return self.acquire if self.acquire.buys else None
+        own: Acquirer | None = self.learner.acquirer
+        return self.acquire if self.acquire.buys else own
 
     @staticmethod
     def parse(

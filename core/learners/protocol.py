@@ -256,6 +256,11 @@ class Learner(Parameters, ABC):
         """Return how many classes it is defined for, None: any number."""
         return None
 
+    @property
+    def acquirer(self) -> Any:
+        """Return what buys features for a learner that decides that itself (core/active/acquirers/base.py)."""
+        return None
+
     def check_schema(self, schema: Schema) -> None:
         """Raise SchemaError if it cannot learn such records."""
 

@@ -73,6 +73,8 @@ class Acquirer(Parameters, ABC):
     family: ClassVar[str] = "acquirers"
     buys: ClassVar[bool] = True
     """It may buy; else records are answered with what they bring."""
+    writes: ClassVar[bool] = False
+    """``open`` and ``hand_in`` change the model (one that is not frozen)."""
 
     @property
     def timeout_ms(self) -> int:
@@ -102,6 +104,9 @@ class Acquirer(Parameters, ABC):
     def observe(self, model: BuyingModel, words: Ints, column: int, value: float) -> Ints:
         """Return the words of an episode for which a value was bought (NaN: the model cannot place it)."""
         return words
+
+    def hand_in(self, model: BuyingModel, words: Ints) -> None:
+        """Let the model know the episode of the record that it is about to answer (of a living model)."""
 
     def weight(self, words: Ints) -> float:
         """Return the inverse of the probability with which so much of the record was to be bought."""

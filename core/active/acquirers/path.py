@@ -52,17 +52,11 @@ class Plugin(Acquirer):
         return self.budget
 
     def check(self, learner: Learner) -> None:
-        """Refuse a learner without paths, and one that does not weigh what it learns."""
-        if not learner.has_paths:
+        """Refuse a learner without paths, or that counts records: one bought whole stands for others."""
+        if not learner.has_paths or learner.unit_weights:
             msg = (
-                f"acquire='path' must go with a learner that routes records by tests, such as 'h-tree', not "
-                f"{learner.spelled!r}"
-            )
-            raise ParameterError(msg)
-        if learner.unit_weights and self.explore < 1.0:
-            msg = (
-                f"acquire='path' must go with a learner that weighs records, or with explore=1.0: "
-                f"{learner.spelled!r} counts them, and a record that is bought whole stands for others"
+                f"acquire='path' must go with a learner that routes records by tests and weighs them, such as "
+                f"'h-tree', not {learner.spelled!r}"
             )
             raise ParameterError(msg)
 

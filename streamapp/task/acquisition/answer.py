@@ -77,6 +77,9 @@ class EpisodeAnswer(InstancesRun):
         x = self._episode.widened(int(self.width[0])).x[np.newaxis]
         self._x.append((rows, x))
         self.frozen[:] = frozen
+        acquirer = store.spec(int(self.model[0])).acquirer
+        if acquirer is not None and acquirer.writes and not frozen[0] and stop != REPEATED:
+            acquirer.hand_in(store.model(int(self.model[0])), self._episode.words)
         self._call(rows, Placed(x), code, ANSWER_ONLY if frozen[0] else LABELLED)
         if open_elsewhere:
             self._decline_request()

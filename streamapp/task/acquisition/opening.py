@@ -94,6 +94,8 @@ class AcquiringRun(InstancesRun):
         number = (self.raw.offsets[record] << ROW_BITS) + int(self.batch.row[row])
         self.store.use(np.array([slot]))
         model, frozen = self.store.model(slot), bool(self.store.frozen[slot])
+        if acquirer.writes and not frozen:
+            self.state.will_change(np.array([slot]))
         episode = Episode(
             name=name,
             serial=self.state.episodes.next_serial,
