@@ -60,8 +60,9 @@ def in_time(
         at = start
         while at < stop:
             limit = episodes.next_deadline()
-            late = [] if limit is None else np.flatnonzero(clocks[at + 1 : stop] > limit)
-            end = at + 1 + int(late[0]) if len(late) else stop
+            end = stop
+            if limit is not None and clocks[stop - 1] > limit:
+                end = at + 1 + int(np.argmax(clocks[at + 1 : stop] > limit)) if stop - at > 1 else stop
             yield at, _part(raw, at, end)
             at = end
 

@@ -37,7 +37,8 @@ class Plugin(Acquirer):
     A leaf that bought nothing would never split. So with probability ``explore``, whatever the record looks
     like, all that is unknown of it is bought, as far as ``budget`` reaches, in the order of the schema; its
     label is learned with the inverse probability as its weight, the other labels with weight 1. Both kinds
-    are fair samples of what reaches a leaf. A frozen model does not explore.
+    are fair samples of what reaches a leaf. A frozen model does not explore. (The sequential tests of Ling,
+    Sheng and Yang 2006; weights by Horvitz and Thompson 1952.)
     """
 
     explore: float = number(0.1, at_least=0.001, at_most=1.0)

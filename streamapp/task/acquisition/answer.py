@@ -56,7 +56,7 @@ class EpisodeAnswer(InstancesRun):
         self.slots = self.model = np.array([slot], dtype=np.int64)
 
     @property
-    def clocks(self) -> Ints64:  # type: ignore[override]
+    def clocks(self) -> Ints64:
         """int64[1]: the clock at the answer."""
         return self._clock
 

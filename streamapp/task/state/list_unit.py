@@ -164,13 +164,26 @@ def read_episodes(units: Sequence[Unit]) -> tuple[int, list[Episode]]:
         at = 0
         try:
             for row in facts["episodes"]:
-                key, instance, *said, bought, cost, questions, d, w = row
+                key, instance, serial, place, opened, deadline, weight, bought, cost, questions, d, w = row
                 x = np.frombuffer(body, "<f8", d, at).astype(np.float64)
                 status = np.frombuffer(body, np.int8, d, at + 8 * d).copy()
                 words = np.frombuffer(body, "<i8", w, at + 9 * d).astype(np.int64)
                 at += 9 * d + 8 * w
                 found.append(
-                    Episode((key, instance), *said, x, status, words, tuple(bought), cost, questions)
+                    Episode(
+                        (key, instance),
+                        serial,
+                        place,
+                        opened,
+                        deadline,
+                        weight,
+                        x,
+                        status,
+                        words,
+                        tuple(bought),
+                        cost,
+                        questions,
+                    )
                 )
         except (ValueError, TypeError, KeyError) as error:
             raise damaged(unit.name, f"its columns must fit its episodes ({error})") from error

@@ -14,6 +14,8 @@ from topics.codecs import (
     decode_controls,
     decode_drift_alerts,
     decode_evaluations,
+    decode_feature_requests,
+    decode_feature_values,
     decode_instances,
     decode_label_requests,
     decode_labels,
@@ -52,6 +54,8 @@ class Reports(NamedTuple):
 DECODERS: dict[str, Callable[[bytes], Any]] = {
     "instances": lambda value: decode_instances(run_of([value])),
     "labels": lambda value: decode_labels(run_of([value])),
+    "feature-values": lambda value: decode_feature_values(run_of([value])),
+    "feature-requests": lambda value: Reports(decode_feature_requests([value])),
     "controls": lambda value: decode_controls(run_of([value])),
     "predictions": lambda value: decode_predictions([value]),
     "label-requests": lambda value: decode_label_requests([value]),
