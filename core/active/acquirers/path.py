@@ -56,8 +56,8 @@ class Plugin(Acquirer):
         """Refuse a learner without paths, or that counts records: one bought whole stands for others."""
         if not learner.has_paths or learner.unit_weights:
             msg = (
-                f"acquire='path' must go with a learner that routes records by tests and weighs them, such as "
-                f"'h-tree', not {learner.spelled!r}"
+                f"acquire='path' must go with a learner that routes records by tests and weighs them, such "
+                f"as 'h-tree', not {learner.spelled!r}"
             )
             raise ParameterError(msg)
 

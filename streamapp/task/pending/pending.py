@@ -83,9 +83,7 @@ class Pending:
         self._imaged = False  # an image may hold the array of rows
         self._settled: list[int] = []  # undo: serials settled since the checkpoint
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
-        self._births: list[
-            tuple[int, Ints64]
-        ] = []  # undo: first serial, `born` before the clock was turned back
+        self._births: list[tuple[int, Ints64]] = []  # undo: first serial, `born` before a clock turned back
         self.bytes = 0
         self.expired = 0  # instances whose label did not come in time
         self.dropped = 0  # instances forgotten early: no room, or their model is gone
@@ -161,10 +159,8 @@ class Pending:
         """Return the class answered, whether its request is open, how it was sampled, and its importance."""
         row = serial - self._base
         is_open = self._rows["requested"].item(row) and serial >= self._closed_to
-        prediction, sampled, importance = (
-            self._rows[name].item(row) for name in ("prediction", "sampled", "importance")
-        )
-        return prediction, is_open, sampled, importance
+        said = self._rows[row]
+        return said["prediction"].item(), is_open, said["sampled"].item(), said["importance"].item()
 
     def scales(self, serials: Ints64) -> Floats:
         """Return float64[m]: what the weight of each one's label is multiplied by."""

@@ -8,6 +8,7 @@ import pytest
 
 from streamapp.journal.entry import Entry, JournalError, Manifest, Record, Reset, Skip, Step, decode, encode
 from streamapp.journal.reading import as_json, as_text
+from streamapp.task.sources import positions_of
 from tests.golden import journal
 from tests.positions import at
 from topics.records import RawRecords
@@ -77,9 +78,9 @@ def test_a_source_that_a_record_does_not_name_stands_at_its_beginning() -> None:
 
 def test_a_source_that_an_installation_may_do_without_is_named_once_it_has_records() -> None:
     """Until then the journal is what releases without that source have written, and read."""
-    positions = {"controls": 0, "instances": 7, "feature_values": 0, "labels": 0}
+    positions = positions_of({"instances": 7})
     assert b"feature_values" not in encode(Reset(1, positions))
-    moved = Reset(1, positions | {"feature_values": 2})
+    moved = Reset(1, positions_of({"instances": 7, "feature_values": 2}))
     assert decode(encode(moved)) == moved
     assert "feature_values=2" in as_text(as_json(3, 0, moved))
 
