@@ -16,7 +16,7 @@ from streamapp.journal.skips import outstanding
 from streamapp.restore.identity import Identity
 from streamapp.restore.journal_write import write_together
 from streamapp.restore.log_reader import LogReader, Offset
-from streamapp.task.sources import Positions, source_topics
+from streamapp.task.sources import Positions, positions_of, source_topics
 from topics.consumer_group import is_occupied, members_of
 from topics.definitions import TopicNames
 
@@ -62,16 +62,18 @@ def starting_point(reader: LogReader, identity: Identity, names: TopicNames, par
         message = f"partition {partition}: a transaction is open, or a broker away ({error}); try again later"
         raise ResetError(message) from error
     without_offsets = all(offset.position is None for offset in offsets.values())
-    positions: Positions = {
-        source: _position(
-            logs[source],
-            offsets[topic],
-            None if ends is None else ends[source],
-            ids[topic],
-            may_be_kept=without_offsets,
-        )
-        for source, topic in topics.items()
-    }
+    positions = positions_of(
+        {
+            source: _position(
+                logs[source],
+                offsets[topic],
+                None if ends is None else ends[source],
+                ids[topic],
+                may_be_kept=without_offsets,
+            )
+            for source, topic in topics.items()
+        }
+    )
     reader.commit({topic: positions[source] for source, topic in topics.items()}, partition, ids)
     ahead = outstanding(skips, positions, {source: ids[topic] for source, topic in topics.items()})
     return StartingPoint(positions, incarnation, without_offsets and positions == ends, ahead)

@@ -170,7 +170,7 @@ class Installation:
     def lag(self) -> int:
         """Offsets of the sources that the group has not committed, markers and holes included."""
         sources = (self.names.instances, self.names.labels, self.names.controls)
-        places = self._places(sources)
+        places = self._places((*sources, self.names.feature_values))  # which an installation may not have
         assert len(places) >= self.partitions * len(sources), f"what is not told is no lag of 0: {places}"
         ends = self._offsets(places, OffsetSpec.latest())
         answer = self._committed_offsets(places)

@@ -19,7 +19,7 @@ from tests.unit.streamapp.restore.test_tail import Journal
 from topics.definitions import TopicNames
 
 NAMES = TopicNames("grove.")
-IDS = ("C", "I", "L")
+IDS = ("C", "I", "F", "L")
 WHOLE = (0, 100)
 
 
@@ -28,7 +28,7 @@ class Kafka:
 
     def __init__(self, offsets: dict[str, Offset], instances: tuple[int, int], journal: Journal) -> None:
         self.found = offsets
-        self.logs = {NAMES.controls: WHOLE, NAMES.instances: instances, NAMES.labels: WHOLE}
+        self.logs = dict.fromkeys(source_topics(NAMES).values(), WHOLE) | {NAMES.instances: instances}
         self.journal = journal
         self.ids = IDS
         self.committed: Any = None
@@ -93,13 +93,16 @@ NO_INSTANCES, NO_LABELS = committed(controls=5, labels=7), committed(controls=5,
             offsets(END), (0, 40), at(controls=5, instances=40, labels=7), id="the log lost its end"
         ),
         pytest.param(
-            offsets(END, ids=("C", "old", "L")), (0, 40), at(controls=5, labels=7), id="made anew, shorter"
+            offsets(END, ids=("C", "old", "F", "L")),
+            (0, 40),
+            at(controls=5, labels=7),
+            id="made anew, shorter",
         ),
         pytest.param(
-            offsets(END, ids=("C", "old", "L")), WHOLE, at(controls=5, labels=7), id="made anew, longer"
+            offsets(END, ids=("C", "old", "F", "L")), WHOLE, at(controls=5, labels=7), id="made anew, longer"
         ),
         pytest.param(
-            offsets(END, ids=("C", "", "L")),
+            offsets(END, ids=("C", "", "F", "L")),
             (0, 40),
             at(controls=5, instances=40, labels=7),
             id="the id is not known",
@@ -169,7 +172,7 @@ def test_what_is_to_be_skipped_is_said_again_behind_a_reset_as_far_as_it_lies_ah
 def test_a_topic_that_was_made_anew_has_nothing_that_is_to_be_skipped() -> None:
     said = journal(END)
     said.add(Skip(4, "instances", 70, "old"))
-    begin = Kafka(offsets(END, ids=("C", "old", "L")), WHOLE, said).starting_point()
+    begin = Kafka(offsets(END, ids=("C", "old", "F", "L")), WHOLE, said).starting_point()
     assert (begin.positions, begin.skips) == (at(controls=5, labels=7), ())
 
 
