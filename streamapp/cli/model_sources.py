@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 def installation_of(given: SettingsOptions) -> "Installation":
     from streamapp.offline.installation import Installation
     from streamapp.task.config import TaskConfig
+    from topics.admin import existing
+    from topics.cluster import Cluster
 
     settings, kafka, names = given.connection()
-    return Installation(kafka, settings.application_id, names, TaskConfig.from_settings(settings))
+    names = existing(Cluster(kafka), names)
+    config = TaskConfig.from_settings(settings, features=names.features)
+    return Installation(kafka, settings.application_id, names, config)
 
 
 def given_up(given: SettingsOptions, partition: int, what: str, *, yes: bool) -> "Installation":

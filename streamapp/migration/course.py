@@ -50,7 +50,7 @@ class Course:
                 f"--to-prefix {names.prefix!r} must not be that of the old topics{where}; choose a new one"
             )
             raise UsageError(message)
-        old = OldPlace(kafka, group, was, config)
+        old = OldPlace(kafka, group, admin.existing(here, was), config)
         n = partitions or old.source_partitions
         topics = admin.alike(here, was, other, names, n)
         new = NewPlace(there, to_group or group, names, n)

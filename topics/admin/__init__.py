@@ -3,7 +3,7 @@
 from topics.admin.creation import BROKER_DEFAULT, Creation, create
 from topics.admin.description import PartitionDescription, TopicDescription, describe
 from topics.admin.differences import TopicDifference, check
-from topics.admin.likeness import Likeness, alike, create_alike, installed
+from topics.admin.likeness import Likeness, alike, create_alike, existing, installed
 
 __all__ = [
     "BROKER_DEFAULT",
@@ -17,5 +17,6 @@ __all__ = [
     "create",
     "create_alike",
     "describe",
+    "existing",
     "installed",
 ]

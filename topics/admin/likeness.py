@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from confluent_kafka.admin import NewTopic
@@ -40,6 +40,13 @@ def installed(cluster: Cluster, names: TopicNames) -> int:
         message = f"topic {instances!r} does not exist at {cluster.address}; prefixes with topics: {known}"
         raise CatalogueError(message)
     return found[instances]
+
+
+def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
+    """Return the names of an installation, without the optional topics if it has none of them."""
+    found = cluster.topics()
+    optional = [name for name, topic in names.all().items() if topic.optional]
+    return replace(names, features=any(name in found for name in optional))
 
 
 def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partitions: int) -> list[Likeness]:

@@ -17,7 +17,7 @@ from streamapp.journal.entry import Skip
         ),
         (["3:-1", "--source", "labels"], "'3:-1' must be PARTITION:OFFSET of the topic labels"),
         (["1:2:3"], "'1:2:3' must be"),
-        (["3:1", "--source", "predictions"], "'predictions' is not one of 'controls', 'instances', 'labels'"),
+        (["3:1", "--source", "predictions"], "'predictions' is not one of 'controls', 'instances', "),
         ([], "Missing argument 'PARTITION:OFFSET'"),
     ],
 )

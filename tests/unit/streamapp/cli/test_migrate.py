@@ -52,7 +52,7 @@ def test_what_is_left_to_do_says_only_what_is() -> None:
         "the same settings but GROVE_TOPICS_PREFIX=b., and auto.offset.reset=earliest if it was latest"
         in nothing[2]
     )
-    assert r"kafka-topics --delete --topic 'a\.(instances|labels|controls|" in nothing[3]
+    assert r"kafka-topics --delete --topic 'a\.(instances|labels|feature-values|controls|" in nothing[3]
     report.models, report.stays = 2, Stays(waiting=3, requests=1)
     report.unprocessed["labels"] = 1234
     more = left_to_do(report, was, new, {"GROVE_TOPICS_PREFIX": "b."})

@@ -22,7 +22,7 @@ from topics.definitions import TopicNames
 from topics.records import RawRecords
 
 NAMES = TopicNames("grove.")
-IDS = {NAMES.controls: "C", NAMES.instances: "I", NAMES.labels: "L"}
+IDS = {NAMES.controls: "C", NAMES.instances: "I", NAMES.feature_values: "F", NAMES.labels: "L"}
 HOLE = 63
 
 
@@ -33,6 +33,7 @@ class Kafka:
         self.at = {
             NAMES.controls: Offset(5, "C"),
             NAMES.instances: Offset(60, "I"),
+            NAMES.feature_values: Offset(None, ""),
             NAMES.labels: Offset(7, "L"),
         }
         self.journal = Journal()

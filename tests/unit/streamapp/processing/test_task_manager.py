@@ -1435,7 +1435,7 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
         w = Worker(exactly_once, commit_start=True)
         w.outputs.sent += range(7)  # before the beginning: nothing has to be delivered for them
         await w.assignments.assigned([0])
-        begins = {"controls": 0, "instances": 7, "labels": 0}
+        begins = {"controls": 0, "instances": 7, "feature_values": 0, "labels": 0}
         assert await w.assignments.restore(0, begins) == begins
         assert w.kafka.offsets == {TP("instances", 0): 7}
         (entry,) = w.kafka.entries(0)
@@ -1555,7 +1555,7 @@ def test_offsets_are_committed_with_the_id_of_their_topic_and_at_first_all_of_th
     run(story)
     controls, instances = TP("controls", 0), TP("instances", 0)
     assert [each.offsets for each in committed] == [
-        {controls: 3, instances: 11, TP("labels", 0): 0},
+        {controls: 3, instances: 11, TP("feature_values", 0): 0, TP("labels", 0): 0},
         {instances: 12},
     ]
     assert [each.topic_ids for each in committed] == [{controls: "C", instances: "I"}, {instances: "I"}]

@@ -177,20 +177,26 @@ def test_an_offset_that_is_gone_is_no_missing_record(
 
 
 def test_an_offset_of_a_topic_that_was_made_anew_is_none_of_the_new_one() -> None:
-    ids = {"grove.controls": "C", "grove.instances": "new", "grove.labels": ""}
+    ids = {"grove.controls": "C", "grove.instances": "new", "grove.feature-values": "F", "grove.labels": ""}
     with pytest.raises(RestoreError, match="topic grove.instances was made anew: its id is new, offset 7 is"):
         check_identity(3, ids, of(Offset(None, ""), Offset(7, "old"), Offset(7, "L")))
     check_identity(3, ids, of(Offset(0, "C"), Offset(7, ""), Offset(7, "L")))
 
 
 def of(*offsets: Offset) -> dict[str, Offset]:
-    return dict(zip(("grove.controls", "grove.instances", "grove.labels"), offsets, strict=True))
+    found = dict(zip(("grove.controls", "grove.instances", "grove.labels"), offsets, strict=True))
+    return found | {"grove.feature-values": Offset(None, "F")}
 
 
 class Stands:
     """A group that stands at 5, 60 and 7, to which its journal leads."""
 
-    ids: ClassVar = {"grove.controls": "C", "grove.instances": "I", "grove.labels": "L"}
+    ids: ClassVar = {
+        "grove.controls": "C",
+        "grove.instances": "I",
+        "grove.feature-values": "F",
+        "grove.labels": "L",
+    }
 
     def __init__(self, *, anew: bool) -> None:
         self.anew, self.journal = anew, Journal()
