@@ -26,6 +26,9 @@ class Draw(IntEnum):
     ANSWER_WRONG = 6
     ANSWER_CLASS = 7
     ANSWER_DELAY = 8
+    FEATURES_LOST = 9
+    FEATURES_DELAY = 10
+    FEATURE_UNAVAILABLE = 11
 
 
 def uniform(seed: int, stream: Draw, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

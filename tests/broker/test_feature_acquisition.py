@@ -11,6 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
+from streamapp.dead_letters.skip import look_up
+from streamapp.restore.identity import Identity
+from streamapp.restore.log_reader import LogReader
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 from topics import admin
@@ -106,6 +109,14 @@ def test_an_installation_without_the_topics_runs_and_buys_once_they_are_made(
         client.wait_for(names.predictions, 1, worker)
         assert worker.terminate() == 0
         assert "is missing" in worker.log
+    there = admin.existing(place.cluster, names)
+    assert not there.features
+    client.send(names.instances, {"id": "waits", "features": {"x": 1, "y": 2}, "label": "low"})
+    kafka = {"bootstrap.servers": place.servers}
+    with LogReader(kafka, place.group, lambda: False) as reader:
+        partition = partition_of(KEY, PARTITIONS)
+        found = look_up(reader, Identity(kafka), there, partition, "instances", 1)
+    assert (found.next, found.key, "feature_values" in found.committed) == (1, KEY, False)
     (refused,) = place.raw(names.dead_letters)
     assert b"grove topics create" in dict(refused.headers())["__streams.errors.message"]
     done = admin.create({"bootstrap.servers": place.servers}, names, PARTITIONS, 1, PATIENCE)
@@ -122,7 +133,7 @@ def test_an_installation_without_the_topics_runs_and_buys_once_they_are_made(
         client.send(names.instances, {"id": "b", "features": {"y": 2}})
         (request,) = client.wait_for(names.feature_requests, 1, worker)
         client.send(names.feature_values, {"id": request["instance_id"], "features": {"x": 9}})
-        predictions = client.wait_for(names.predictions, 42, worker)
+        predictions = client.wait_for(names.predictions, 43, worker)
         assert worker.terminate() == 0
     assert predictions[-1]["label"] == "high"
-    assert len(predictions) == 42
+    assert len(predictions) == 43

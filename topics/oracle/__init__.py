@@ -1,4 +1,4 @@
-"""The oracle labeler: answers label requests from a data set."""
+"""The oracle: answers label requests, or feature requests, from a data set."""
 
 from topics.oracle.oracle import Oracle
 from topics.oracle.plan import OraclePlan

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,11 @@ class Outcome(IntEnum):
     LOST = 3
     UNKNOWN_ID = 4
     NO_LABEL = 5  # the row has none in the data set
+    FEATURES = 6  # values, or that they are not to be had
+
+
+ANSWERED: Final = (Outcome.LABEL, Outcome.WRONG_LABEL, Outcome.DECLINED, Outcome.FEATURES)
+"""Those with an answer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +49,7 @@ class Answerer:
 
     def answer(self, ids: Sequence[str]) -> OracleAnswers:
         plan = self._plan
-        rows = np.array([self._row(id_) for id_ in ids], dtype=np.int64)
+        rows = np.array([row_of(id_, plan.id_prefix) for id_ in ids], dtype=np.int64)
         places = np.where(rows >= 0, rows % len(self._index), -1) if plan.loop else rows
         code = self._index.codes(places)
         outcome = np.full(len(rows), Outcome.LABEL, dtype=np.int8)
@@ -67,10 +73,11 @@ class Answerer:
         code = np.where(outcome <= Outcome.WRONG_LABEL, code, np.int32(-1))
         return OracleAnswers(outcome, code, plan.delay.draw(plan.seed, Draw.ANSWER_DELAY, rows))
 
-    def _row(self, instance_id: str) -> int:
-        """Return the row number in an instance id, -1 if it is none of ours."""
-        number = instance_id.removeprefix(self._plan.id_prefix)
-        ours = len(number) < len(instance_id) or not self._plan.id_prefix
-        if not ours or not number.isascii() or not number.isdecimal() or len(number) > 18:
-            return -1
-        return int(number)
+
+def row_of(instance_id: str, prefix: str) -> int:
+    """Return the row number in an instance id, -1 if it is none of ours."""
+    number = instance_id.removeprefix(prefix)
+    ours = len(number) < len(instance_id) or not prefix
+    if not ours or not number.isascii() or not number.isdecimal() or len(number) > 18:
+        return -1
+    return int(number)

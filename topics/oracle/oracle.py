@@ -1,4 +1,4 @@
-"""The oracle labeler: answers label requests from a data set, late, wrong or not at all as asked.
+"""The oracle: answers requests for labels or features from a data set, late, wrong or not at all as asked.
 
 At least once: the offset of a request is committed when its answer is delivered. Answers that still wait
 when the oracle stops are not committed; the next one of its group gives them.
@@ -17,10 +17,10 @@ import numpy as np
 from confluent_kafka import Message
 
 from topics.cluster import Cluster
-from topics.codecs import decode_label_requests, encode_labels
 from topics.errors import CatalogueError
-from topics.oracle.answers import Answerer, Outcome
-from topics.oracle.label_index import LabelIndex
+from topics.oracle.answers import ANSWERED, Outcome
+from topics.oracle.features import FeatureRespondent
+from topics.oracle.labels import LabelRespondent
 from topics.oracle.plan import OraclePlan
 from topics.oracle.progress import OracleProgress
 from topics.oracle.requests import RequestTopic, place
@@ -35,23 +35,23 @@ COMMIT_S = 0.5
 PROGRESS_S = 0.1
 NOW = 0  # as a timestamp: the time of sending
 
-_ANSWERED = (Outcome.LABEL, Outcome.WRONG_LABEL, Outcome.DECLINED)
-
 
 class Oracle:
-    """Answers label requests from a data set; `run` in one thread, `stop` from any or a signal handler."""
+    """Answers requests from a data set; `run` in one thread, `stop` from any or a signal handler."""
 
     def __init__(self, dataset: Dataset, plan: OraclePlan, kafka: Mapping[str, Any]) -> None:
         """Reach the broker; `kafka` holds client properties under Kafka's names."""
         self.plan = plan
-        _check_topics(kafka, plan)
+        self._respondent = FeatureRespondent(plan) if plan.features else LabelRespondent(plan)
+        self._asked, self._answers = self._respondent.topics(plan.names)
+        _check_topics(kafka, self._asked, self._answers)
         self._dataset = dataset
         self._kafka = kafka
         self._stop = threading.Event()
         self._waiting = WaitingAnswers()
         self._sent: list[tuple[int, int]] = []  # partition and offset of answers that are not flushed yet
         self._outcomes: Counter[Outcome] = Counter()
-        self._requests = self._malformed = 0
+        self._requests = self._malformed = self._features = self._unavailable = 0
         self._first_unknown: str | None = None
         self._newest_ms = -np.inf  # highest timestamp of a request
         self._started = time.monotonic()
@@ -66,14 +66,11 @@ class Oracle:
         The data set is read first; requests wait at the broker meanwhile.
         """
         self._started = time.monotonic()
-        index = LabelIndex.read(self._dataset, self._stop.is_set)
-        self._classes = index.classes
+        self._respondent.read(self._dataset, self._stop.is_set)
         self._sender = Sender(self._kafka, self._stop.is_set)
-        self._topic = RequestTopic(
-            self._kafka, self.plan.names.label_requests, self.plan.group_id, self._part, self._forget
-        )
+        self._topic = RequestTopic(self._kafka, self._asked, self.plan.group_id, self._part, self._forget)
         try:
-            self._answer_until_done(Answerer(self.plan, index), progress)
+            self._answer_until_done(progress)
             self._settle()
             report = self._state()
         finally:
@@ -83,14 +80,12 @@ class Oracle:
             progress(report)
         return report
 
-    def _answer_until_done(
-        self, answerer: Answerer, progress: Callable[[OracleProgress], object] | None
-    ) -> None:
+    def _answer_until_done(self, progress: Callable[[OracleProgress], object] | None) -> None:
         committed = reported = time.monotonic()
         while not (self._stop.is_set() or self._over()):
             messages = self._topic.consume(self._poll_seconds(), self._room())
             if messages:
-                self._take(messages, answerer)
+                self._take(messages)
             self._send_due()
             now = time.monotonic()
             if now - committed >= COMMIT_S:
@@ -120,34 +115,37 @@ class Oracle:
             return self.plan.waiting_max
         return self.plan.waiting_max - len(self._waiting)
 
-    def _take(self, messages: list[Message], answerer: Answerer) -> None:
+    def _take(self, messages: list[Message]) -> None:
         """Decide about requests; what is to be answered waits until it is due."""
-        requests = decode_label_requests([message.value() or b"" for message in messages])
-        answers = answerer.answer(requests.instance_ids)
+        decisions = self._respondent.decide([message.value() or b"" for message in messages])
         self._requests += len(messages)
-        record = np.arange(len(requests)) if requests.record is None else requests.record
-        row_of = {number: row for row, number in enumerate(record.tolist())}
-        for number, message in enumerate(messages):
+        for message, decision in zip(messages, decisions, strict=True):
             partition, offset = place(message)
-            row = row_of.get(number)
             key = message.key()
-            if row is None or key is None:
+            if decision is None or key is None:
                 self._malformed += 1
                 self._topic.finish(partition, offset)
                 continue
-            outcome = Outcome(int(answers.outcome[row]))
-            instance_id = requests.instance_ids[row]
-            if outcome not in _ANSWERED:
-                self._leave(outcome, instance_id)
+            if decision.value is None:
+                self._leave(decision.outcome, decision.instance_id)
                 self._topic.finish(partition, offset)
                 continue
             asked_ms = message.timestamp()[1]
             self._newest_ms = max(self._newest_ms, asked_ms)
-            due_ms = asked_ms + 1000 * float(answers.delay[row])
-            timestamp = int(due_ms) if self.plan.event_time else NOW
-            code = int(answers.code[row])
+            due_ms = asked_ms + 1000 * decision.delay
             self._waiting.add(
-                WaitingAnswer(due_ms, partition, offset, key, instance_id, outcome, code, timestamp)
+                WaitingAnswer(
+                    due_ms,
+                    partition,
+                    offset,
+                    key,
+                    decision.instance_id,
+                    decision.outcome,
+                    decision.value,
+                    int(due_ms) if self.plan.event_time else NOW,
+                    decision.features,
+                    decision.unavailable,
+                )
             )
 
     def _leave(self, outcome: Outcome, instance_id: str) -> None:
@@ -159,7 +157,7 @@ class Oracle:
 
     @property
     def _answered(self) -> int:
-        return sum(self._outcomes[outcome] for outcome in _ANSWERED)
+        return sum(self._outcomes[outcome] for outcome in ANSWERED)
 
     def _send_due(self) -> None:
         """Send the answers whose time has come, in order."""
@@ -173,16 +171,15 @@ class Oracle:
             due += self._waiting.take(np.inf, min(too_many, most - len(due)))
         if not due:
             return
-        labels = [self._classes[each.code] if each.code >= 0 else None for each in due]
-        annotators = None if self.plan.annotator is None else [self.plan.annotator] * len(due)
-        values = encode_labels([each.instance_id for each in due], labels, annotators=annotators)
         self._sender.send(
-            [self.plan.names.labels] * len(due),
-            values,
+            [self._answers] * len(due),
+            [each.value for each in due],
             [each.key for each in due],
             [each.partition for each in due],
             [each.timestamp for each in due],
         )
+        self._features += sum(each.features for each in due)
+        self._unavailable += sum(each.unavailable for each in due)
         self._outcomes.update(each.outcome for each in due)
         self._sent += [(each.partition, each.offset) for each in due]
 
@@ -218,17 +215,18 @@ class Oracle:
             malformed=self._malformed,
             waiting=len(self._waiting),
             seconds=time.monotonic() - self._started,
+            features=self._features,
+            unavailable=self._unavailable,
         )
 
 
-def _check_topics(kafka: Mapping[str, Any], plan: OraclePlan) -> None:
+def _check_topics(kafka: Mapping[str, Any], requests: str, answers: str) -> None:
     """Refuse topics that are missing or differ in partitions: an answer goes where its request was."""
     cluster = Cluster(kafka)
-    requests, labels = plan.names.label_requests, plan.names.labels
-    asked, answered = cluster.partition_count(requests), cluster.partition_count(labels)
+    asked, answered = cluster.partition_count(requests), cluster.partition_count(answers)
     if asked != answered:
         message = (
-            f"topic {labels!r} has {answered} partitions, {requests!r} has {asked}; "
+            f"topic {answers!r} has {answered} partitions, {requests!r} has {asked}; "
             f"they must be equal: see 'grove topics check'"
         )
         raise CatalogueError(message)

@@ -1,4 +1,4 @@
-"""Oracle plan: how late labels come, how often wrong, declined or not at all, and until when."""
+"""Oracle plan: how late answers come, how often wrong, declined or not at all, and until when."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from topics.delay import Delay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OraclePlan:
-    """What an oracle does with label requests.
+    """What an oracle does with label requests, or with feature requests.
+
+    features: it answers feature requests; what follows about labels has no meaning then. unavailable: share
+    of the features that are not to be had, drawn by row and feature.
 
     names: the topics. group_id: its consumer group; several oracles of one group share the partitions.
     id_prefix: stands before the row number in instance ids (see ReplayPlan). loop: a row number beyond the
@@ -38,6 +41,8 @@ class OraclePlan:
     loop: bool = False
     delay: Delay = field(default_factory=lambda: Delay(0.0, "seconds"))
     loss: float = 0.0
+    features: bool = False
+    unavailable: float = 0.0
     declined: float = 0.0
     error_rate: float = 0.0
     seed: int = 1
@@ -48,10 +53,16 @@ class OraclePlan:
     idle_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("loss", "declined", "error_rate"):
+        for name in ("loss", "declined", "error_rate", "unavailable"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 message = f"{name}={share} must be a share from 0 to 1"
+                raise ValueError(message)
+        idle = ("declined", "error_rate") if self.features else ("unavailable",)
+        for name in idle:
+            if getattr(self, name):
+                what = "features" if self.features else "labels"
+                message = f"{name}={getattr(self, name)} must be 0 where {what} are asked for"
                 raise ValueError(message)
         if self.delay.unit != "seconds" and self.delay.amount:
             message = (

@@ -10,7 +10,7 @@ class OracleProgress:
     """Counts since the start of a run."""
 
     requests: int  # consumed
-    answered: int  # records sent: right, wrong and declined
+    answered: int  # records sent: right, wrong and declined, or with features
     wrong: int
     declined: int
     lost: int
@@ -20,3 +20,5 @@ class OracleProgress:
     malformed: int  # requests that could not be read
     waiting: int  # answers that are not due yet
     seconds: float
+    features: int = 0  # values sent
+    unavailable: int = 0  # features that were said not to be had

@@ -1,4 +1,4 @@
-"""Label requests as consumed from their topic, and the commits of finished ones."""
+"""Requests as consumed from their topic, and the commits of finished ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a sess
 
 
 class RequestTopic:
-    """A consumer of label requests in a group of its own.
+    """A consumer of requests in a group of its own.
 
     `finish` is called before partitions go to somebody else (a last chance to finish and commit), `forget`
     when they are gone.
@@ -135,7 +135,7 @@ class RequestTopic:
             name = self._group if denied == "group" else self._topic
             raise BrokerError(self._access.denied(denied, name, "Read"))
         if error.fatal():
-            message = f"label requests cannot be consumed: {error.str()}"
+            message = f"{self._topic} cannot be consumed: {error.str()}"
             raise BrokerError(message)
         _log_error(error)
 
@@ -143,7 +143,7 @@ class RequestTopic:
         numbers = sorted(each.partition for each in partitions)
         self._assignment.add(numbers)
         self._heard = time.monotonic()
-        logger.info("label requests of partitions %s", numbers)
+        logger.info("requests of %s, partitions %s", self._topic, numbers)
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._finish()

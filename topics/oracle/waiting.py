@@ -19,8 +19,10 @@ class WaitingAnswer:
     key: bytes
     instance_id: str
     outcome: Outcome
-    code: int  # class to name; -1: declined
+    value: bytes
     timestamp: int  # ms; 0: time of sending
+    features: int = 0  # values in it
+    unavailable: int = 0  # features that it says are not to be had
 
 
 class WaitingAnswers:

@@ -9,7 +9,7 @@ DUES = [5.0, 1.0, 3.0, 1.0, 9.0]
 def holding():
     waiting = WaitingAnswers()
     for offset, due in enumerate(DUES):
-        waiting.add(WaitingAnswer(due, offset % 2, offset, b"k", str(offset), Outcome.LABEL, 0, 0))
+        waiting.add(WaitingAnswer(due, offset % 2, offset, b"k", str(offset), Outcome.LABEL, b"", 0))
     return waiting
 
 
