@@ -19,10 +19,16 @@ def demo(
             metavar="FILE|gen:…",
         ),
     ] = None,
-    records: Annotated[int | None, typer.Option("--records", "-n", help="Only so many rows.", min=1)] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            "--records", "-n", help="Only so many rows.  [default: all, with --features 3000]", min=1
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", help="Worker processes.", min=1, max=8)] = 1,
     rate: Annotated[
-        float | None, typer.Option("--rate", "-r", help="Rows per second.  [default: 1200]", min=1)
+        float | None,
+        typer.Option("--rate", "-r", help="Rows per second.  [default: 1200, with --features 60]", min=1),
     ] = None,
     models: Annotated[
         list[str] | None,
@@ -33,6 +39,10 @@ def demo(
             metavar="NAME=SPEC",
         ),
     ] = None,
+    features: Annotated[
+        bool,
+        typer.Option("--features", help="Records bring no features: three models buy them, in three ways."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """See it work: broker, worker, oracle and a replay of a real data set, with a live table.
@@ -40,6 +50,9 @@ def demo(
     Three models learn from the same stream: one asks for every label, one for a tenth where it is unsure, one
     for a tenth at random; --model names others. Accuracy is prequential: every answer is given before its
     label is learned.
+
+    With --features the records bring nothing: one model buys every feature, one what its path tests, one at
+    random; the table shows what each pays beside its accuracy.
 
     It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (under topics of its own, removed
     afterwards), else starts one. Exits with 0 only if every record was answered.
@@ -50,13 +63,14 @@ def demo(
       grove demo --data elec.csv --target class --records 20000
       grove demo --workers 2 --rate 3000
       grove demo --model 'conf={"query": "conf_tree", "budget": {"limit": 0.05}}' --model all=h-tree
+      grove demo --features
       grove demo --json
     """
     import json
 
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.demo.models import read_models
-    from streamapp.demo.run import DEFAULT_RATE, DemoPlan, run_demo
+    from streamapp.demo.run import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan, run_demo
     from streamapp.demo.screen import Display
     from streamapp.errors import StreamappError
     from streamapp.settings import load_settings
@@ -68,13 +82,14 @@ def demo(
     plan = DemoPlan(
         data=data,
         **vars(file),
-        records=records,
+        records=records or (FEATURES_RECORDS if features else None),
         workers=workers,
-        rate=rate or DEFAULT_RATE,
+        rate=rate or (FEATURES_RATE if features else DEFAULT_RATE),
+        features=features,
         bootstrap_servers=settings.bootstrap_servers if given else None,
-        models=read_models(models or ()),
+        models=read_models(models or (), features=features),
     )
-    display = Display(quiet=as_json)
+    display = Display(quiet=as_json, features=features)
     with interrupted_by_terminate():
         summary = run_demo(plan, display)
     if as_json:

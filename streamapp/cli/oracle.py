@@ -24,6 +24,12 @@ class OracleOptions:
     delay: Annotated[
         str, of_answers("--delay", help="Until the answer: 30s, 250ms, 5min; ~30s: random, 30 s on average.")
     ] = "0s"
+    features: Annotated[
+        bool, of_answers("--features", help="Answer feature requests, with the values of the row.")
+    ] = False
+    unavailable: Annotated[
+        float, of_answers("--unavailable", help="Share of features that are not to be had.", min=0, max=1)
+    ] = 0.0
     error_rate: Annotated[float, of_answers("--error-rate", help="Share of wrong labels.", min=0, max=1)] = (
         0.0
     )
@@ -43,7 +49,11 @@ class OracleOptions:
     id_prefix: Annotated[str, of_answers("--id-prefix", help="That of the replay.")] = ""
     loop: Annotated[bool, of_answers("--loop", help="The replay loops over the data.")] = False
     group_id: Annotated[
-        str | None, of_end("--group", help="Consumer group.  [default: <application.id>-oracle]")
+        str | None,
+        of_end(
+            "--group",
+            help="Consumer group.  [default: <application.id>-oracle, with --features …-feature-oracle]",
+        ),
     ] = None
     limit: Annotated[int | None, of_end("--limit", help="Stop after so many answers.", min=1)] = None
     idle_seconds: Annotated[
@@ -56,7 +66,7 @@ class OracleOptions:
         from topics.oracle import OraclePlan
 
         given = vars(self) | {
-            "group_id": self.group_id or f"{application}-oracle",
+            "group_id": self.group_id or f"{application}-{'feature-' * self.features}oracle",
             "annotator": self.annotator or None,
         }
         try:
@@ -71,12 +81,15 @@ def oracle(
 ) -> None:
     """Answer label requests from a data set: a labeller that knows everything, for tests and demonstrations.
 
+    With --features it answers feature requests instead; where models ask for both, run one of each kind.
+
     Instance ids must be the row numbers that 'grove replay' gives. Ctrl-C stops it.
 
     \b
     [bold]Examples[/bold]
       grove oracle --data examples/data/a9a.gz
       grove oracle --data elec.csv --delay ~30s --error-rate 0.05 --declined 0.1
+      grove oracle --data elec.csv --features --delay ~2s --loss 0.01 --unavailable 0.05
       grove oracle --data 'gen:sea?n=1000000' --idle-seconds 10 --json
     """
     import dataclasses
@@ -94,8 +107,10 @@ def oracle(
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(report)))
         return
+    how = f"{report.wrong:,} wrong, {report.declined:,} declined"
+    if plan.features:
+        how = f"{report.features:,} features, {report.unavailable:,} not available"
     typer.echo(
-        f"{report.requests:,} requests: {report.answered:,} answered ({report.wrong:,} wrong, "
-        f"{report.declined:,} declined), {report.lost:,} lost, {report.unknown:,} unknown, "
-        f"{report.waiting:,} still waiting"
+        f"{report.requests:,} requests: {report.answered:,} answered ({how}), {report.lost:,} lost, "
+        f"{report.unknown:,} unknown, {report.waiting:,} still waiting"
     )

@@ -63,6 +63,14 @@ class ReplayOptions:
     by_name: Annotated[
         bool, of_records("--by-name/--by-position", help="JSON features by name or as an array.")
     ] = True
+    withhold: Annotated[
+        list[str] | None,
+        of_records(
+            "--withhold",
+            help="Feature that instances come without, to be asked for; may be repeated; '*': all.",
+            metavar="NAME",
+        ),
+    ] = None
     ids: Annotated[bool, of_records("--ids/--no-ids", help="Row numbers as instance ids.")] = True
     id_prefix: Annotated[str, of_records("--id-prefix", help="Prefix of the row number.")] = ""
     seed: Annotated[int, typer.Option("--seed", help="Of lost labels, random delays, Zipf keys.")] = 1
@@ -77,6 +85,7 @@ class ReplayOptions:
             raise UsageError(message)
         given = dict(vars(self))
         n_keys = given.pop("n_keys")
+        given["withhold"] = tuple(self.withhold or ())
         given["keys"] = tuple(self.keys or ([f"model-{i}" for i in range(n_keys)] if n_keys else ["default"]))
         try:
             given["label_delay"] = Delay.parse(self.label_delay)
@@ -102,6 +111,7 @@ def replay(
       grove replay --data examples/data/a9a.gz
       grove replay --data elec.csv --labels apart --label-delay 200 --rate 1000
       grove replay --data elec.csv --labels none --key a --key b
+      grove replay --data elec.csv --labels none --withhold nswprice --withhold nswdemand
       grove replay --data 'gen:sea?n=1000000' --keys 64 --spread zipf --wire packed
     """
     import dataclasses

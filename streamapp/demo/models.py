@@ -42,19 +42,44 @@ MODELS = (
     ),
 )
 
+# Nothing is lost here, so every episode ends by itself.
+PATIENT = {"timeout_ms": 600_000}
 
-def read_models(given: Sequence[str]) -> tuple[DemoModel, ...]:
-    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any the three."""
+FEATURE_MODELS = (
+    DemoModel(
+        "buy-all",
+        "every feature",
+        {"learner": LEARNER, "query": "always", "acquire": {"name": "random", "share": 1.0, **PATIENT}},
+    ),
+    DemoModel(
+        "buy-path",
+        "what its path tests",
+        {"learner": LEARNER, "query": "always", "acquire": {"name": "path", "explore": 0.1, **PATIENT}},
+    ),
+    DemoModel(
+        "buy-random",
+        "15 %, at random",
+        {"learner": LEARNER, "query": "always", "acquire": {"name": "random", "share": 0.15, **PATIENT}},
+    ),
+)
+"""One tree on one stream of records that bring nothing, with three ways of buying features."""
+
+
+def read_models(given: Sequence[str], *, features: bool = False) -> tuple[DemoModel, ...]:
+    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any the three.
+
+    features: they buy features, and are not about labels.
+    """
     if not given:
-        return MODELS
-    models = tuple(map(_read, given))
+        return FEATURE_MODELS if features else MODELS
+    models = tuple(_read(argument, features) for argument in given)
     if len({model.key for model in models}) < len(models):
         message = "--model: two models have the same name; give each its own"
         raise UsageError(message)
     return models
 
 
-def _read(argument: str) -> DemoModel:
+def _read(argument: str, features: bool) -> DemoModel:
     from streamapp.prequential import read_spec
 
     name, equals, text = argument.partition("=")
@@ -62,4 +87,9 @@ def _read(argument: str) -> DemoModel:
         message = f"--model {argument}: must be NAME=SPEC, the spec a preset's name, JSON or @FILE"
         raise UsageError(message)
     spec = read_spec(text, f"--model {name}=")
+    if features:
+        if spec.acquirer is None:
+            message = f'--model {argument}: with --features a model must buy some; add "acquire": "path"'
+            raise UsageError(message)
+        return DemoModel(name, f"by {spec.acquirer.name}", spec.to_dict())
     return DemoModel(name, f"{spec.budget.limit:.3g} by {spec.query.name}", spec.to_dict())

@@ -36,7 +36,7 @@ class DemoCluster:
         self._names = names
         self._inputs = {
             topic: [TopicPartition(topic, p) for p in range(partitions)]
-            for topic in (names.instances, names.labels, names.controls)
+            for topic in (names.instances, names.feature_values, names.labels, names.controls)
         }
         self._looked = 0.0
         self.progress = DemoProgress()

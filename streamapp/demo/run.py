@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
-from streamapp.demo.screen import DemoSummary, Display
+from streamapp.demo.screen import DemoSummary, Display, FeatureSummary
 from streamapp.demo.tally import Truth
 from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
@@ -36,11 +36,15 @@ from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
+from topics.readers import Dataset
 from topics.sender import Sender
 
 PARTITIONS = 8
 # Rows a second: labels come back within a few hundred rows, and the 48,842 rows take 41 s.
 DEFAULT_RATE = 1200.0
+# With --features: a record is several questions and answers, 123 features of them for who buys all.
+FEATURES_RATE = 60.0
+FEATURES_RECORDS = 3_000
 READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.1
 READ_SECONDS = 0.2
@@ -63,6 +67,8 @@ class DemoPlan:
     records: int | None = None
     workers: int = 1
     rate: float = DEFAULT_RATE
+    features: bool = False
+    """Records bring no features: models buy them."""
     bootstrap_servers: str | None = None
     models: tuple[DemoModel, ...] = MODELS
 
@@ -93,7 +99,7 @@ class DemoPlan:
         return options
 
 
-def run_demo(plan: DemoPlan, display: Display) -> DemoSummary:
+def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
     """Run everything and return the summary; raises when not every record was answered."""
     truth = read_truth(plan)
     with ExitStack() as cleanup:
@@ -136,7 +142,17 @@ def read_truth(plan: DemoPlan) -> Truth:
     if not sum(map(len, codes)):
         message = f"{plan.address} has no rows; name a data set with at least one"
         raise UsageError(message)
-    return Truth(np.concatenate(codes), dataset.classes)
+    return Truth(np.concatenate(codes), dataset.classes, schema_of(dataset))
+
+
+def schema_of(dataset: Dataset) -> dict[str, Any]:
+    """Return the schema of a data set that was read, as a control says it."""
+    columns = zip(dataset.names, dataset.kinds, dataset.values, dataset.open, strict=True)
+    attributes = [
+        {"name": name} if kind == "numeric" else {"name": name, "kind": kind, "values": values, "open": more}
+        for name, kind, values, more in columns
+    ]
+    return {"attributes": attributes, "classes": dataset.classes}
 
 
 class _Demo:
@@ -176,12 +192,14 @@ class _Demo:
         create(self._kafka, self._names, PARTITIONS)
         self._created = True
 
-    def run(self) -> DemoSummary:
+    def run(self) -> DemoSummary | FeatureSummary:
         """Start the processes, follow the stream to its end and sum it up."""
         self._send_controls()
         self._display.say("starting worker and oracle")
         self._start("worker", "worker", "--workers", str(self._plan.workers))
         self._start("oracle", "oracle", *self._plan.data_options())
+        if self._plan.features:
+            self._start("feature-oracle", "oracle", "--features", *self._plan.data_options())
         self._wait_until_ready()
         with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models) as watch:
             began = time.monotonic()
@@ -202,7 +220,9 @@ class _Demo:
         self._cluster.close()
 
     def _send_controls(self) -> None:
-        values = encode_controls([("create", {"spec": model.spec}) for model in self._plan.models])
+        # A model that is to buy features must know which there are.
+        known = {"schema": self._truth.schema} if self._plan.features else {}
+        values = encode_controls([("create", {"spec": model.spec, **known}) for model in self._plan.models])
         keys = [model.key.encode() for model in self._plan.models]
         partitions = [partition_of(key, PARTITIONS) for key in keys]
         with contextlib.closing(Sender(self._kafka)) as sender:
@@ -219,11 +239,14 @@ class _Demo:
     def _replay_options(self) -> list[str]:
         keys = [option for model in self._plan.models for option in ("--key", model.key)]
         rows = ["--records", str(self._truth.rows)]
-        return [*keys, *rows, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
+        withheld = ["--withhold", "*"] if self._plan.features else []
+        return [*keys, *rows, *withheld, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
 
     def _wait_until_ready(self) -> None:
         """Wait for worker and oracle: what is sent earlier is answered before labels can come back."""
-        self._wait_for("oracle", self._oracle_is_ready)
+        self._wait_for("oracle", lambda: self._oracle_is_ready("oracle"))
+        if self._plan.features:
+            self._wait_for("feature-oracle", lambda: self._oracle_is_ready("feature-oracle"))
         self._wait_for("worker", self._worker_is_ready)
 
     def _wait_for(self, name: str, is_ready: Callable[[], bool]) -> None:
@@ -235,9 +258,9 @@ class _Demo:
             self._processes[name].wait(READY_POLL_SECONDS)
             self._check_processes()
 
-    def _oracle_is_ready(self) -> bool:
+    def _oracle_is_ready(self, name: str) -> bool:
         """Whether it has joined its group; it has read the data set by then."""
-        return self._cluster.has_members(f"{self._settings.application_id}-oracle")
+        return self._cluster.has_members(f"{self._settings.application_id}-{name}")
 
     def _worker_is_ready(self) -> bool:
         url = f"http://127.0.0.1:{self._settings.web_port}/readyz"
@@ -281,8 +304,24 @@ class _Demo:
         printed = [line.strip() for line in lines if line.strip()]
         return printed[-1][:500] if printed else "it said nothing"
 
-    def _summary(self, watch: Watch, seconds: float) -> DemoSummary:
+    def _summary(self, watch: Watch, seconds: float) -> DemoSummary | FeatureSummary:
         judged, right = map(sum, zip(*(model.evaluated for model in watch.models.values()), strict=True))
+        if self._plan.features:
+            tallies = watch.models
+            return FeatureSummary(
+                instances=self._cluster.progress.sent,
+                predictions=watch.answered,
+                features_requested=sum(model.features_requested for model in tallies.values()),
+                features_available=self._total * self._truth.features,
+                cost=sum(model.cost for model in tallies.values()),
+                dead_letters=watch.dead_letters,
+                accuracy=right / judged if judged else 0.0,
+                seconds=round(seconds, 3),
+                models={
+                    key: {"cost": model.cost / max(1, model.answered), "accuracy": model.accuracy}
+                    for key, model in tallies.items()
+                },
+            )
         return DemoSummary(
             instances=self._cluster.progress.sent,
             predictions=watch.answered,

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -42,6 +43,26 @@ class DemoSummary:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class FeatureSummary:
+    """What `--features --json` prints; a feature costs 1 where the schema does not say."""
+
+    instances: int
+    predictions: int
+    features_requested: int
+    features_available: int
+    """What buying everything for every prediction would have asked for."""
+    cost: float
+    dead_letters: int
+    accuracy: float
+    seconds: float
+    models: dict[str, dict[str, float]]
+    """Of each model: its cost for each record, and its accuracy."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
 class Speed:
     """Records per second over the last few seconds."""
 
@@ -60,7 +81,8 @@ class Speed:
 class Display:
     """What a person sees: steps, the live table, the summary; if `quiet` only steps, on standard error."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, features: bool = False) -> None:
+        self._table_of = features_table if features else models_table
         self._console = Console(quiet=quiet)
         if not self._console.is_terminal and "COLUMNS" not in os.environ:
             self._console.width = WIDE
@@ -89,7 +111,7 @@ class Display:
         self._total = total
         if not self._console.is_terminal:
             yield
-            self._console.print(_table_of(watch))
+            self._console.print(self._models(watch))
             return
         with Live(console=self._console, refresh_per_second=4) as self._live:
             yield
@@ -103,7 +125,17 @@ class Display:
             self._told = time.monotonic()
             self._console.print(self._line(watch, speed, lag), soft_wrap=True, highlight=False)
 
-    def summary(self, summary: DemoSummary) -> None:
+    def summary(self, summary: DemoSummary | FeatureSummary) -> None:
+        if isinstance(summary, FeatureSummary):
+            self._console.print(
+                f"{summary.predictions:,} of {summary.instances:,} records answered in "
+                f"{summary.seconds:.1f} s; "
+                f"{summary.features_requested:,} of {summary.features_available:,} features asked for, "
+                f"cost {summary.cost:,.0f}; {summary.dead_letters:,} dead letters",
+                soft_wrap=True,
+                highlight=False,
+            )
+            return
         self._console.print(
             f"{summary.predictions:,} of {summary.instances:,} records answered in {summary.seconds:.1f} s "
             f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels asked for, "
@@ -114,7 +146,10 @@ class Display:
 
     def _table(self, watch: Watch, speed: float, lag: int) -> RenderableType:
         bar = ProgressBar(total=self._total, completed=watch.answered, width=60)
-        return Group("", _table_of(watch), "", bar, Text(self._line(watch, speed, lag), style="dim"))
+        return Group("", self._models(watch), "", bar, Text(self._line(watch, speed, lag), style="dim"))
+
+    def _models(self, watch: Watch) -> Table:
+        return self._table_of(watch.shown, watch.models, watch.truth)
 
     def _line(self, watch: Watch, speed: float, lag: int) -> str:
         return (
@@ -122,10 +157,6 @@ class Display:
             f"{speed:,.0f} records/s   "
             f"lag {lag:,}   dead letters {watch.dead_letters:,}"
         )
-
-
-def _table_of(watch: Watch) -> Table:
-    return models_table(watch.shown, watch.models, watch.truth)
 
 
 def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally], truth: Truth) -> Table:
@@ -163,5 +194,40 @@ def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally],
             f"{tally.first_accuracy:.1%}",
             f"{tally.last_accuracy:.1%}",
             str(tally.drifts),
+        )
+    return table
+
+
+def features_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally], truth: Truth) -> Table:
+    """What each model has paid beside how often it is right; the first row needs no model."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("\nmodel", no_wrap=True)
+    table.add_column("\nbuys")
+    for title in (
+        "\nanswered",
+        "\nbought",
+        "\nshare",
+        "cost of\na record",
+        "\naccuracy",
+        "first\nfifth",
+        "last\nfifth",
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
+    parts = (slice(None), slice(truth.fifth), slice(-truth.fifth, None))
+    rates = [f"{truth.base_rate(part):.1%}" for part in parts]
+    table.add_row("majority class", "nothing", f"{truth.rows:,}", "0", "0.0%", "0.00", *rates, style="dim")
+    for model in models:
+        tally = tallies[model.key]
+        most = tally.answered * truth.features
+        table.add_row(
+            Text(model.key, style="bold"),
+            model.asks,
+            f"{tally.answered:,}",
+            f"{tally.bought:,}",
+            f"{tally.bought / most if most else 0.0:.1%}",
+            f"{tally.cost / tally.answered if tally.answered else 0.0:.2f}",
+            f"{tally.accuracy:.1%}",
+            f"{tally.first_accuracy:.1%}",
+            f"{tally.last_accuracy:.1%}",
         )
     return table

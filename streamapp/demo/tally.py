@@ -6,24 +6,39 @@ A stream has five fifths: how much better the last one is answered than the firs
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from topics.records import Acquired
 
 PARTS = 5
 
 
 class Truth:
-    """Class of every row of the stream: codes int32[rows] (-1 none) into `classes`."""
+    """Class of every row of the stream: codes int32[rows] (-1 none) into `classes`; its schema, too."""
 
-    def __init__(self, codes: npt.NDArray[np.int32], classes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        codes: npt.NDArray[np.int32],
+        classes: Sequence[str],
+        schema: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.codes = codes
+        self.schema = schema
         self._code_of = {name: code for code, name in enumerate(classes)}
 
     @property
     def rows(self) -> int:
         return len(self.codes)
+
+    @property
+    def features(self) -> int:
+        """How many features a row has."""
+        return len(self.schema.get("attributes", ()))
 
     @property
     def fifth(self) -> int:
@@ -55,10 +70,17 @@ class ModelTally:
         self.answered = 0
         self.asked = 0
         self.drifts = 0
+        self._feature_requests: set[str] = set()
+        self.features_requested = 0
+        self.bought = 0
+        self.cost = 0.0
 
-    def answer(self, row: int, label: str | None) -> None:
+    def answer(self, row: int, label: str | None, acquired: Acquired | None = None) -> None:
         if self._answered[row]:
             return
+        if acquired is not None:
+            self.bought += len(acquired.features)
+            self.cost += acquired.cost
         self._answered[row] = True
         self.answered += 1
         wanted = int(self._truth.codes[row])
@@ -75,6 +97,12 @@ class ModelTally:
         if not self._asked[row]:
             self._asked[row] = True
             self.asked += 1
+
+    def ask_features(self, request_id: str, n: int) -> None:
+        """Take in one request for n features."""
+        if request_id not in self._feature_requests:
+            self._feature_requests.add(request_id)
+            self.features_requested += n
 
     @property
     def evaluated(self) -> tuple[int, int]:

@@ -10,16 +10,21 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from streamapp.demo.models import DemoModel
 from streamapp.demo.tally import ModelTally, Truth
-from topics.codecs import decode_drift_alerts, decode_label_requests, decode_predictions
+from topics.codecs import (
+    decode_drift_alerts,
+    decode_feature_requests,
+    decode_label_requests,
+    decode_predictions,
+)
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
-from topics.records import DriftAlert
+from topics.records import DriftAlert, FeatureRequest
 
 BATCH = 5000
 
 
 class Watch:
-    """A consumer of predictions, label requests, drift alerts and dead letters, from their beginning."""
+    """A consumer of predictions, requests, drift alerts and dead letters, from their beginning."""
 
     def __init__(
         self,
@@ -33,7 +38,13 @@ class Watch:
         self._consumer = Consumer(
             {**kafka, "group.id": f"{names.prefix}watch", "enable.auto.commit": False, "log_level": 0}
         )
-        topics = (names.predictions, names.label_requests, names.drift_alerts, names.dead_letters)
+        topics = (
+            names.predictions,
+            names.label_requests,
+            names.feature_requests,
+            names.drift_alerts,
+            names.dead_letters,
+        )
         self._consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(partitions)])
         self.shown = models
         self.truth = truth
@@ -59,6 +70,7 @@ class Watch:
                 by_topic.setdefault(str(message.topic()), []).append(message)
         self._predictions(by_topic.get(self._names.predictions, []))
         self._requests(by_topic.get(self._names.label_requests, []))
+        self._feature_requests(by_topic.get(self._names.feature_requests, []))
         for message in by_topic.get(self._names.drift_alerts, []):
             (alert,) = decode_drift_alerts([_value(message)])
             if isinstance(alert, DriftAlert) and alert.level == "drift":
@@ -72,9 +84,10 @@ class Watch:
         self.last_answer = time.monotonic()
         received = decode_predictions([_value(message) for message in messages])
         models = [self._model(message) for message in messages]
-        for record, row, label in zip(received.record.tolist(), received.ids, received.labels, strict=True):
+        answers = zip(received.record.tolist(), received.ids, received.labels, received.acquired, strict=True)
+        for record, row, label, acquired in answers:
             if row is not None:
-                models[record].answer(int(row), label)
+                models[record].answer(int(row), label, acquired)
 
     def _requests(self, messages: list[Message]) -> None:
         if not messages:
@@ -83,6 +96,12 @@ class Watch:
         assert requests.record is not None
         for record, row in zip(requests.record.tolist(), requests.instance_ids, strict=True):
             self._model(messages[record]).ask(int(row))
+
+    def _feature_requests(self, messages: list[Message]) -> None:
+        requests = decode_feature_requests([_value(message) for message in messages])
+        for message, request in zip(messages, requests, strict=True):
+            assert isinstance(request, FeatureRequest)
+            self._model(message).ask_features(request.request_id, len(request.features))
 
     def _model(self, message: Message) -> ModelTally:
         key = message.key()

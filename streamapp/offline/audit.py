@@ -11,6 +11,7 @@ from streamapp.offline.listing import exported, row
 from streamapp.offline.place import Place
 from streamapp.offline.time_travel import Arrived
 from streamapp.task.models.store import NO_MODEL
+from streamapp.task.sources import named
 from topics.records import RawRecords
 
 Comparison = Literal["equal", "different", "not-found"]
@@ -49,7 +50,7 @@ def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -
     document: dict[str, Any] = {
         "at": str(place),
         "state": "after" if after else "before",
-        "positions": dict(wanted.positions),
+        "positions": named(wanted.positions),
         "replayed": arrived.records,
         "model": None if slot == NO_MODEL else row(wanted.task, slot),
         "put_aside": arrived.dead_lettered,

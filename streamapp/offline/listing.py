@@ -9,6 +9,7 @@ from streamapp.offline.errors import OfflineError
 from streamapp.offline.time_travel import Arrived
 from streamapp.task.models.exported import write_exported
 from streamapp.task.models.store import NO_MODEL
+from streamapp.task.sources import named
 from streamapp.task.task import Task
 
 COLUMNS = ("key", "partition", "spec", "version", "records", "labels", "leaves", "bytes", "frozen")
@@ -52,6 +53,6 @@ def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
     taken = {
         "prefix": prefix,
         "partition": arrived.task.partition,
-        "positions": dict(arrived.positions),
+        "positions": named(arrived.positions),
     }
     return write_exported(arrived.task.models.record(find(arrived.task, key)), taken)

@@ -120,5 +120,9 @@ def named(positions: Positions) -> dict[SourceName, int]:
 
 
 def in_words(positions: Mapping[SourceName, int | None]) -> str:
-    """Return positions with the names of their sources."""
-    return ", ".join(f"{source} {'none' if at is None else at}" for source, at in positions.items())
+    """Return positions with the names of their sources, as `named` has them."""
+    return ", ".join(
+        f"{source} {'none' if at is None else at}"
+        for source, at in positions.items()
+        if at or not SOURCES[source].optional
+    )

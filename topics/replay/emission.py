@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from topics.codecs import encode_instances, encode_labels
+from topics.errors import DatasetError
 from topics.readers.dataset import Dataset
 from topics.records import Features
 from topics.replay.keys import KeyRing
 from topics.replay.owed import LabelRows
 from topics.replay.plan import ReplayPlan
+
+ALL: Final = "*"
+"""Every feature, where names of features are."""
 
 
 @dataclass(slots=True)
@@ -94,6 +98,20 @@ class Emitter(Protocol):
         """Return what is held back until now (rows of unfinished blocks)."""
 
 
+def withheld(plan: ReplayPlan, dataset: Dataset) -> list[int]:
+    """Return the columns that instances come without; DatasetError for a feature that is none."""
+    if ALL in plan.withhold:
+        return list(range(len(dataset.names)))
+    for name in plan.withhold:
+        if name not in dataset.names:
+            known = ", ".join(dataset.names[:20])
+            message = (
+                f"withhold={name!r} must be a feature of the data set, or {ALL!r} for all; known: {known}"
+            )
+            raise DatasetError(message)
+    return [dataset.names.index(name) for name in plan.withhold]
+
+
 class Wording:
     """How rows are called and written: features, ids, class names."""
 
@@ -104,12 +122,14 @@ class Wording:
         # Packed carries numbers only: codes.
         words = () if plan.format == "packed" else enumerate(dataset.kinds)
         self._words = tuple(j for j, kind in words if kind == "nominal")
+        self._withheld = withheld(plan, dataset)
 
     def features(self, x: npt.NDArray[np.float64]) -> Features:
         """Return the features of n rows, nominal values as words."""
         strings: dict[int, list[str | None]] = {}
-        if self._words:
+        if self._words or self._withheld:
             x = x.copy()
+            x[:, self._withheld] = np.nan
             values = self._dataset.values
             for j in self._words:
                 known = np.array([*values[j], None], dtype=object)

@@ -27,6 +27,8 @@ class ReplayPlan:
 
     format: of the values; `packed` carries nominal values as their codes. block_rows: rows of an arrow block.
     by_name: features by name, else by position (arrow always by name, packed always by position).
+    withhold: names of features that instances come without, as if they were missing; "*" is all of them.
+
     ids: an instance is called `id_prefix` + number of its row; False: the worker names it (labels cannot be
     apart).
 
@@ -46,6 +48,7 @@ class ReplayPlan:
     format: Format = "json"
     block_rows: int = 1000
     by_name: bool = True
+    withhold: tuple[str, ...] = ()
     ids: bool = True
     id_prefix: str = ""
     rate: float | None = None

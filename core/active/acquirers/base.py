@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -116,3 +117,13 @@ class Acquirer(Parameters, ABC):
 def costs(schema: Schema) -> Floats:
     """Return float64[d]: what a value of each attribute costs; 1 where the schema does not say."""
     return np.array([getattr(attribute, "cost", 1.0) for attribute in schema.attributes], dtype=np.float64)
+
+
+def affordable(schema: Schema, columns: Sequence[int], left: float) -> tuple[int, ...]:
+    """Return those of the columns that may be bought together, each if its price is still left."""
+    price, found = costs(schema), []
+    for column in columns:
+        if price[column] <= left:
+            found.append(column)
+            left -= float(price[column])
+    return tuple(found)

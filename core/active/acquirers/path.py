@@ -18,6 +18,7 @@ from core.active.acquirers.base import (
     Ints,
     Mask,
     Step,
+    affordable,
     costs,
 )
 from core.errors import ParameterError
@@ -38,7 +39,7 @@ class Plugin(Acquirer):
     like, all that is unknown of it is bought, as far as ``budget`` reaches, in the order of the schema; its
     label is learned with the inverse probability as its weight, the other labels with weight 1. Both kinds
     are fair samples of what reaches a leaf. A frozen model does not explore. (The sequential tests of Ling,
-    Sheng and Yang 2006; weights by Horvitz and Thompson 1952.)
+    Sheng and Yang 2006; weights by Horvitz and Thompson 1952).
     """
 
     explore: float = number(0.1, at_least=0.001, at_most=1.0)
@@ -69,23 +70,18 @@ class Plugin(Acquirer):
         return np.array([explored, chance], dtype=np.int64)
 
     def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
-        price = costs(model.schema)
         if words[EXPLORED]:
-            return self._whole(price, unknown, left)
+            return self._whole(model, unknown, left)
         column = model.plan.blocks.next_test(model.ints, model.first, x, unknown)
         if column < 0:
             return Step(stop=ONE_REGION)
-        return Step((column,)) if price[column] <= left else Step(stop=BUDGET)
+        return Step((column,)) if costs(model.schema)[column] <= left else Step(stop=BUDGET)
 
-    def _whole(self, price: Floats, unknown: Mask, left: float) -> Step:
+    def _whole(self, model: BuyingModel, unknown: Mask, left: float) -> Step:
         """Return as much of what is unknown as may be bought."""
-        columns = []
-        for column in np.flatnonzero(unknown).tolist():
-            if price[column] <= left:
-                columns.append(column)
-                left -= price[column]
+        columns = affordable(model.schema, np.flatnonzero(unknown).tolist(), left)
         if columns:
-            return Step(tuple(columns))
+            return Step(columns)
         return Step(stop=BUDGET if unknown.any() else EXHAUSTED)
 
     def weight(self, words: Ints) -> float:

@@ -39,5 +39,6 @@ def test_what_is_counted_of_a_source_shares_one_metric() -> None:
 def test_positions_are_said_by_name_in_causal_order() -> None:
     positions = positions_of({"labels": 2, "instances": 7})
     assert positions == {"controls": 0, "instances": 7, "feature_values": 0, "labels": 2}
-    assert in_words(positions) == "controls 0, instances 7, feature_values 0, labels 2"
+    assert in_words(positions) == "controls 0, instances 7, labels 2"
+    assert in_words({**positions, "feature_values": 3}).endswith("instances 7, feature_values 3, labels 2")
     assert in_words({"controls": None}) == "controls none"

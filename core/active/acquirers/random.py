@@ -1,0 +1,60 @@
+"""Random: a share of what is unknown is bought, whichever it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.active.acquirers.base import (
+    BUDGET,
+    EXHAUSTED,
+    MAX_TIMEOUT_MS,
+    Acquirer,
+    BuyingModel,
+    Floats,
+    Ints,
+    Mask,
+    Step,
+    affordable,
+)
+from core.numeric import rng
+from core.plugin import count, number
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Acquirer):
+    """Each unknown feature is bought with one probability: ``{"name": "random", "share": 0.3}``.
+
+    All of them are asked for at once, as far as ``budget`` reaches, in the order of the schema. With 1 as the
+    share everything is bought. It is what others are compared with, and goes with every learner: values are
+    missing completely at random, so no label needs a weight.
+    """
+
+    share: float = number(0.3, at_least=0.0, at_most=1.0)
+    """The probability."""
+    budget: float = number(1e9, at_least=0.0, at_most=1e9)
+    """What one record may cost."""
+    timeout_ms: int = count(60_000, at_least=1, at_most=MAX_TIMEOUT_MS)
+    """How long an answer waits for its features, in ms of event time."""
+
+    @property
+    def limit(self) -> float:
+        return self.budget
+
+    def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
+        """Return the key of the record's draws; that of a column is the draw of its number."""
+        bits = int(rng.bits(rng.stream_key(model.spec.seed, rng.EXPLORATION), number))
+        return np.array([rng.stream_key(bits, rng.EXPLORATION)], dtype=np.uint64).view(np.int64)
+
+    def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
+        key = words.view(np.uint64)[0]
+        chosen = [
+            column
+            for column in np.flatnonzero(unknown).tolist()
+            if float(rng.uniform(key, column)) < self.share
+        ]
+        columns = affordable(model.schema, chosen, left)
+        if columns:
+            return Step(columns)
+        return Step(stop=BUDGET if chosen else EXHAUSTED)
