@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from confluent_kafka import Producer
 
@@ -15,13 +16,13 @@ from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, wait_until
 from tests.unit.topics.memory_dataset import counting
 from topics import admin
-from topics.codecs import Limits, decode_labels, encode_label_requests
+from topics.codecs import Limits, decode_labels, encode_feature_requests, encode_label_requests
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import CatalogueError
 from topics.oracle import Oracle, OraclePlan, OracleProgress
 from topics.partitioner import partition_of
-from topics.records import LabelRequests, RawRecords
+from topics.records import FeatureRequest, LabelRequests, RawRecords
 
 pytestmark = pytest.mark.broker
 
@@ -105,6 +106,33 @@ def test_every_request_is_answered_from_the_data_set_where_it_was_asked(kafka, n
         for i, *_, m in given
     )
     assert (report.requests, report.answered, report.wrong, report.waiting) == (900, 900, 0, 0)
+
+
+def test_features_are_those_of_the_row_where_they_were_asked_for(kafka, names):
+    asked = [
+        FeatureRequest(f"r-{n}", str(n), ["f1", "f2"] if n % 2 else ["f2"], 1.0, np.nan, {}, 0)
+        for n in range(300)
+    ]
+    producer = Producer(kafka)
+    for number, value in enumerate(encode_feature_requests(asked)):
+        key = KEYS[number % 3]
+        producer.produce(names.feature_requests, value, key, partition_of(key, PARTITIONS))
+    assert producer.flush(PATIENCE) == 0
+    report = answer(kafka, names, features=True, unavailable=0.1)
+    sent = {}
+    for message in read_topic(kafka, names.feature_values):
+        document = orjson.loads(message.value())
+        number = int(document["id"])
+        assert message.key() == KEYS[number % 3]
+        assert message.partition() == partition_of(message.key(), PARTITIONS)
+        values, refused = document.get("features", {}), document.get("unavailable", {})
+        assert {*values, *refused} == {*asked[number].features}
+        assert all(value == {"f1": number, "f2": number / 2}[name] for name, value in values.items())
+        sent[number] = len(values), len(refused)
+    assert sorted(sent) == list(range(300))
+    assert (report.requests, report.answered, report.malformed, report.waiting) == (300, 300, 0, 0)
+    assert (report.features, report.unavailable) == tuple(map(sum, zip(*sent.values(), strict=True)))
+    assert 0 < report.unavailable < 90
 
 
 def test_what_is_committed_is_not_answered_again(kafka, names):

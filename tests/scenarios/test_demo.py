@@ -25,6 +25,18 @@ KEYS = [
     "seconds",
 ]
 
+FEATURE_KEYS = [
+    "instances",
+    "predictions",
+    "features_requested",
+    "features_available",
+    "cost",
+    "dead_letters",
+    "accuracy",
+    "seconds",
+    "models",
+]
+
 
 def start(
     tmp_path: Path, *arguments: str, servers: str | None = None, **more: str
@@ -90,6 +102,26 @@ def test_every_record_is_answered_and_every_label_learned(broker, tmp_path: Path
     assert summary["seconds"] > 3
     assert processes_of(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_features_are_bought_and_paid_for(broker, tmp_path: Path) -> None:
+    done = start(
+        tmp_path, "--features", "--records", "500", "--rate", "40", "--json", servers=broker.bootstrap_servers
+    )
+    out, err = done.communicate(timeout=400)
+    assert done.returncode == 0, err
+    summary = json.loads(out)
+    assert list(summary) == FEATURE_KEYS
+    assert summary["instances"] == summary["predictions"] == 1500
+    assert summary["features_available"] == 1500 * 123
+    assert summary["dead_letters"] == 0
+    assert summary["cost"] == summary["features_requested"], "each feature costs 1, and each comes"
+    assert summary["accuracy"] > 0.6
+    costs = {name: model["cost"] for name, model in summary["models"].items()}
+    assert costs["buy-all"] == 123
+    assert abs(costs["buy-random"] - 0.15 * 123) < 1
+    assert 0.05 * 123 < costs["buy-path"] < 0.25 * 123
+    assert processes_of(tmp_path) == []
 
 
 def test_a_file_of_ones_own_with_two_workers_and_no_broker(tmp_path: Path) -> None:
