@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +88,17 @@ def run_through(place: Installation) -> None:
             worker.wait_until_ready()
             send(place, place.names.instances, rows[sent : at + 40])
             sent = min(ROWS, at + 40)
-            wait_until(
-                lambda at=at: len(place.read(place.names.predictions)) >= at, PATIENCE, lambda: worker.log
-            )
+            wait_until(partial(has_answered, place, at), PATIENCE, lambda: worker.log)
             if at < ROWS:
                 os.kill(worker.pid, signal.SIGKILL)
             else:
                 place.wait_for_lag_0(alive=[worker])
                 assert worker.metric("grove_open_episodes") == 0
                 assert worker.terminate() == 0
+
+
+def has_answered(place: Installation, n: int) -> bool:
+    return len(place.read(place.names.predictions)) >= n
 
 
 def check(place: Installation) -> None:
