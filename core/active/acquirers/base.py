@@ -116,7 +116,7 @@ class Acquirer(Parameters, ABC):
 
 def costs(schema: Schema) -> Floats:
     """Return float64[d]: what a value of each attribute costs; 1 where the schema does not say."""
-    return np.array([getattr(attribute, "cost", 1.0) for attribute in schema.attributes], dtype=np.float64)
+    return np.array([attribute.cost for attribute in schema.attributes], dtype=np.float64)
 
 
 def affordable(schema: Schema, columns: Sequence[int], left: float) -> tuple[int, ...]:

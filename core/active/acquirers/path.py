@@ -64,7 +64,7 @@ class Plugin(Acquirer):
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
         """Draw whether to buy the record whole; the draw is that of the record's number alone."""
-        key = rng.stream_key(model.spec.seed, rng.EXPLORATION)
+        key = rng.stream_key(model.spec.seed, rng.PURCHASE)
         explored = not frozen and bool(unknown.any()) and float(rng.uniform(key, number)) < self.explore
         chance = np.array([self.explore if explored else 1.0]).view(np.int64)[0]
         return np.array([explored, chance], dtype=np.int64)

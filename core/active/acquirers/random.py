@@ -44,8 +44,8 @@ class Plugin(Acquirer):
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
         """Return the key of the record's draws; that of a column is the draw of its number."""
-        bits = int(rng.bits(rng.stream_key(model.spec.seed, rng.EXPLORATION), number))
-        return np.array([rng.stream_key(bits, rng.EXPLORATION)], dtype=np.uint64).view(np.int64)
+        bits = int(rng.bits(rng.stream_key(model.spec.seed, rng.PURCHASE), number))
+        return np.array([rng.stream_key(bits, rng.PURCHASE)], dtype=np.uint64).view(np.int64)
 
     def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
         key = words.view(np.uint64)[0]

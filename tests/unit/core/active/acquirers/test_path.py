@@ -1,14 +1,12 @@
 """What a tree buys: its path, or with a known probability all of it."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 
 from core.active.acquirers import path
 from core.active.acquirers.base import BUDGET, EXHAUSTED, ONE_REGION, Step, costs
 from core.errors import ParameterError
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -84,7 +82,7 @@ def test_learners_without_paths_or_that_count_records_are_refused(learner):
 
 
 def test_costs_are_those_of_the_schema_and_1_without():
-    schema: Any = SimpleNamespace(attributes=[SimpleNamespace(cost=2.5), SimpleNamespace()])
+    schema = Schema.of([Attribute("bureau", cost=2.5), Attribute("income")], ("repaid", "default"))
     assert costs(schema).tolist() == [2.5, 1.0]
 
 
