@@ -143,7 +143,7 @@ def test_retention_that_overtakes_a_lagging_worker_loses_nothing_that_was_fetche
     broker: Broker, tmp_path: Path
 ) -> None:
     settings = {
-        "GROVE_MAX_TASK_IDLE_MS": "600000",  # instances wait for a control and a label
+        "GROVE_MAX_TASK_IDLE_MS": "600000",  # instances wait for a record of each other source
         "GROVE_MAX_POLL_RECORDS": "10",
     }
     n, cut = 6000, 5000  # of 2 kB; a fetch has 1 MiB, and a worker two of them at most
@@ -167,7 +167,7 @@ def test_retention_that_overtakes_a_lagging_worker_loses_nothing_that_was_fetche
         wait_until(lambda: worker.metric("kafka_consumergroup_lag") > 0, PATIENCE, lambda: worker.log)
         place.delete_before(names.instances, 0, cut)
         assert echoed() == []
-        for topic in (names.controls, names.labels):
+        for topic in (names.controls, names.labels, names.feature_values):
             produce(topic, 0, at=start + 1000)  # now the instances may go
         wait_until(lambda: n - 1 in echoed(), PATIENCE, lambda: worker.log)
         fetched = len(echoed()) - (n - cut)
