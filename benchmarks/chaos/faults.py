@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 LEAST = 3
 LIFE_S = 20.0
+STILL = 0.7
+"""Of a session, how long workers may be frozen that shall not lose it, however busy the machine is."""
 DRAIN = signal.SIGUSR2  # ends a worker that will not come back: it leaves the group
 
 
@@ -151,21 +153,26 @@ class Faults:
             worker.signal(DRAIN)
         time.sleep(self._session)  # for so long there is one; the others come back then
 
-    def _stand_still(self, work: Callable[[], T]) -> T:
-        """Let all workers live, freeze them until they lag, and do something before they wake up."""
+    def _stand_still(self, work: Callable[[float], T]) -> T:
+        """Let all workers live, freeze them until they lag, and do something before they wake up.
+
+        work: is told by when (time.monotonic()) it should be done, for their sessions to last.
+        """
         self._let_wake()
         self._fleet.wait_until_ready()
+        until = time.monotonic() + STILL * self._session
         for worker in self._fleet.workers:
             worker.freeze(True)
         try:
             time.sleep(self._session * self._draw.uniform(0.3, 0.5))  # shorter than the session
-            return work()
+            return work(until)
         finally:
             for worker in self._fleet.workers:
                 worker.freeze(False)
 
     def _rebalance_under_lag(self, worker: Worker) -> None:
-        self._stand_still(worker.kill if self._draw.random() < 0.5 else lambda: worker.signal(DRAIN))
+        dies = self._draw.random() < 0.5
+        self._stand_still(lambda _: worker.kill() if dies else worker.signal(DRAIN))
 
     def _overtake(self) -> None:
         assert self._retention is not None

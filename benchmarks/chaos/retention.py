@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 import msgpack
@@ -30,10 +31,11 @@ class Retention:
         self._servers, self._group, self._topic = servers, group, topic
         self._instances, self._journal = instances, journal
 
-    def overtake(self) -> int | None:
+    def overtake(self, until: float) -> int | None:
         """Delete instances of the partition that lags most, three quarters of what is not committed.
 
-        Return the partition; None if none lags.
+        Return the partition; None if none lags, or if it came later than `until` (time.monotonic()): whose
+        session is over has to restore what it had, which nobody can once the records are gone.
         """
         lags = self._lags()
         partition = max(lags, key=lambda number: lags[number][1] - lags[number][0])
@@ -43,6 +45,8 @@ class Retention:
         before = committed + (end - committed) * 3 // 4
         self._instances.wait_for({partition: before})
         client = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        if time.monotonic() > until:
+            return None
         for done in client.delete_records([TopicPartition(self._topic, partition, before)]).values():
             done.result(REQUEST_S)
         self.deleted[partition] = before
