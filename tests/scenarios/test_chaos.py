@@ -54,6 +54,7 @@ def test_five_minutes_of_faults(private_broker: EmbeddedBroker, tmp_path: Path, 
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)  # ten steps of a minute or so each
 @pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 def test_a_worker_may_die_at_any_step(private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str) -> None:
     compile_kernels()
