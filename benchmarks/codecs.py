@@ -144,27 +144,11 @@ def main() -> None:
     with_id = encode_instances(whole, labels=sample.labels, ids=sample.ids)
     both("decode_json_with_id", decode_instances, InstanceDecoder(), with_id)
     header = (("content-type", CONTENT_TYPES["json"].encode()),)
-    both(
-        "decode_json_with_header",
-        decode_instances,
-        InstanceDecoder(),
-        plain,
-        header,
-    )
+    both("decode_json_with_header", decode_instances, InstanceDecoder(), plain, header)
     mixed = encode_instances(sample.features(0, n, strings=True), labels=sample.labels)
-    both(
-        "decode_json_with_strings",
-        decode_instances,
-        InstanceDecoder(),
-        mixed,
-    )
+    both("decode_json_with_strings", decode_instances, InstanceDecoder(), mixed)
     stormy = [b"{" if row % 10 == 0 else value for row, value in enumerate(plain)]
-    both(
-        "decode_json_tenth_malformed",
-        decode_instances,
-        InstanceDecoder(),
-        stormy,
-    )
+    both("decode_json_tenth_malformed", decode_instances, InstanceDecoder(), stormy)
     packed = encode_instances(whole, labels=sample.labels, format="packed")
     measure("decode_packed", each(decode_instances, runs(packed, options.run, options.keys)))
     packed = encode_instances(whole, labels=sample.labels, ids=sample.ids, format="packed")

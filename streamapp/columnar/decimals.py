@@ -25,7 +25,7 @@ _WORD: Final = 64
 _ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _LOW: Final = np.uint64(0xFFFF_FFFF)
 _HALF: Final = np.uint64(32)
-_ZERO, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_ZERO, _ONE, _THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 _TOP: Final = np.uint64(63)
 _BELOW: Final = np.uint64(9)  # bits of a word below the 52 of a float64, the hidden one and two for rounding
 _BELOW_MASK: Final = np.uint64(0x1FF)
@@ -42,11 +42,11 @@ def _fives() -> Any:
         five = 5 ** abs(power)
         if power >= 0:
             shift = 128 - five.bit_length()
-            bits = five << shift if shift >= 0 else five >> -shift
+            first = five << shift if shift >= 0 else five >> -shift
         else:
-            bits = (1 << (five.bit_length() + 127)) // five + 1
-            bits >>= bits.bit_length() - 128
-        table[power - SMALLEST] = bits >> _WORD, bits & ((1 << _WORD) - 1)
+            first = (1 << (five.bit_length() + 127)) // five + 1
+            first >>= first.bit_length() - 128
+        table[power - SMALLEST] = first >> _WORD, first & ((1 << _WORD) - 1)
     return table
 
 

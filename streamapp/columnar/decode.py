@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
@@ -97,21 +97,7 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def _together(self, parts: list[Instances], batch: Batch) -> Instances:
         order = _order(parts)
-        ids = [text for part in parts for text in part.ids]
-        label_values, label = _classes(parts, order)
-        return Instances(
-            record=np.concatenate([part.record for part in parts])[order],
-            row=np.zeros(len(order), dtype=np.int32),
-            keys=batch.keys,
-            key=np.concatenate([part.key for part in parts])[order],
-            ids=[ids[row] for row in order.tolist()],
-            label_values=label_values,
-            label=label,
-            weight=np.concatenate([part.weight for part in parts])[order],
-            features=_features(parts, order),
-            blocks=np.empty((0, 3), dtype=np.int32),
-            malformed=[each for part in parts for each in part.malformed],
-        )
+        return Instances(**_common(parts, batch, order), blocks=np.empty((0, 3), dtype=np.int32))
 
 
 class LabelDecoder(_Decoder[Labels]):
@@ -133,22 +119,8 @@ class LabelDecoder(_Decoder[Labels]):
 
     def _together(self, parts: list[Labels], batch: Batch) -> Labels:
         order = _order(parts)
-        ids = [text for part in parts for text in part.ids]
         annotators = [text for part in parts for text in part.annotators]
-        label_values, label = _classes(parts, order)
-        return Labels(
-            record=np.concatenate([part.record for part in parts])[order],
-            row=np.zeros(len(order), dtype=np.int32),
-            keys=batch.keys,
-            key=np.concatenate([part.key for part in parts])[order],
-            ids=[ids[row] for row in order.tolist()],
-            label_values=label_values,
-            label=label,
-            weight=np.concatenate([part.weight for part in parts])[order],
-            annotators=[annotators[row] for row in order.tolist()],
-            features=_features(parts, order),
-            malformed=[each for part in parts for each in part.malformed],
-        )
+        return Labels(**_common(parts, batch, order), annotators=[annotators[row] for row in order.tolist()])
 
 
 Parts = Sequence[Instances | Labels]
@@ -157,6 +129,24 @@ Parts = Sequence[Instances | Labels]
 def _order(parts: Parts) -> Ints64:
     """Return the permutation that sorts all rows by record."""
     return np.argsort(np.concatenate([part.record for part in parts]))
+
+
+def _common(parts: Parts, batch: Batch, order: Ints64) -> dict[str, Any]:
+    """Return the columns that instances and labels have in common; order: the permutation of all rows."""
+    ids = [text for part in parts for text in part.ids]
+    label_values, label = _classes(parts, order)
+    return {
+        "record": np.concatenate([part.record for part in parts])[order],
+        "row": np.zeros(len(order), dtype=np.int32),
+        "keys": batch.keys,
+        "key": np.concatenate([part.key for part in parts])[order],
+        "ids": [ids[row] for row in order.tolist()],
+        "label_values": label_values,
+        "label": label,
+        "weight": np.concatenate([part.weight for part in parts])[order],
+        "features": _features(parts, order),
+        "malformed": [each for part in parts for each in part.malformed],
+    }
 
 
 def _classes(parts: Parts, order: Ints64) -> tuple[list[str], Ints32]:

@@ -62,39 +62,32 @@ class PlainRows:
 
     def instances(self, batch: Batch) -> Instances:
         """Return the rows, which are all plain, as instances; batch: their records."""
-        n = len(self)
-        label_values, label = self._labels()
-        return Instances(
-            record=batch.record,
-            row=np.zeros(n, dtype=np.int32),
-            keys=batch.keys,
-            key=batch.key,
-            ids=self._ids(batch),
-            label_values=label_values,
-            label=label,
-            weight=self._weights(),
-            features=[self._matrix()],
-            blocks=np.empty((0, 3), dtype=np.int32),
-            malformed=[],
-        )
+        blocks = np.empty((0, 3), dtype=np.int32)
+        return Instances(**self._common(batch), features=[self._matrix()], blocks=blocks)
 
     def labels(self, batch: Batch) -> Labels:
         """Return the rows, which are all plain, as labels; batch: their records."""
-        label_values, label = self._labels()
-        annotator = self._shape.value_of(ANNOTATOR)
+        value = self._shape.value_of(ANNOTATOR)
         return Labels(
-            record=batch.record,
-            row=np.zeros(len(self), dtype=np.int32),
-            keys=batch.keys,
-            key=batch.key,
-            ids=self._ids(batch),
-            label_values=label_values,
-            label=label,
-            weight=self._weights(),
-            annotators=self._cells_of(annotator) if annotator >= 0 else [None] * len(self),
+            **self._common(batch),
+            annotators=self._cells_of(value) if value >= 0 else [None] * len(self),
             features=[self._matrix()] if FEATURE in self._shape.roles else [],
-            malformed=[],
         )
+
+    def _common(self, batch: Batch) -> dict[str, Any]:
+        """Return the columns that instances and labels have in common."""
+        label_values, label = self._labels()
+        return {
+            "record": batch.record,
+            "row": np.zeros(len(self), dtype=np.int32),
+            "keys": batch.keys,
+            "key": batch.key,
+            "ids": self._ids(batch),
+            "label_values": label_values,
+            "label": label,
+            "weight": self._weights(),
+            "malformed": [],
+        }
 
     @property
     def _features(self) -> slice:
