@@ -6,7 +6,8 @@ which is looked at before each fork. How a worker starts by itself is shown by t
 (`Installation.worker(…, fresh=True)`, `make demo`, everything that starts workers as its children).
 
 `python -m tests.broker.fork_server FD`: a request on the socket FD is (module and its arguments, environment,
-log); answers are (pid, None) of what was forked and (pid, exit code) of what has ended.
+log); answers are (pid, None) of what was forked and (pid, exit code) of what has ended. That stays a zombie
+until the server ends.
 """
 
 import fcntl
@@ -123,12 +124,14 @@ def serve(connection: Connection) -> Request:
         ready, _, _ = select.select(both, [], [])
         if waking in ready:
             os.read(waking, 4096)
-            while children:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if not pid:
-                    break
-                children.remove(pid)
-                connection.send((pid, os.waitstatus_to_exitcode(status)))
+            for pid in sorted(children):
+                # Not reaped: the number of a zombie is its own. A test that signals it or reads what it has
+                # computed, after its end and before this message, meets neither nothing nor a stranger.
+                ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if ended is not None:
+                    children.remove(pid)
+                    exited = ended.si_code == os.CLD_EXITED
+                    connection.send((pid, ended.si_status if exited else -ended.si_status))
         if connection in ready:
             try:
                 request: Request = connection.recv()
