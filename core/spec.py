@@ -9,7 +9,8 @@ With ``explain`` every prediction comes with the path of branches that led to it
 microseconds each.
 Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
 preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
-``acquire`` says which features of a record are bought before it is answered; ``none`` is not written out.
+``acquire`` says which features of a record are bought before it is answered; if it is left out, the learner
+says it, for most of them ``none``, which is not written out then.
 ``max_classes`` falls to what the learner is defined for (two with criterion km).
 """
 
@@ -81,8 +82,7 @@ class Spec:
     @property
     def acquirer(self) -> Acquirer | None:
         """What buys features of a record before it is answered, None: nothing does."""
-        own: Acquirer | None = self.learner.acquirer
-        return self.acquire if self.acquire.buys else own
+        return self.acquire if self.acquire.buys else None
 
     @staticmethod
     def parse(
@@ -111,7 +111,9 @@ class Spec:
         return _build(_shallow(body, state_version))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the spec with every parameter written out, an acquirer that buys nothing left out."""
+        """Return the spec with every parameter written out; an acquirer that buys nothing is left out, if the
+        learner would not buy by itself.
+        """
         body = {
             "learner": self.learner.to_dict(),
             "query": self.query.to_dict(),
@@ -125,7 +127,8 @@ class Spec:
             "explain": self.explain,
         }
         # Specs from before there were acquirers are as they were.
-        return body | ({"acquire": self.acquire.to_dict()} if self.acquire.buys else {})
+        is_said = self.acquire.buys or self.learner.acquirer is not None
+        return body | ({"acquire": self.acquire.to_dict()} if is_said else {})
 
     def to_json(self) -> str:
         """Return canonical JSON: parsing it gives an equal spec, and equal specs give equal text."""
@@ -179,6 +182,7 @@ def _build(text: str) -> Spec:
         msg = f"evaluation={evaluation!r} must be an object with 'window', 'every' and 'share'"
         raise ParameterError(msg)
     learner = build(parts["learner"])
+    own = None if "acquire" in body else learner.acquirer
     max_classes = check(
         "max_classes",
         body.get("max_classes", 64),
@@ -193,7 +197,7 @@ def _build(text: str) -> Spec:
         seed=check("seed", body.get("seed", 1), {"type": int, "rules": {"at least": 0, "at most": MAX_SEED}}),
         max_classes=min(max_classes, learner.max_classes or max_classes),
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
-        acquire=_plugin("acquire", parts["acquire"]),
+        acquire=own or _plugin("acquire", parts["acquire"]),
     )
     spec.acquire.check(learner)
     spec.query.check(learner)

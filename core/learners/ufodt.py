@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from core import registry
 from core.errors import SchemaError
 from core.jit import WORDS, kernel, outlined, start_of
 from core.learners._ufodt_blocks import UfodtLayout, arrays_of
@@ -38,6 +39,10 @@ class Plugin(ArrayLearner):
 
     ``answer`` outside of a stream, and a frozen model, buy nothing: they take all that the record has, and
     the posterior's mean. A label that comes after other labels teaches what an episode of then would buy.
+
+    In a stream it asks for features itself (``"acquire": "utility"``, which is its default): what comes with
+    the record is free, what is missing is bought. With ``"acquire": "none"`` it buys among what comes with
+    the record, as offline.
     """
 
     criterion: str = choice("ec2", *w.CRITERIA)
@@ -73,6 +78,16 @@ class Plugin(ArrayLearner):
     """What the features of a record may cost; 0: anything."""
 
     arrays: ClassVar[tuple[Array, ...]] = ()
+
+    @property
+    def acquirer(self) -> Any:
+        """Return what asks for features in a stream."""
+        return registry.plugin("acquirers", "utility")()
+
+    @property
+    def compiled_with(self) -> tuple[str, ...]:
+        """Return the module of open episodes, which it asks with."""
+        return ("core.ufodt.open_episode",)
 
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of the kernels' words."""
@@ -165,10 +180,35 @@ take_in_here: Any = outlined(take_in)
 def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
-    """Buy what is worth it and write the shares; a frozen model takes all that the record has."""
-    if prepared == at.COUNTS:
-        return play_here(plan, params, ints, floats, t, x, shares), 0, -1
-    return answer_frozen_here(plan, params, ints, floats, t, x, shares), 0, -1
+    """Buy what is worth it and write the shares; a frozen model takes all that the record has.
+
+    An episode that was left open here (open_episode.py:answer_next) has bought what it wanted.
+    """
+    if prepared != at.COUNTS:
+        return answer_frozen_here(plan, params, ints, floats, t, x, shares), 0, -1
+    if ints[t + plan[plan[at.PLAN_ARRAYS] + w.EPISODE] + w.STATE] == w.OPEN:
+        return answer_open_here(plan, params, ints, floats, t, shares), 0, -1
+    return play_here(plan, params, ints, floats, t, x, shares), 0, -1
+
+
+@kernel(f"int64({WORDS}, int64, CPointer(float64))", alone=True)
+def answer_open(plan, params, ints, floats, t: int, shares) -> int:
+    """Answer the open episode in the block at word t as it is; return the class, and write its shares."""
+    e = t + plan[plan[at.PLAN_ARRAYS] + w.EPISODE]
+    head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
+    hypotheses.lay_out(plan, params, ints, e, start_of(head))
+    space = np.empty(head[hypotheses.INTS], dtype=np.int64)
+    space[: hypotheses.SPACE_WORDS] = head
+    table = np.empty(head[hypotheses.FLOATS])
+    if ints[e + w.CLASSES] > 0:
+        hypotheses.build(plan, params, ints, floats, e, start_of(space), start_of(table))
+    best = ep.answer(plan, params, ints, floats, e, start_of(space), start_of(table), shares)
+    ep.record(plan, ints, floats, ints, floats, e)
+    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
+    return best
+
+
+answer_open_here: Any = outlined(answer_open)
 
 
 @kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)

@@ -6,13 +6,16 @@
     shares = episode.finish(model)                   # enters the account
     hand_in(model, episode)                          # and the next label of the model is this episode's
 
+Or ``answer_next(model, episode)`` instead of ``finish``: the model's next answer is this episode's, as if the
+model itself had asked all that.
+
 Its words (int64) are all that it is: what has the same plan and words goes on alike. Beginning, finishing and
 handing in write to the model; questions and answers between do not read it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,15 +44,21 @@ class Question:
     """Of each feature that may be asked for, of others -1: so that several may be asked for at once."""
 
 
-@kernel("void(int64, int64, int64, int64, float64[:, ::1], float64)", alone=True)
-def _begin(plan_address: int, address: int, t: int, episode_address: int, x, budget: float) -> None:
-    """Open an episode in other words than the model's; x: float64[1, d], NaN: not known."""
+@kernel("void(int64, int64, int64, int64, float64[:, ::1], float64, int64)", alone=True)
+def _begin(
+    plan_address: int, address: int, t: int, episode_address: int, x, budget: float, given: int
+) -> None:
+    """Open an episode in other words than the model's; x: float64[1, d], NaN: not known.
+
+    given: its number, below 0: the model's next one, which is counted.
+    """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     episode, numbers = words_at(episode_address)
-    account = plan[at.PLAN_SHARED]
-    number = ints[account + w.EPISODES] & ((1 << 62) - 1)
-    ints[account + w.EPISODES] = number + 1
+    account, number = plan[at.PLAN_SHARED], given & ((1 << 62) - 1)
+    if given < 0:
+        number = ints[account + w.EPISODES] & ((1 << 62) - 1)
+        ints[account + w.EPISODES] = number + 1
     known = row_of(x, 0)
     ep.begin(plan, params, ints, floats, t, episode, numbers, 0, number, budget)
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
@@ -108,8 +117,13 @@ class OpenEpisode:
         jit.register(words)
 
     @classmethod
-    def begin(cls, model: Any, known: Floats, budget: float | None = None) -> OpenEpisode:
-        """Open an episode; known: float64[d], NaN where it has to be bought; budget: default the spec's."""
+    def begin(
+        cls, model: Any, known: Floats, budget: float | None = None, *, number: int = -1
+    ) -> OpenEpisode:
+        """Open an episode; known: float64[d], NaN where it has to be bought; budget: default the spec's.
+
+        number: what its random numbers hang on, and the model stays as it is; below 0: the model's next one.
+        """
         plan = model.plan
         if budget is None:
             budget = plan.spec.learner.record_budget
@@ -120,7 +134,7 @@ class OpenEpisode:
             msg = f"known must have {plan.schema.n_attributes} values, one per attribute, not {x.shape[1]}"
             raise SchemaError(msg)
         first = int(model.ints[at.MODEL_FIRST])
-        _begin(plan.address, model.ints.ctypes.data, first, words.ctypes.data, x, float(budget))
+        _begin(plan.address, model.ints.ctypes.data, first, words.ctypes.data, x, float(budget), number)
         return episode
 
     @classmethod
@@ -139,6 +153,29 @@ class OpenEpisode:
     def to_bytes(self) -> bytes:
         """Return all that the episode is."""
         return self.words.astype("<i8").tobytes()
+
+    def packed(self) -> Ints:
+        """Return int64[n]: all that it is, and of which schema: classes, room of nominal attributes."""
+        dims = self.plan.words.dims
+        return np.concatenate((np.array([dims.classes, *dims.rooms], dtype=np.int64), self.words))
+
+    @classmethod
+    def unpacked(cls, plan: Any, packed: Ints) -> OpenEpisode | None:
+        """Return the episode of ``packed``, None if it is none; the plan's schema may have grown since."""
+        dims = plan.words.dims
+        head = 1 + len(dims.rooms)
+        if len(packed) <= head:
+            return None
+        was = replace(dims, classes=int(packed[0]), rooms=tuple(packed[1:head].tolist()))
+        before = plan.blocks if was == dims else plan.spec.learner.blocks(was)
+        if len(packed) - head != before.episode_words:
+            return None
+        words = at.aligned_words(plan.blocks.episode_words)
+        if before is plan.blocks:
+            words[:] = packed[head:]
+        else:
+            plan.blocks.copy_episode(before, packed[head:].copy(), words)
+        return cls(plan, words)
 
     def carry(self, plan: Any) -> OpenEpisode:
         """Return the episode under the plan of a schema that has grown."""
@@ -186,6 +223,14 @@ class OpenEpisode:
         _record(self.plan.address, model.ints.ctypes.data, self.words.ctypes.data)
         return best, shares
 
+    def close(self) -> None:
+        """Note that it was answered: what follows is its label."""
+        self.words[w.STATE] = w.ANSWERED
+
+    def is_unknown(self, feature: int) -> bool:
+        """Return whether a feature may still be asked for."""
+        return bool(self.words[w.in_episode(self.plan.ints, 0, w.STATUS) + feature] == w.UNKNOWN)
+
     @property
     def reason(self) -> str:
         """Why it asks no more; "finish" while it would."""
@@ -219,9 +264,26 @@ def hand_in(model: Any, episode: OpenEpisode) -> None:
     if episode.words[w.STATE] == w.OPEN:
         msg = "episode must be finished before its label is learned: it must not see it"
         raise SchemaError(msg)
+    _put(model, episode, w.ANSWERED)
+
+
+def answer_next(model: Any, episode: OpenEpisode) -> None:
+    """Make an open episode the model's own: what it answers next (and counts) is the answer of this episode.
+
+    To be followed by ``ModelTable.answer`` of one row with ``episode.observed()``; a label that comes with
+    it is learned as this episode's. The episode goes on to be what it was.
+    """
+    if episode.words[w.STATE] != w.OPEN:
+        msg = "episode must be open to be answered; it was answered before"
+        raise SchemaError(msg)
+    _put(model, episode, w.OPEN)
+
+
+def _put(model: Any, episode: OpenEpisode, state: int) -> None:
+    """Write an episode into the place of a model's last one."""
     if episode.plan is not model.plan:
         episode = episode.carry(model.plan)
     e = int(model.ints[at.MODEL_FIRST]) + model.plan.blocks.places["episode"]
     model.ints[e : e + len(episode.words)] = episode.words
-    model.ints[e + w.STATE] = w.ANSWERED
+    model.ints[e + w.STATE] = state
     model.ints[e + w.VERSION] = model.ints[at.MODEL_LABELS]

@@ -63,6 +63,7 @@ class InstancesRun:
         self.frozen: Mask = np.zeros(n, dtype=np.bool_)
         self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
         self.scale: Floats | None = None  # float64[n]: of the weights of later labels; None: 1
+        self.words: Ints64 | None = None  # of its episode, of a run of one row
         self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)

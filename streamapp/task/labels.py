@@ -10,7 +10,7 @@ prediction that was given when the instance was answered [D58].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -231,14 +231,38 @@ class LabelsRun:
         x = self._features(row, serial, own, int(store.width[model].max()))
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
         kept = (serial != NOT_KEPT) & (code >= 0)
-        weight[kept] = np.minimum(weight[kept] * self.state.pending.scales(serial[kept]), MAX_WEIGHT)
-        try:
-            answered = (predicted, requested, sampled, importance)
-            events = store.table.learn(model, x, code, weight, *answered)
-        except RowError as error:
-            raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
+        weight[kept] = np.minimum(weight[kept] * self.state.pending.column("scale", serial[kept]), MAX_WEIGHT)
+        columns = (model, x, code, weight, predicted, requested, sampled, importance)
+        start = 0
+        # A label that is learned with its episode begins a call: the model is told of the episode before.
+        for stop in [*self._with_episodes(serial, kept), len(row)]:
+            if stop > start:
+                self._learn_rows(row[start:stop], *(column[start:stop] for column in columns))
+            if stop < len(row):
+                self._hand_in(int(model[stop]), int(serial[stop]))
+            start = stop
         np.maximum.at(store.known_classes, model, code + 1)
         self._count_ends(training)
+
+    def _with_episodes(self, serial: Ints64, kept: npt.NDArray[np.bool_]) -> list[int]:
+        """Return the rows to learn with the words of an episode; kept: bool[m], those that were pending."""
+        rows = np.flatnonzero(kept)
+        found: list[int] = rows[self.state.pending.column("episode", serial[rows]) > 0].tolist()
+        return found
+
+    def _hand_in(self, slot: int, serial: int) -> None:
+        """Tell a model of the episode whose label comes next, unless it was configured otherwise."""
+        acquirer = self.store.spec(slot).acquirer
+        if acquirer is not None and acquirer.writes:
+            acquirer.hand_in(self.store.model(slot), self.state.pending.episode(serial), answered=True)
+
+    def _learn_rows(self, row: Ints64, model: Ints64, x: Floats, code: Ints32, *how: Any) -> None:
+        """Learn rows in one call; how: weights, and what was answered."""
+        store = self.store
+        try:
+            events = store.table.learn(model, x, code, *how)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
 
         def version(at: int) -> int:
             labels = store.model(int(model[at])).summary().labels
@@ -256,7 +280,7 @@ class LabelsRun:
         waited = serial != NOT_KEPT
         if waited.any():
             came = self._clocks[row[waited]]
-            self.effects.label_delays.append(came - self.state.pending.born(serial[waited]))
+            self.effects.label_delays.append(came - self.state.pending.column("born", serial[waited]))
 
     def _features(self, row: Ints64, serials: Ints64, own: npt.NDArray[np.bool_], width: int) -> Floats:
         """Return float64[m, width]: the features of each row, NaN where it has none; own: bool[m]."""

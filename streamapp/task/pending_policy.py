@@ -35,6 +35,7 @@ class AnsweredRun(Protocol):
     frozen: Mask  # bool[n]
     width: Ints32  # int32[n]
     scale: Floats | None  # float64[n]: what the weights of their labels are multiplied by; None: 1
+    words: Ints64 | None  # int64[w]: of its episode, of a run of one row, whose label is learned with them
 
     @property
     def names(self) -> list[Name]:
@@ -111,15 +112,21 @@ def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None
 def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
     whole = len(rows) == len(run.names)
     names: list[Name] = run.names if whole else [run.names[row] for row in rows.tolist()]
+    x, width, episode = run.features_of(rows), run.width[rows], 0
+    if run.words is not None and len(rows):
+        episode = len(run.words)
+        x = np.concatenate((x, run.words.view(np.float64)[np.newaxis]), axis=1)
+        width = width + np.int32(episode)
     return Kept(
         names,
         run.model[rows].astype(np.int32),
-        run.features_of(rows),
-        run.width[rows],
+        x,
+        width,
         run.replies.prediction[rows],
         asked[rows],
         run.replies.sampled[rows],
         run.replies.importance[rows],
         run.clocks[rows],
         None if run.scale is None else run.scale[rows],
+        episode,
     )

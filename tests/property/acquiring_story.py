@@ -23,6 +23,26 @@ SPECS: dict[str, dict[str, Any]] = {
         "drift": "ddm",
         "evaluation": {"window": 20, "every": 9, "share": 0.1},
     },
+    "utility": {
+        "learner": {"name": "ufodt", "hypotheses": 6, "n_thresholds": 3, "discount": 0.05},
+        "acquire": {"name": "utility", "timeout_ms": TIMEOUT},
+        "query": "always",
+    },
+    "utility_by_two": {
+        "learner": {
+            "name": "ufodt",
+            "hypotheses": 5,
+            "n_thresholds": 2,
+            "record_budget": 2.5,
+            "thresholds": "exhaustive",
+            "feature_selection": True,
+        },
+        "acquire": {"name": "utility", "timeout_ms": TIMEOUT, "batch": 2},
+        "query": {"name": "random"},
+        "budget": {"name": "count", "limit": 0.7},
+        "drift": {"name": "ddm", "reaction": "rebuild"},
+        "evaluation": {"window": 20, "every": 9, "share": 0.1},
+    },
 }
 
 
@@ -59,7 +79,8 @@ def acquiring_story(seed: int, n: int) -> list[Record]:
 
 def _schema(draw: random.Random) -> dict[str, Any]:
     colour = {"name": "c", "kind": "nominal", "values": ["red"], "open": draw.random() < 0.7}
-    return {"attributes": [{"name": "x"}, {"name": "y"}, colour], "classes_open": True, "max_classes": 4}
+    numbers = [{"name": name, "range": [0, 10]} for name in ("x", "y")]
+    return {"attributes": [*numbers, colour], "classes_open": True, "max_classes": 4}
 
 
 def _cells(draw: random.Random) -> dict[str, Any]:
@@ -123,6 +144,12 @@ def _random_control(draw: random.Random, key: str, at: int) -> Record:
     if command == "create":
         body["schema"] = _schema(draw)
     if command == "configure":
-        acquire = draw.choice(["none", {"name": "path", "timeout_ms": TIMEOUT, "explore": 0.2}])
+        acquire = draw.choice(
+            [
+                "none",
+                {"name": "path", "timeout_ms": TIMEOUT, "explore": 0.2},
+                {"name": "utility", "timeout_ms": TIMEOUT},
+            ]
+        )
         body["spec"] = {"acquire": acquire}
     return _control(key, at, command=command, **body)

@@ -225,7 +225,7 @@ def test_a_record_that_is_explored_is_bought_whole_and_weighs_the_inverse_probab
         acquired = here.predictions[-1]["acquired"]
         pending = here.task.pending
         serial, _ = pending.find(("m", name), NOW)
-        scale = float(pending.scales(np.array([serial]))[0])
+        scale = float(pending.column("scale", np.array([serial]))[0])
         if request["features"] == ["x", "c"]:
             whole += 1
             assert (acquired["stop"], acquired["cost"], scale) == ("exhausted", 2.0, 2.0)

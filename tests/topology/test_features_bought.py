@@ -11,7 +11,7 @@ from streamapp.task.models.exported import write_exported
 from streamapp.task.models.importing import control_values
 from tests.topology.partition import ALWAYS, Partition, Record, config
 
-UFODT: dict[str, Any] = {"learner": {"name": "ufodt", "hypotheses": 20}}
+UFODT: dict[str, Any] = {"learner": {"name": "ufodt", "hypotheses": 20}, "acquire": "none"}
 SCHEMA: dict[str, Any] = {
     "attributes": [
         {"name": "age", "range": [0, 100], "cost": 2.5},

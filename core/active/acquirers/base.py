@@ -64,7 +64,9 @@ class Step(NamedTuple):
     stop: str = ""
     """Why nothing more is asked for; empty if something is."""
     utility: float = math.nan
-    """How much the features are wanted; NaN: the acquirer does not say."""
+    """How much the (first) feature is wanted; NaN: the acquirer does not say."""
+    words: Any = None
+    """int64[w]: the episode's words from now on, None: they stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Acquirer(Parameters, ABC):
     buys: ClassVar[bool] = True
     """It may buy; else records are answered with what they bring."""
     writes: ClassVar[bool] = False
-    """``open`` and ``hand_in`` change the model (one that is not frozen)."""
+    """``open`` and ``hand_in`` change a model that is not frozen; labels are learned with their episodes."""
 
     @property
     def timeout_ms(self) -> int:
@@ -103,11 +105,14 @@ class Acquirer(Parameters, ABC):
         """Return what to do next; left: what the record may still cost."""
 
     def observe(self, model: BuyingModel, words: Ints, column: int, value: float) -> Ints:
-        """Return the words of an episode for which a value was bought (NaN: the model cannot place it)."""
+        """Return the words of an episode for which a value came (NaN: none that the model can place)."""
         return words
 
-    def hand_in(self, model: BuyingModel, words: Ints) -> None:
-        """Let the model know the episode of the record that it is about to answer (of a living model)."""
+    def hand_in(self, model: BuyingModel, words: Ints, *, answered: bool = False) -> None:
+        """Let a model that is not frozen know the episode of the record that it is about to answer.
+
+        ``answered``: the answer was given before, and the record's label is what it learns next.
+        """
 
     def weight(self, words: Ints) -> float:
         """Return the inverse of the probability with which so much of the record was to be bought."""

@@ -78,8 +78,9 @@ class EpisodeAnswer(InstancesRun):
         self._x.append((rows, x))
         self.frozen[:] = frozen
         acquirer = store.spec(int(self.model[0])).acquirer
-        if acquirer is not None and acquirer.writes and not frozen[0] and stop != REPEATED:
-            acquirer.hand_in(store.model(int(self.model[0])), self._episode.words)
+        if acquirer is not None and acquirer.writes and not frozen[0]:
+            self.words = self._episode.words  # its label, whenever it comes, is learned with them
+            acquirer.hand_in(store.model(int(self.model[0])), self.words)
         self._call(rows, Placed(x), code, ANSWER_ONLY if frozen[0] else LABELLED)
         if open_elsewhere:
             self._decline_request()

@@ -48,6 +48,8 @@ class Course:
         slot = self.store.slot(episode.name[0])
         episode = episode.widened(int(self.store.width[slot]))
         step = self._step(slot, episode)
+        if step.words is not None:
+            episode = episode._replace(words=step.words)
         if not step.features:
             self.finish(episode, step.stop, record, clock, label)
             return False
@@ -76,6 +78,9 @@ class Course:
             if acquirer is not None:
                 words = acquirer.observe(model, words, column, value)
         status[unavailable] = UNAVAILABLE
+        if acquirer is not None:
+            for column in unavailable:
+                words = acquirer.observe(model, words, column, np.nan)
         self.effects.count(counters.FEATURES_BOUGHT, len(values))
         self.effects.count(counters.FEATURES_UNAVAILABLE, len(unavailable))
         bought = (*episode.bought, *values)

@@ -1,7 +1,8 @@
 """Entries of pending instances: the layout of rows and words, what is to be kept, and an image of it all.
 
 A row says what an instance is known by and what became of it; its features lie in the words, `width` of them
-from `start` on.
+from `start` on. The last `episode` of these are no features: they are the words (int64) of the episode that
+the instance was answered from, which its label is learned with.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ ROW: Final = np.dtype(
         ("start", np.int64),  # of its features in the words
         ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
         ("model", np.int32),
-        ("width", np.int32),  # number of features
+        ("width", np.int32),  # number of features, and of words of its episode
+        ("episode", np.int32),  # how many of them are words of its episode
         ("text", np.int32),  # bytes of its name beyond NAME_BYTES
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
@@ -55,7 +57,7 @@ class Kept(NamedTuple):
 
     names: list[Name]
     model: Ints32  # int32[m] model in the table
-    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept
+    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept, its last are its episode's
     width: Ints32  # int32[m]
     prediction: Ints32  # int32[m]
     requested: Mask  # bool[m]
@@ -63,6 +65,7 @@ class Kept(NamedTuple):
     importance: Floats  # float64[m]
     born: Ints64  # int64[m] clock at the record, ascending
     scale: Floats | None = None  # float64[m]: what their labels' weights are multiplied by; None: 1
+    episode: int = 0  # words of an episode at the end of each row's width
 
     def slice(self, start: int, stop: int) -> Kept:
         """Return the rows from `start` to before `stop`."""
@@ -78,6 +81,7 @@ class Kept(NamedTuple):
             self.importance[cut],
             self.born[cut],
             None if self.scale is None else self.scale[cut],
+            self.episode,
         )
 
 
@@ -130,11 +134,18 @@ class Mark(NamedTuple):
 def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Floats:
     """Return float64[m, n_columns]: the features of rows (ROW[m]), NaN in columns they do not have."""
     x = np.full((len(rows), n_columns), np.nan)
-    for width in np.unique(rows["width"]).tolist():
-        of_width = np.flatnonzero(rows["width"] == width)
+    features = rows["width"] - rows["episode"]
+    for width in np.unique(features).tolist():
+        of_width = np.flatnonzero(features == width)
         places = rows["start"][of_width, np.newaxis] + np.arange(width)
         x[of_width[:, np.newaxis], np.arange(width)] = words[places]
     return x
+
+
+def episode_of(row: np.void, words: Floats) -> Ints64:
+    """Return int64[w]: the words of the episode of a row (ROW), a copy."""
+    end = int(row["start"]) + int(row["width"])
+    return words[end - int(row["episode"]) : end].view(np.int64).copy()
 
 
 def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:

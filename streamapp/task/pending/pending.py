@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ from streamapp.task.pending.entries import (
     Name,
     PendingImage,
     compacted,
+    episode_of,
     features_of,
     sizes_of,
     text_of,
@@ -162,17 +163,17 @@ class Pending:
         said = self._rows[row]
         return said["prediction"].item(), is_open, said["sampled"].item(), said["importance"].item()
 
-    def scales(self, serials: Ints64) -> Floats:
-        """Return float64[m]: what the weight of each one's label is multiplied by."""
-        return np.asarray(self._rows["scale"][serials - self._base])
-
-    def born(self, serials: Ints64) -> Ints64:
-        """Return int64[m]: the clock when each instance was answered."""
-        return np.asarray(self._rows["born"][serials - self._base])
+    def column(self, name: str, serials: Ints64) -> npt.NDArray[Any]:
+        """Return a column of the rows (entries.py:ROW) of many: an array of m."""
+        return np.asarray(self._rows[name][serials - self._base])
 
     def features(self, serials: Ints64, n_columns: int) -> Floats:
         """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
         return features_of(self._rows[serials - self._base], self._words, n_columns)
+
+    def episode(self, serial: int) -> Ints64:
+        """Return int64[w]: the words of the episode that an open entry was answered from."""
+        return episode_of(self._rows[serial - self._base], self._words)
 
     @property
     def first(self) -> int:
@@ -287,9 +288,8 @@ class Pending:
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final, and memory that is no longer needed is given back."""
-        self._settled.clear()
-        self._struck.clear()
-        self._births.clear()
+        for undo in (self._settled, self._struck, self._births):
+            undo.clear()
         self._give_back_rows()
         self._give_back_words()
         self._mark = self._now()
@@ -392,6 +392,7 @@ class Pending:
         rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
         rows["sampled"], rows["importance"], rows["struck"] = kept.sampled, kept.importance, False
         rows["scale"] = 1.0 if kept.scale is None else kept.scale
+        rows["episode"] = kept.episode
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]

@@ -51,6 +51,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         facts = [entry[name].item() for name in columns]
         if entry["scale"].item() != 1.0:
             facts.append(entry["scale"].item())
+        if entry["episode"].item():
+            facts.append({"episode": entry["episode"].item()})
         _add(found, image.names[image.offset + row], *facts, settled, struck, holds)
         if holds:
             found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())

@@ -38,6 +38,8 @@ _COLUMNS: Final = (
 )
 _SCALE: Final = ("scale", "<f8")
 """A column that a unit has only if an entry of it is not 1: of models that acquire features."""
+_EPISODE: Final = ("episode", "<i4")
+"""And one that it has only if an entry of it is not 0."""
 
 
 class PendingBlock(NamedTuple):
@@ -128,7 +130,8 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     first = np.cumsum(width) - width
     words = image.words[np.repeat(rows["start"][present] - first, width) + np.arange(int(width.sum()))]
     scaled = bool((rows["scale"] != 1.0).any())
-    columns_of = (*_COLUMNS, _SCALE) if scaled else _COLUMNS
+    played = bool((rows["episode"] != 0).any())
+    columns_of = _columns_of(scaled, played)
     columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in columns_of]
     columns += [
         present.astype("u1").tobytes(),
@@ -145,7 +148,14 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     }
     if scaled:
         facts["scaled"] = True
+    if played:
+        facts["episodes"] = True
     return seal(block.name, facts, columns)
+
+
+def _columns_of(scaled: bool, played: bool) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a unit."""
+    return (*_COLUMNS, *([_SCALE] if scaled else []), *([_EPISODE] if played else []))
 
 
 def write_marks(image: PendingImage, block: PendingBlock) -> Unit:
@@ -171,7 +181,7 @@ def read_block(unit: Unit) -> Entries:
     rows = np.zeros(n, dtype=ROW)
     rows["older"], rows["scale"] = -1, 1.0
     try:
-        for name, kind in (*_COLUMNS, _SCALE) if facts.get("scaled") else _COLUMNS:
+        for name, kind in _columns_of("scaled" in facts, "episodes" in facts):
             rows[name] = column(kind, n)
         present = column("u1", n).astype(np.bool_)
         key, length = column("<i4", n).tolist(), column("<i4", n)
@@ -188,6 +198,8 @@ def read_block(unit: Unit) -> Entries:
     width = np.where(present, rows["width"], 0).astype(np.int64)
     if at != len(body) or int(width.sum()) != len(words):
         raise damaged(unit.name, "its columns must fit its body and its features")
+    if ((rows["episode"] < 0) | (rows["episode"] > rows["width"])).any():
+        raise damaged(unit.name, "the words of an episode must be among those of its entry")
     rows["start"] = np.cumsum(width) - width
     start = int(unit.name.key)
     return Entries(PendingBlock(start, start + n, bool(facts["closed"])), names, rows, words, present)
