@@ -258,7 +258,7 @@ class Learner(Parameters, ABC):
 
     @property
     def acquirer(self) -> Any:
-        """Return what buys features if the spec says nothing, None: nobody (core/active/acquirers/base.py)."""
+        """Return what buys features if the spec does not say, None: nothing (active/acquirers/base.py)."""
         return None
 
     def check_schema(self, schema: Schema) -> None:

@@ -142,7 +142,8 @@ class TaskConfig:
         if spec.acquirer is not None and not self.features:
             message = (
                 f"acquire={spec.acquire.spelled!r} must have the topics feature-requests and feature-values, "
-                "which are missing; create them with 'grove topics create' and start the workers again"
+                "which are missing; create them with 'grove topics create' and start the workers again, or "
+                'say "acquire": "none"'
             )
             raise SpecError(message)
         return spec
