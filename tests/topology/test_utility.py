@@ -296,8 +296,8 @@ def test_a_model_in_mid_episode_is_exported_and_a_restored_task_asks_on() -> Non
     there = Partition(config(ALWAYS))
     values = control_values(write_exported(store.record(store.slot("m")), taken), "moved", size=1500)
     there.feed(*(Record("controls", b"m", value) for value in values))
-    assert there.model().snapshot() == here.model().snapshot()
-    assert there.task.open_episodes == 0
+    assert (learned(there), there.task.open_episodes) == (learned(here), 0)
+    assert feature_account(there.model()) == feature_account(here.model())
     again = Partition(here.task.config)
     again.task = Task.from_units(PARTITION, here.task.config, None, [*here.task.cut().units()])
     again._offsets.update(here._offsets)

@@ -13,7 +13,7 @@ from core.model.model import Model
 from streamapp.task.effects.effects import Origin
 from streamapp.task.models.model_unit import MODEL, read_model
 from streamapp.task.pending.early_labels import HeldLabel
-from streamapp.task.pending.entries import Kept
+from streamapp.task.pending.entries import Kept, episode_of
 from streamapp.task.pending.pending import Pending
 from streamapp.task.state import cut as cuts
 from streamapp.task.state.cut import TASK, Cut
@@ -389,6 +389,39 @@ def test_a_block_survives_every_text_and_number() -> None:
     for column in ("born", "width", "prediction", "requested", "sampled", "importance"):
         assert (found.rows[column] == image.rows[column]).all()
     assert found.words.tobytes() == image.words[:9].tobytes()
+
+
+def test_the_words_of_episodes_survive_whatever_number_their_bits_are() -> None:
+    words = np.array([-1, 0x7FF0000000000001, 1 << 62, 0, -(1 << 63)], dtype=np.int64)  # the second signals
+    pending = pending_of(3, 2)
+    x = np.concatenate((np.array([[0.5, np.nan]]), words.view(np.float64)[np.newaxis]), axis=1)
+    one = np.ones(1, dtype=np.int32)
+    pending.keep(
+        Kept(
+            [("m", "played")],
+            one,
+            x,
+            7 * one,
+            one,
+            one.astype(np.bool_),
+            one.astype(np.int8),
+            np.ones(1),
+            np.array([5], dtype=np.int64),
+            episode=5,
+        )
+    )
+    image = pending.image()
+    found = read_block(write_block(image, layout(image, ())[0]))
+    assert found.rows["episode"].tolist() == [0, 0, 0, 5]
+    assert episode_of(found.rows[3], found.words).tolist() == words.tolist()
+    assert pending.episode(3).tolist() == words.tolist()
+    assert pending.features(np.array([3]), 3).tolist()[0][0] == 0.5
+    assert np.isnan(pending.features(np.array([3]), 3)[0, 1:]).all(), "no feature is made of them"
+    before = pending.bytes
+    pending.settle(3)
+    assert before - pending.bytes == 8 * 7
+    without = pending_of(3, 2).image()
+    assert b"episodes" not in write_block(without, layout(without, ())[0]).data, "others are as they were"
 
 
 # -- early labels --------------------------------------------------------------------------------------------
