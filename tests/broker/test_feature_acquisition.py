@@ -32,6 +32,13 @@ BUYS = {
 SCHEMA = {"attributes": [{"name": "x"}, {"name": "y"}], "classes": ["high", "low"]}
 
 
+UFODT = {"learner": {"name": "ufodt", "hypotheses": 20}, "query": "always", "seed": 5}
+PANEL = {
+    "attributes": [{"name": "x", "range": [0, 10], "cost": 2}, {"name": "y", "range": [0, 10]}],
+    "classes": ["high", "low"],
+}
+
+
 class Client:
     """Who sends instances and values, and reads what comes."""
 
@@ -47,8 +54,8 @@ class Client:
         )
         assert self._producer.flush(PATIENCE) == 0
 
-    def create(self) -> None:
-        self.send(self.place.names.controls, {"command": "create", "spec": BUYS, "schema": SCHEMA})
+    def create(self, spec: dict[str, Any] = BUYS, schema: dict[str, Any] = SCHEMA) -> None:
+        self.send(self.place.names.controls, {"command": "create", "spec": spec, "schema": schema})
 
     def train(self, worker: WorkerProcess) -> None:
         for n in range(40):
@@ -93,6 +100,56 @@ def test_a_worker_killed_in_mid_episode_asks_and_answers_once(broker: Broker, tm
     assert answers == {"a": ("high", bought), "b": ("low", bought)}
     assert len(place.read(names.predictions)) == 42
     assert place.read(names.dead_letters) == []
+
+
+def test_ufodt_killed_in_mid_episode_learns_late_labels_with_what_it_bought(
+    broker: Broker, tmp_path: Path
+) -> None:
+    """The same records without a kill lead to the same model."""
+    said = []
+    for prefix, kills in (("asks.", True), ("asks-on.", False)):
+        place = Installation(
+            broker.bootstrap_servers, prefix, PARTITIONS, tmp_path, module="streamapp worker"
+        )
+        client, names = Client(place), place.names
+        client.create(UFODT, PANEL)
+        with place.worker("w", fresh=True) as worker:
+            worker.wait_until_ready()
+            client.train(worker)
+            client.send(names.instances, {"id": "waits", "features": {"x": 2}})  # y, if it is worth it
+            client.send(names.feature_values, {"id": "waits", "finish": True})
+            client.wait_for(names.predictions, 41, worker)
+            client.send(names.instances, {"id": "a", "features": {"y": 2}})
+            (request,) = [
+                each
+                for each in client.wait_for(names.feature_requests, 1, worker)
+                if each["instance_id"] == "a"
+            ]
+            assert request["features"] == ["x"]
+            if kills:
+                os.kill(worker.pid, signal.SIGKILL)
+            else:
+                assert worker.terminate() == 0
+        with place.worker("w", fresh=True) as worker:
+            worker.wait_until_ready()
+            assert worker.metric("grove_open_episodes") == 1
+            client.send(names.feature_values, {"id": "a", "features": {"x": 9}})
+            client.wait_for(names.predictions, 42, worker)
+            client.send(names.labels, {"id": "a", "label": "high"})
+            client.send(names.labels, {"id": "waits", "label": "low"})
+            place.wait_for_lag_0(alive=[worker])
+            assert worker.metric_of("grove_records_total", topic="labels", outcome="learned") == 2
+            client.send(names.instances, {"id": "last", "features": {"x": 9, "y": 2}})
+            predictions = client.wait_for(names.predictions, 43, worker)
+            assert worker.terminate() == 0
+        assert predictions[41]["acquired"]["features"] == ["x"]
+        assert predictions[41]["acquired"]["cost"] == 2.0
+        assert predictions[42]["version"] == 42
+        assert place.read(names.dead_letters) == []
+        asked = [(each["instance_id"], each["features"]) for each in place.read(names.feature_requests)]
+        assert len(asked) == len({(name, *features) for name, features in asked}), "nothing is asked twice"
+        said.append(predictions)
+    assert said[0] == said[1]
 
 
 def test_an_installation_without_the_topics_runs_and_buys_once_they_are_made(

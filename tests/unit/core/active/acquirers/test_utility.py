@@ -22,7 +22,7 @@ def model_of(**learner):
         Attribute("smoker", "nominal", ("no", "yes"), open=True),
     )
     spec = Spec.parse({"learner": {"name": "ufodt", "hypotheses": 8, **learner}})
-    return Model.create(spec, Schema(attributes, ("well", "ill"), classes_open=True))
+    return Model.create(spec, Schema.of(attributes, ("well", "ill"), classes_open=True))
 
 
 def opened(model, number=7, frozen=False, x=UNKNOWN, unknown=EVERY):
@@ -94,10 +94,11 @@ def test_an_episode_is_carried_into_a_schema_that_has_grown():
     model, acquirer = model_of(), utility.Plugin()
     words = acquirer.step(model, opened(model), UNKNOWN, EVERY, np.inf).words
     words = acquirer.observe(model, words, 0, 3.0)
-    wider = model.schema.with_values([(2, f"kind {n}") for n in range(9)]).with_classes(["dead"])
-    model.adopt(wider)
+    narrow = OpenEpisode.unpacked(model.plan, words)
+    model.adopt(model.schema.with_values([(2, f"kind {n}") for n in range(9)]).with_class("dead"))
     assert model.plan.blocks.episode_words + 2 > len(words)
     episode = OpenEpisode.unpacked(model.plan, words)
+    assert np.array_equal(episode.words, narrow.carry(model.plan).words)
     assert episode.observed().tolist()[0] == 3.0
     step = acquirer.step(model, words, UNKNOWN, EVERY, np.inf)
     assert len(step.words) == model.plan.blocks.episode_words + 2
