@@ -76,7 +76,7 @@ class UfodtLayout(ArrayLayout):
 
     def problem(self, ints: Ints, t: int) -> str | None:
         """Return what is wrong with the words of a foreign block, None: nothing."""
-        return super().problem(ints, t) or self._header_problem(self.named(ints, t)["episode"])
+        return super().problem(ints, t) or self.header_problem(self.named(ints, t)["episode"])
 
     def episode_problem(self, episode: Ints) -> str | None:
         """Return what is wrong with the words of a foreign episode, None: nothing."""
@@ -84,9 +84,10 @@ class UfodtLayout(ArrayLayout):
         for array in self.arrays[w.EPISODE :]:
             if (problem := array.problem(found[array.name], self.dims.classes)) is not None:
                 return f"episode: {problem}"
-        return self._header_problem(found["episode"])
+        return self.header_problem(found["episode"])
 
-    def _header_problem(self, header: Ints) -> str | None:
+    def header_problem(self, header: Ints) -> str | None:
+        """Return what is wrong with the first words of an episode, None: nothing."""
         for word, name, limit in (
             (w.CLASSES, "classes", self.dims.classes + 1),
             (w.STATE, "state", w.LEARNED + 1),

@@ -175,7 +175,7 @@ class OpenEpisode:
             words[:] = packed[head:]
         else:
             plan.blocks.copy_episode(before, packed[head:].copy(), words)
-        return cls(plan, words)
+        return None if plan.blocks.header_problem(words) is not None else cls(plan, words)
 
     def carry(self, plan: Any) -> OpenEpisode:
         """Return the episode under the plan of a schema that has grown."""

@@ -8,6 +8,7 @@ from core.errors import ParameterError, SchemaError
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from core.ufodt import words as w
 from core.ufodt.account import feature_account
 from core.ufodt.open_episode import OpenEpisode, answer_next
 
@@ -82,7 +83,15 @@ def test_what_is_known_without_an_outcome_is_not_asked_for():
 
 def test_words_that_are_no_episode_end_it():
     model = model_of()
-    for words in (np.zeros(0, dtype=np.int64), np.arange(2), np.arange(50), opened(model)[:-1]):
+    unknown_classes = opened(model)
+    unknown_classes[2 + w.CLASSES] = 99
+    for words in (
+        np.zeros(0, dtype=np.int64),
+        np.arange(2),
+        np.arange(50),
+        opened(model)[:-1],
+        unknown_classes,
+    ):
         assert utility.Plugin().step(model, words, UNKNOWN, EVERY, np.inf) == utility.Step(stop="finish")
         assert utility.Plugin().observe(model, words, 0, 1.0) is words
         before = model.ints.copy()
