@@ -256,11 +256,11 @@ class LabelsRun:
         if acquirer is not None and acquirer.writes:
             acquirer.hand_in(self.store.model(slot), self.state.pending.episode(serial), answered=True)
 
-    def _learn_rows(self, row: Ints64, model: Ints64, x: Floats, code: Ints32, *how: Any) -> None:
-        """Learn rows in one call; how: weights, and what was answered."""
-        store = self.store
+    def _learn_rows(self, row: Ints64, *columns: Any) -> None:
+        """Learn rows in one call; columns: models, features, classes, weights, and what was answered."""
+        store, model, code = self.store, columns[0], columns[2]
         try:
-            events = store.table.learn(model, x, code, *how)
+            events = store.table.learn(*columns)
         except RowError as error:
             raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
 
