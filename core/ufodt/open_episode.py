@@ -200,7 +200,7 @@ class OpenEpisode:
         False: it is missing (NaN) or no value that the episode knows; the feature is unavailable then.
         Raises SchemaError for a feature that may not be asked for (any more).
         """
-        status = int(self.words[w.in_episode(self.plan.ints, 0, w.STATUS) + feature])
+        status = int(self.words[self._first("status") + feature])
         if self.words[w.STATE] != w.OPEN or status != w.UNKNOWN:
             msg = f"feature={feature} must be one that the episode may still ask for"
             raise SchemaError(msg)
@@ -229,7 +229,12 @@ class OpenEpisode:
 
     def is_unknown(self, feature: int) -> bool:
         """Return whether a feature may still be asked for."""
-        return bool(self.words[w.in_episode(self.plan.ints, 0, w.STATUS) + feature] == w.UNKNOWN)
+        return bool(self.words[self._first("status") + feature] == w.UNKNOWN)
+
+    def _first(self, name: str) -> int:
+        """Return the first word of an array, as ``words.in_episode`` does for kernels (and would be compiled)."""
+        places = self.plan.blocks.places
+        return int(places[name] - places["episode"])
 
     @property
     def reason(self) -> str:
@@ -243,15 +248,15 @@ class OpenEpisode:
 
     def features(self, status: int = w.BOUGHT_ONE) -> tuple[int, ...]:
         """Return the columns with a status: those that were bought."""
-        first = w.in_episode(self.plan.ints, 0, w.STATUS)
+        first = self._first("status")
         of_all = self.words[first : first + self.plan.schema.n_attributes]
         return tuple(np.flatnonzero(of_all == status).tolist())
 
     def observed(self) -> Floats:
         """Return float64[d]: the values observed, NaN elsewhere."""
         n, floats = self.plan.schema.n_attributes, self.words.view(np.float64)
-        outcome = w.in_episode(self.plan.ints, 0, w.OUTCOME)
-        value = w.in_episode(self.plan.ints, 0, w.VALUE)
+        outcome = self._first("outcome")
+        value = self._first("value")
         return np.where(self.words[outcome : outcome + n] >= 0, floats[value : value + n], np.nan)
 
 

@@ -41,7 +41,11 @@ def records(n: int) -> list[tuple[dict[str, Any], str]]:
     """Return records with all features, and their classes: ill are old smokers, and who takes much."""
     draw, found = random.Random(5), []
     for _ in range(n):
-        cells = {"age": draw.randrange(100), "dose": draw.randrange(5), "smoker": draw.choice(["no", "yes"])}
+        cells: dict[str, Any] = {
+            "age": draw.randrange(100),
+            "dose": draw.randrange(5),
+            "smoker": draw.choice(["no", "yes"]),
+        }
         ill = (cells["age"] > 50 and cells["smoker"] == "yes") or cells["dose"] == 4
         found.append((cells, "ill" if ill else "well"))
     return found

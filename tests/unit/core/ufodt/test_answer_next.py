@@ -54,6 +54,7 @@ def test_asked_outside_it_is_the_model_that_asked_inside(learner):
         while (feature := episode.next_feature().feature) is not None:
             episode.observe(feature, x[feature])
         packed = OpenEpisode.unpacked(model.plan, episode.packed())
+        assert packed is not None
         answer_next(model, packed)
         assert answered(outside, packed.observed(), int(label)) == expected
         assert np.array_equal(outside.model(0).ints, inside.model(0).ints)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core.active.acquirers import utility
+from core.active.acquirers.base import Step
 from core.errors import ParameterError, SchemaError
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
@@ -78,6 +79,7 @@ def test_what_is_known_without_an_outcome_is_not_asked_for():
     model = model_of()
     words = opened(model, unknown=np.array([True, True, False]))
     episode = OpenEpisode.unpacked(model.plan, words)
+    assert episode is not None
     assert [episode.is_unknown(column) for column in range(3)] == [True, True, False]
 
 
@@ -92,7 +94,7 @@ def test_words_that_are_no_episode_end_it():
         opened(model)[:-1],
         unknown_classes,
     ):
-        assert utility.Plugin().step(model, words, UNKNOWN, EVERY, np.inf) == utility.Step(stop="finish")
+        assert utility.Plugin().step(model, words, UNKNOWN, EVERY, np.inf) == Step(stop="finish")
         assert utility.Plugin().observe(model, words, 0, 1.0) is words
         before = model.ints.copy()
         utility.Plugin().hand_in(model, words)
@@ -107,6 +109,8 @@ def test_an_episode_is_carried_into_a_schema_that_has_grown():
     model.adopt(model.schema.with_values([(2, f"kind {n}") for n in range(9)]).with_class("dead"))
     assert model.plan.blocks.episode_words + 2 > len(words)
     episode = OpenEpisode.unpacked(model.plan, words)
+    assert narrow is not None
+    assert episode is not None
     assert np.array_equal(episode.words, narrow.carry(model.plan).words)
     assert episode.observed().tolist()[0] == 3.0
     step = acquirer.step(model, words, UNKNOWN, EVERY, np.inf)
