@@ -232,7 +232,7 @@ class OpenEpisode:
         return bool(self.words[self._first("status") + feature] == w.UNKNOWN)
 
     def _first(self, name: str) -> int:
-        """Return the first word of an array, as ``words.in_episode`` does for kernels (and would be compiled)."""
+        """Return the first word of an array; ``words.in_episode`` is for kernels, and would be compiled."""
         places = self.plan.blocks.places
         return int(places[name] - places["episode"])
 
