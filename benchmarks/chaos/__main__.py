@@ -134,6 +134,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         "models": len(live),
         **said_by(fleet),
         "drain_seconds": round(drained, 1),
+        "journal_cut_off_unread": journal.overtaken,
         "examples": findings.examples,
     }
 

@@ -1,12 +1,14 @@
 """A topic read along from its beginning: what workers cut off or compact later is kept here.
 
-All that is committed of it is kept in memory, by partition, in the order of the log.
+All that is committed of it is kept in memory, by partition, in the order of the log. What workers cut off
+before it was read is noted and left out: where that was more than the marks of a transaction, the checker
+finds a hole.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -16,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from benchmarks.chaos.fleet import ChaosError
 
 POLL_S = 0.2
+ANSWER_S = 30.0  # until the broker must have said where a log begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Tape:
         self.records: dict[int, list[Kept]] = {number: [] for number in range(partitions)}
         self._topic = topic
         self._with_values = with_values
+        self.overtaken: list[tuple[int, int, int]] = []
+        """Partition, offset that was to be read, first offset that the log still had."""
         self._next = dict.fromkeys(self.records, 0)
         self._servers = servers
         self._ended = threading.Event()
@@ -79,13 +84,15 @@ class Tape:
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
-                "auto.offset.reset": "error",  # what was cut off before it was read would be missing
-                "reconnect.backoff.ms": 20,  # so it has to be back before the workers are, and trim
-                "reconnect.backoff.max.ms": 200,
+                "auto.offset.reset": "error",
+                "reconnect.backoff.ms": 20,  # after an outage it is to be back before workers are, and trim
+                "reconnect.backoff.max.ms": 50,
+                "fetch.error.backoff.ms": 20,
+                "topic.metadata.refresh.fast.interval.ms": 20,
                 "log_level": 0,
             }
         )
-        consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._next.items()])
+        self._assign(consumer)
         return consumer
 
     def _read(self) -> None:
@@ -100,7 +107,7 @@ class Tape:
 
     def _take(self) -> set[int]:
         """Read on; return the partitions that are at their end."""
-        at_end = set()
+        at_end, overtaken = set(), set()
         for message in self._consumer.consume(1000, POLL_S):
             number, error = int(message.partition() or 0), message.error()
             if error is None:
@@ -109,9 +116,26 @@ class Tape:
                 at_end.add(number)
                 # Behind the last record lie the marks of its transaction; workers trim up to behind those.
                 self._next[number] = max(self._next[number], int(message.offset() or 0))
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                overtaken.add(number)
             elif not error.retriable():
                 raise ChaosError(error.str())
+        if overtaken:
+            self._go_on(sorted(overtaken))
         return at_end
+
+    def _go_on(self, overtaken: Iterable[int]) -> None:
+        """Read partitions on where their logs begin now."""
+        for number in overtaken:
+            first, _ = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, number), timeout=ANSWER_S
+            )
+            self.overtaken.append((number, self._next[number], first))
+            self._next[number] = first
+        self._assign(self._consumer)
+
+    def _assign(self, consumer: Consumer) -> None:
+        consumer.assign([TopicPartition(self._topic, number, at) for number, at in self._next.items()])
 
     def _keep(self, number: int, message: Message) -> None:
         value = message.value()
