@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.chaos import evidence
-from benchmarks.chaos.checker import check, log_ends
+from benchmarks.chaos.acquiring import PRICES
+from benchmarks.chaos.checker import check, log_ends, purchases
 from benchmarks.chaos.coordinator import transactions
 from benchmarks.chaos.counts import Counts
 from benchmarks.chaos.faults import Faults
@@ -28,11 +29,13 @@ from benchmarks.chaos.installation import (
     models,
 )
 from benchmarks.chaos.load import Load
+from benchmarks.chaos.purchases import Purchases
 from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.retention import Retention
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker
+from streamapp.task.sources import SourceName
 
 PREFIX = "chaos."
 GROUP = "chaos"
@@ -58,7 +61,7 @@ def wrong(report: dict[str, Any]) -> dict[str, Any]:
     zeros = ["lost", "invented", "disordered", "labels_unasked", "not_learned", "learned_twice"]
     if report["guarantee"] == "exactly_once":
         zeros.append("doubled")
-    broken = {name: report[name] for name in zeros if report[name]}
+    broken = {name: report[name] for name in zeros if report[name]} | report.get("wrong_purchases", {})
     return broken if report["state_equal"] else {**broken, "state_equal": False}
 
 
@@ -75,6 +78,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--standbys", type=int, default=0, help="other workers that keep snapshots warm")
     parser.add_argument("--learner", default="", help="a learner's name; default: a tree that splits early")
+    parser.add_argument(
+        "--features", action="store_true", help="other models buy features, from two oracles that both answer"
+    )
     parser.add_argument("--keep", type=Path, help="an empty directory for the workers' logs, which stay")
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     return parser.parse_args(arguments)
@@ -83,19 +89,29 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:
     """Feed, harm, drain, check."""
     servers = broker.bootstrap_servers
-    place = Installation(servers, PREFIX, GROUP, options.models_max_bytes, options.standbys, options.learner)
+    place = Installation(
+        servers,
+        PREFIX,
+        GROUP,
+        options.models_max_bytes,
+        options.standbys,
+        options.learner,
+        options.features,
+    )
     place.create_topics()
+    place.make_models()
     names = place.names
-    load = Load(servers, names.instances, PARTITIONS, MODELS, options.rate, options.seed)
+    load = Load(servers, names.instances, PARTITIONS, MODELS, options.rate, options.seed, place.buying)
     data = directory / "data.csv"
     load.write_data(data, int(options.rate * (options.seconds + 60)), options.seed)
-    oracle = ["--data", str(data), "--delay", "~500ms", "--loss", "0.1", "--declined", "0.05"]
+    oracles = place.oracles(data, "--delay", "~500ms", "--loss", "0.1", "--declined", "0.05")
     with (
         Tape(servers, names.journal, PARTITIONS) as journal,
         Tape(servers, names.snapshots, PARTITIONS, with_values=False) as chunks,
         SourceTape(servers, names.instances, PARTITIONS) as instances,
+        SourceTape(servers, names.feature_values, PARTITIONS) as feature_values,
         SourceTape(servers, names.labels, PARTITIONS) as labels,
-        Fleet(place.environment(options.guarantee), directory, options.workers, oracle) as fleet,
+        Fleet(place.environment(options.guarantee), directory, options.workers, oracles) as fleet,
         Counts(fleet.workers) as counts,
     ):
         fleet.wait_until_ready()
@@ -109,12 +125,25 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         live = models(fleet, load.keys)
         journal.stop()
         chunks.stop()
-        for tape, topic in ((instances, names.instances), (labels, names.labels)):
-            tape.wait_for(dict(enumerate(log_ends(servers, topic, PARTITIONS))))
+        logs: dict[SourceName, SourceTape] = {
+            "instances": instances,
+            "feature_values": feature_values,
+            "labels": labels,
+        }
+        for source, tape in logs.items():
+            tape.wait_for(dict(enumerate(log_ends(servers, getattr(names, source), PARTITIONS))))
     findings = check(
-        servers, PREFIX, PARTITIONS, load.sent, values(journal.records), retention.deleted, instances.records
+        servers,
+        PREFIX,
+        PARTITIONS,
+        load.sent,
+        values(journal.records),
+        retention.deleted,
+        instances.records,
+        place.buying,
     )
-    reference = Reference(names, values(journal.records), instances, labels).models()
+    bought = purchases(servers, PREFIX, PARTITIONS, PRICES, load.brought) if options.features else None
+    reference = Reference(names, values(journal.records), logs).models()
     over = transactions(servers)
     return {
         "seed": options.seed,
@@ -132,10 +161,21 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         **{name: value for name, value in dataclasses.asdict(findings).items() if name != "examples"},
         "state_equal": live == {key: reference.get(key) for key in load.keys},
         "models": len(live),
+        **said_of(bought, options.guarantee),
         **said_by(fleet),
         "drain_seconds": round(drained, 1),
         "journal_cut_off_unread": journal.overtaken,
         "examples": findings.examples,
+    }
+
+
+def said_of(bought: Purchases | None, guarantee: str) -> dict[str, Any]:
+    """Return what was bought, and what of it is not as it should be."""
+    if bought is None:
+        return {}
+    return {
+        "purchases": dataclasses.asdict(bought),
+        "wrong_purchases": bought.wrong(exactly_once=guarantee == "exactly_once"),
     }
 
 

@@ -10,7 +10,7 @@ import io
 import json
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,9 +19,11 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from benchmarks.chaos.load import Sent
+from benchmarks.chaos.purchases import Purchases, check_purchases
 from benchmarks.chaos.wire import Record
 
-SOURCES: Final = ("controls", "instances", "labels")
+SOURCES: Final = ("controls", "instances", "feature_values", "labels")
+TOPICS: Final = {source: source.replace("_", "-") for source in SOURCES}
 ENTRY: Final = 0
 """As the journal has them (docs/journal.md)."""
 
@@ -62,10 +64,12 @@ def check(
     journal: Mapping[int, Sequence[bytes]],
     deleted: Mapping[int, int] | None = None,
     logged: Mapping[int, Sequence[Record]] | None = None,
+    buying: Collection[str] = (),
 ) -> Findings:
     """Compare outputs with inputs; `journal`: its values from the first one on, by partition.
 
-    `deleted`: up to which offset retention has taken the instances of a partition; `logged`: all there were.
+    `deleted`: up to which offset retention has taken the instances of a partition; `logged`: all there were;
+    `buying`: keys of models that buy features, which answer a record when they know enough of it.
     """
     findings = Findings(records=len(sent), rows=sum(len(each.ids) for each in sent.values()))
     for partition, records in (logged or {}).items():
@@ -76,7 +80,7 @@ def check(
     gone = _check_journal(findings, servers, prefix, journal, deleted or {})
     left = {place: each for place, each in sent.items() if place not in gone}
     names = {name for place in gone & sent.keys() for name in sent[place].ids}
-    _check_answers(findings, servers, prefix, partitions, left, names)
+    _check_answers(findings, servers, prefix, partitions, left, names, buying)
     _check_dead_letters(findings, servers, prefix, partitions, left, gone)
     _check_labels(findings, servers, prefix, partitions)
     return findings
@@ -89,6 +93,7 @@ def _check_answers(
     partitions: int,
     sent: Mapping[tuple[int, int], Sent],
     gone: set[str],
+    buying: Collection[str],
 ) -> None:
     wanted: dict[tuple[int, str], list[str]] = defaultdict(list)
     for (partition, _), each in sorted(sent.items()):
@@ -113,7 +118,8 @@ def _check_answers(
         if missing:
             findings.note(f"{place}: {len(missing)} rows not answered, the first is {missing[0]}")
         first = [name for name in dict.fromkeys(given[place]) if name in expected]
-        if first != [name for name in wanted[place] if name in counts]:
+        in_order = place[1] in buying or first == [name for name in wanted[place] if name in counts]
+        if not in_order:
             findings.disordered += 1
             findings.note(f"{place}: answers out of order")
 
@@ -152,6 +158,29 @@ def _check_dead_letters(
     findings.invented += len(given.keys() - wanted - gone)
 
 
+def purchases(
+    servers: str,
+    prefix: str,
+    partitions: int,
+    prices: Mapping[str, float],
+    brought: Mapping[tuple[str, str], frozenset[str]],
+) -> Purchases:
+    """Read what was asked for, what came and what was paid, and hold each against the others."""
+
+    def documents(topic: str) -> Iterator[tuple[str, Any]]:
+        for message in read(servers, prefix + topic, partitions):
+            value = message.value() or b""
+            if value[:1] == b"{":  # what buys is answered in JSON
+                yield _text(message.key()), json.loads(value)
+
+    refused = sum(
+        _text(dict(message.headers() or [])["__streams.errors.topic"]).endswith("feature-values")
+        for message in read(servers, prefix + "dead-letters", partitions)
+    )
+    requests, values, predictions = map(documents, ("feature-requests", "feature-values", "predictions"))
+    return check_purchases(requests, values, predictions, prices, brought, refused)
+
+
 def _check_labels(findings: Findings, servers: str, prefix: str, partitions: int) -> None:
     asked = Counter(
         (message.key(), json.loads(message.value() or b"{}")["instance_id"])
@@ -180,7 +209,7 @@ def _check_journal(
     Return the places of the instances that retention took before they were processed.
     """
     gone = set[tuple[int, int]]()
-    ends = {topic: log_ends(servers, prefix + topic, len(journal)) for topic in SOURCES}
+    ends = {source: log_ends(servers, prefix + topic, len(journal)) for source, topic in TOPICS.items()}
     for partition, values in journal.items():
         at = dict.fromkeys(SOURCES, 0)
         for entry in (body for body in map(_unpacked, values) if body[1] == ENTRY):
@@ -194,17 +223,17 @@ def _check_journal(
                     findings.deleted += len(lost)
                     findings.not_learned += end - first - len(lost)
             at = after
-        _compare(findings, partition, at, {topic: ends[topic][partition] for topic in SOURCES})
+        _compare(findings, partition, at, {source: ends[source][partition] for source in SOURCES})
     return gone
 
 
 def _compare(findings: Findings, partition: int, at: Mapping[str, int], then: Mapping[str, int]) -> None:
-    for topic in SOURCES:
-        here, there = at[topic], then[topic]
+    for source in SOURCES:
+        here, there = at.get(source, 0), then.get(source, 0)  # 0: the journal may leave it out
         findings.not_learned += max(0, there - here)
         findings.learned_twice += max(0, here - there)
         if here != there:
-            findings.note(f"{topic}[{partition}]: the journal goes on at {there} where it stood at {here}")
+            findings.note(f"{source}[{partition}]: the journal goes on at {there} where it stood at {here}")
 
 
 def _unpacked(value: bytes) -> tuple[Any, ...]:

@@ -64,12 +64,12 @@ class Counts:
                 self._last[pid] = parse(page.decode())
 
 
-def parse(page: str) -> dict[str, float]:
-    """Return the counters of a page of metrics, each summed up over its labels; 0 if it is not there."""
+def parse(page: str, metrics: Mapping[str, str] = METRICS) -> dict[str, float]:
+    """Return some metrics of a page of them, each summed up over its labels; 0 if it is not there."""
     lines = [line.rpartition(" ") for line in page.splitlines() if not line.startswith("#")]
     return {
         name: sum(
             float(value) for metric, _, value in lines if metric == wanted or metric.startswith(wanted + "{")
         )
-        for name, wanted in METRICS.items()
+        for name, wanted in metrics.items()
     }

@@ -1,4 +1,4 @@
-"""The processes: broker, workers, oracle. Each worker has a name and keeps it over restarts."""
+"""The processes: broker, workers, oracles. Each worker has a name and keeps it over restarts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -145,25 +145,30 @@ class Worker:
 
 
 class Fleet:
-    """All workers, and the oracle."""
+    """All workers, and the oracles."""
 
     def __init__(
-        self, environment: Mapping[str, str], directory: Path, workers: int, oracle: list[str]
+        self,
+        environment: Mapping[str, str],
+        directory: Path,
+        workers: int,
+        oracles: Sequence[Sequence[str]],
     ) -> None:
+        """`oracles`: the options of each."""
         self.workers = [Worker(f"chaos-{number}", environment, directory) for number in range(workers)]
         self._oracle_log = directory / "oracle.log"
-        self._oracle_command = [sys.executable, "-m", "streamapp", "oracle", *oracle]
+        self._commands = [[sys.executable, "-m", "streamapp", "oracle", *options] for options in oracles]
         self._environment = environment
-        self._oracle: subprocess.Popen[bytes] | None = None
+        self._oracles: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         with self._oracle_log.open("ab") as log:
-            self._oracle = subprocess.Popen(
-                self._oracle_command,
-                env={**os.environ, **self._environment},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+            self._oracles = [
+                subprocess.Popen(
+                    command, env={**os.environ, **self._environment}, stdout=log, stderr=subprocess.STDOUT
+                )
+                for command in self._commands
+            ]
         for worker in self.workers:
             worker.start()
         return self
@@ -173,17 +178,18 @@ class Fleet:
     ) -> None:
         for worker in self.workers:
             worker.kill()
-        if self._oracle is not None:
-            self._oracle.kill()
-            self._oracle.wait(10)
+        for oracle in self._oracles:
+            oracle.kill()
+            oracle.wait(10)
 
-    def stop_oracle(self) -> None:
-        """End the oracle in order: every answer it owes is written."""
-        assert self._oracle is not None
-        self._oracle.send_signal(signal.SIGTERM)
-        code = self._oracle.wait(TERM_S)
-        if code != 0:
-            raise ChaosError(f"the oracle ended with {code}: {self._oracle_log.read_text()[-2000:]}")
+    def stop_oracles(self) -> None:
+        """End the oracles in order: every answer they owe is written."""
+        for oracle in self._oracles:
+            oracle.send_signal(signal.SIGTERM)
+        for oracle in self._oracles:
+            code = oracle.wait(TERM_S)
+            if code != 0:
+                raise ChaosError(f"an oracle ended with {code}: {self._oracle_log.read_text()[-2000:]}")
 
     def wait_until_ready(self) -> None:
         """Return when every worker has all its partitions live; none may be frozen.

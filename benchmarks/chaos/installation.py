@@ -7,11 +7,17 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from benchmarks.chaos.fleet import READY_S, Fleet, wait_until, wait_while_it_falls
+from confluent_kafka import Producer
+
+from benchmarks.chaos import acquiring
+from benchmarks.chaos.counts import parse
+from benchmarks.chaos.fleet import READY_S, ChaosError, Fleet, wait_until, wait_while_it_falls
 from topics import admin
 from topics.definitions import TopicNames
+from topics.partitioner import partition_of
 
 PARTITIONS: Final = 8
 MODELS: Final = 16
@@ -47,6 +53,7 @@ class Installation:
     models_max_bytes: int = 0  # 0: all stay in memory
     standbys: int = 0
     learner: str = ""  # a learner's name instead of the one of SPEC
+    features: bool = False  # some models buy features
 
     @property
     def spec(self) -> dict[str, object]:
@@ -60,6 +67,29 @@ class Installation:
 
     def create_topics(self) -> None:
         admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, 1)
+
+    @property
+    def buying(self) -> tuple[str, ...]:
+        """The keys of the models that buy features."""
+        return acquiring.KEYS if self.features else ()
+
+    def make_models(self) -> None:
+        """Send what makes the models that buy features; the others come with their first instance."""
+        producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
+        for key in self.buying:
+            partition = partition_of(key.encode(), PARTITIONS)
+            producer.produce(self.names.controls, acquiring.controls()[key], key, partition)
+        if left_over := producer.flush(DRAIN_S):
+            message = f"{left_over} controls were not delivered"
+            raise ChaosError(message)
+
+    def oracles(self, data: Path, *options: str) -> list[list[str]]:
+        """Return the options of the oracles; each value comes twice, from two who agree, early and late."""
+        found = [["--data", str(data), *options]]
+        for number, delay in enumerate(("~50ms", "~1s") if self.features else ()):
+            words = ["--features", "--unavailable", "0.1", "--delay", delay]
+            found.append(["--data", str(data), *words, "--group", f"{self.group}-values-{number}"])
+        return found
 
     def environment(self, guarantee: str) -> Mapping[str, str]:
         return {
@@ -76,24 +106,32 @@ class Installation:
         }
 
     def drain(self, fleet: Fleet) -> float:
-        """Start everything, stop the oracle when it has answered, and wait until all is processed."""
+        """Start everything, stop the oracles when they have answered, and wait until all is processed."""
         for worker in fleet.workers:
             worker.freeze(False)
             worker.start()
         fleet.wait_until_ready()
-        instances = self.names.instances
-        seconds = wait_while_it_falls(lambda: self.lag(instances), DRAIN_S, lambda: "instances wait")
-        fleet.stop_oracle()
+        inputs = self.names.instances, self.names.feature_values
+        seconds = wait_while_it_falls(lambda: self.lag(*inputs), DRAIN_S, lambda: "instances wait")
+        seconds += wait_while_it_falls(lambda: open_episodes(fleet), DRAIN_S, lambda: "episodes are open")
+        fleet.stop_oracles()
         return seconds + wait_while_it_falls(self.lag, DRAIN_S, lambda: "labels wait")
 
     def lag(self, *topics: str) -> int:
         """Return what the group has not committed of the input topics."""
         names = self.names
-        sources = topics or (names.instances, names.labels, names.controls)
+        sources = topics or (names.instances, names.feature_values, names.labels, names.controls)
         described = admin.describe({"bootstrap.servers": self.servers}, names, self.group)
         return sum(
             left(partition) for topic in described if topic.name in sources for partition in topic.partitions
         )
+
+
+def open_episodes(fleet: Fleet) -> int:
+    """Return how many records wait for features; who does not say may have one."""
+    pages = [worker.page("/metrics") for worker in fleet.workers]
+    metric = {"open": "grove_open_episodes"}
+    return int(sum(1 if page is None else parse(page.decode(), metric)["open"] for page in pages))
 
 
 def left(partition: admin.PartitionDescription) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +34,9 @@ HEADERS_SHARE = 0.005  # with header names that no client library would write
 PACKED_MODELS = 2
 LABELLED_SHARE = 0.2
 """Of the instances carry their label; the others have to ask for it."""
+WITHHELD_SHARE = 0.15  # of the records are for models that buy features, if there are any
+BROUGHT_SHARE = 0.3  # of their features come with them
+WITHHELD_BLOCK_SHARE, WITHHELD_BLOCK_ROWS = 0.1, 5  # of these records
 MALFORMED = (
     b"{not json",
     b"[]",
@@ -65,12 +69,23 @@ class Load:
     """A producer at a rate, in a thread of its own, until it is stopped."""
 
     def __init__(
-        self, servers: str, topic: str, partitions: int, models: int, rate: float, seed: int
+        self,
+        servers: str,
+        topic: str,
+        partitions: int,
+        models: int,
+        rate: float,
+        seed: int,
+        buying: Sequence[str] = (),
     ) -> None:
-        """`rate`: rows a second."""
+        """`rate`: rows a second; `buying`: keys of models whose records lack features."""
         self.sent: dict[tuple[int, int], Sent] = {}  # by partition and offset, once acknowledged
+        self.brought: dict[
+            tuple[str, str], frozenset[str]
+        ] = {}  # of a buying model's instance, by key and id
         self.rows = 0
         self.failed = 0
+        self._buying = tuple(buying)
         self._keys = tuple(f"model-{number:02d}" for number in range(models))
         self._packed_keys = tuple(f"packed-{number}" for number in range(PACKED_MODELS))
         self._raw = [RawClient(servers, topic, number) for number in range(partitions)]
@@ -90,7 +105,7 @@ class Load:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return self._keys + self._packed_keys
+        return self._keys + self._packed_keys + self._buying
 
     def write_data(self, path: Path, rows: int, seed: int) -> None:
         """Write the data set that rows come from and the oracle knows."""
@@ -122,6 +137,9 @@ class Load:
             self._producer.poll(0)
 
     def _send(self) -> None:
+        if self._buying and self._draw.random() < WITHHELD_SHARE:
+            self._send_withheld(self._draw.choice(self._buying))
+            return
         draw = self._draw.random()
         key = self._draw.choice(self._keys)
         if draw < MALFORMED_SHARE:
@@ -155,6 +173,23 @@ class Load:
         features = Features.of(None, self._data.x[row : row + 1])
         (value,) = encode_instances(features, format="packed", ids=[str(row)], labels=[label])
         self._produce(Sent("row", key, (str(row),)), value)
+
+    def _send_withheld(self, key: str) -> None:
+        """Send what a model has to buy most of: a row as JSON, or a block with empty cells."""
+        is_block = self._draw.random() < WITHHELD_BLOCK_SHARE
+        size = WITHHELD_BLOCK_ROWS if is_block else 1
+        rows = range(self.rows, min(self.rows + size, len(self._data)))
+        ids = [str(row) for row in rows]
+        labels = [str(self._labels[row]) if self._draw.random() < LABELLED_SHARE else None for row in rows]
+        x = self._data.x[rows.start : rows.stop].copy()
+        for at, name in enumerate(ids):
+            lacks = [self._draw.random() >= BROUGHT_SHARE for _ in NAMES]
+            x[at, lacks] = np.nan
+            self.brought[key, name] = frozenset(n for n, gone in zip(NAMES, lacks, strict=True) if not gone)
+        self.rows = rows.stop
+        features = Features.of(NAMES, x)
+        (value,) = encode_instances(features, format="arrow" if is_block else "json", ids=ids, labels=labels)
+        self._produce(Sent("block" if is_block else "row", key, tuple(ids)), value)
 
     def _send_with_header(self, key: str, name: bytes) -> None:
         row, document = self._row()

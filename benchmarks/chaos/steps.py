@@ -28,6 +28,7 @@ from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker
 from streamapp.faults import POINTS, VARIABLE
+from streamapp.task.sources import SourceName
 
 REACHED_S: Final = 120.0
 SNAPSHOTS: Final = 4  # complete before the first kill: what there is to restore, and to tidy up
@@ -66,12 +67,12 @@ def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBrok
     place.create_topics()
     load = Load(servers, place.names.instances, PARTITIONS, MODELS, options.rate, options.seed)
     load.write_data(directory / "data.csv", int(options.rate * 2 * REACHED_S), options.seed)
-    oracle = ["--data", str(directory / "data.csv"), "--delay", "~100ms", "--loss", "0.1"]
+    oracles = place.oracles(directory / "data.csv", "--delay", "~100ms", "--loss", "0.1")
     with (
         Tape(servers, place.names.journal, PARTITIONS) as journal,
         SourceTape(servers, place.names.instances, PARTITIONS) as instances,
         SourceTape(servers, place.names.labels, PARTITIONS) as labels,
-        Fleet(place.environment(options.guarantee), directory, 1, oracle) as fleet,
+        Fleet(place.environment(options.guarantee), directory, 1, oracles) as fleet,
     ):
         fleet.wait_until_ready()
         load.start()
@@ -85,7 +86,8 @@ def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBrok
         for tape, topic in ((instances, place.names.instances), (labels, place.names.labels)):
             tape.wait_for(dict(enumerate(log_ends(servers, topic, PARTITIONS))))
     findings = check(servers, place.prefix, PARTITIONS, load.sent, values(journal.records))
-    reference = Reference(place.names, values(journal.records), instances, labels).models()
+    logs: dict[SourceName, SourceTape] = {"instances": instances, "labels": labels}
+    reference = Reference(place.names, values(journal.records), logs).models()
     return {
         "step": step,
         "guarantee": options.guarantee,

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.chaos import steps
 from benchmarks.chaos.__main__ import parse, run, wrong
+from benchmarks.chaos.acquiring import SPECS
 from benchmarks.chaos.installation import compile_kernels
 from streamapp.embedded import EmbeddedBroker
 from streamapp.faults import POINTS
@@ -35,11 +36,14 @@ def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_wor
     private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str
 ) -> None:
     compile_kernels()
-    line = f"--workers 2 --seconds 13 --rate 400 --seed 71 --guarantee {guarantee}"
+    line = f"--workers 2 --seconds 13 --rate 400 --seed 71 --features --guarantee {guarantee}"
     report = run(parse(line.split()), tmp_path, private_broker)
     assert wrong(report) == {}, report
     assert report.keys() >= PRINTED
-    assert (report["faults"] >= 1, report["rows"] > 500, report["models"]) == (True, True, 18), report
+    models = 18 + len(SPECS)
+    assert (report["faults"] >= 1, report["rows"] > 500, report["models"]) == (True, True, models), report
+    bought = report["purchases"]
+    assert min(bought["features_charged"], bought["values_again"], bought["answers"]) > 50, report
 
 
 @pytest.mark.nightly
@@ -47,7 +51,7 @@ def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_wor
 @pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 def test_five_minutes_of_faults(private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str) -> None:
     compile_kernels()
-    line = f"--workers 2 --seconds 300 --rate 400 --seed 72 --guarantee {guarantee}"
+    line = f"--workers 2 --seconds 300 --rate 400 --seed 72 --features --guarantee {guarantee}"
     report = run(parse(line.split()), tmp_path, private_broker)
     assert wrong(report) == {}, report
     assert report["faults"] > 10, report

@@ -10,7 +10,7 @@ import pytest
 import benchmarks.chaos
 
 HERE = Path(benchmarks.chaos.__file__).parent
-READERS = ("checker", "wire", "raw_client", "source_tape", "tape", "coordinator", "evidence")
+READERS = ("checker", "purchases", "wire", "raw_client", "source_tape", "tape", "coordinator", "evidence")
 ALLOWED = {"aiokafka.record.util"}
 """Of the clients that the application has: a checksum."""
 TASK = {
