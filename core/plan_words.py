@@ -34,7 +34,8 @@ def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
 def compiled_modules(spec: Spec) -> frozenset[str]:
     """Return the modules that kernels are compiled for before there is a plan of a spec."""
     plugins = (type(plugin).__module__ for _, plugin in plugins_of(spec))
-    return frozenset([*plugins, *protocol.modules_of(spec.learner)])
+    asked = spec.acquirer.compiled_with if spec.acquirer is not None else ()
+    return frozenset([*plugins, *protocol.modules_of(spec.learner), *asked])
 
 
 logger = logging.getLogger(__name__)

@@ -131,7 +131,9 @@ def draw_some(plan, episode, numbers, e: int, space, table) -> None:
     A string that was drawn before is drawn anew for the same class, as the authors' code does: each class
     has its share of the strings, and not only as many as come easily.
     """
-    n, m, wanted = plan[at.PLAN_ATTRIBUTES], episode[e + w.CLASSES], space[WANTED]
+    n, m, wanted, strings = plan[at.PLAN_ATTRIBUTES], episode[e + w.CLASSES], space[WANTED], 1
+    for feature in range(n):
+        strings = min(strings * max(episode[in_episode(plan, e, w.OUTCOMES) + feature], 1), wanted)
     key = rng.bits(plan[at.PLAN_HYPOTHESIS_KEY], episode[e + w.NUMBER])
     for entry in range(space[TABLE]):
         space[space[TABLE_AT] + entry] = -1
@@ -155,7 +157,7 @@ def draw_some(plan, episode, numbers, e: int, space, table) -> None:
         if is_new(plan, space, h):
             h += 1
             is_drawn = False
-            if h == wanted:
+            if h == strings:  # so many as wanted, or all there are
                 break
     space[COUNT] = h
 

@@ -78,6 +78,8 @@ class Acquirer(Parameters, ABC):
     """It may buy; else records are answered with what they bring."""
     writes: ClassVar[bool] = False
     """``open`` and ``hand_in`` change a model that is not frozen; labels are learned with their episodes."""
+    compiled_with: ClassVar[tuple[str, ...]] = ()
+    """Modules of the kernels that it calls, compiled before there is a plan with it."""
 
     @property
     def timeout_ms(self) -> int:

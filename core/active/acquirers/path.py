@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
+from core.active import purchase_draws
 from core.active.acquirers.base import (
     BUDGET,
     EXHAUSTED,
@@ -42,6 +43,8 @@ class Plugin(Acquirer):
     Sheng and Yang 2006; weights by Horvitz and Thompson 1952).
     """
 
+    compiled_with: ClassVar[tuple[str, ...]] = (purchase_draws.__name__,)
+
     explore: float = number(0.1, at_least=0.001, at_most=1.0)
     """Share of the records that are bought whole, to learn from."""
     budget: float = number(1e9, at_least=0.0, at_most=1e9)
@@ -65,7 +68,9 @@ class Plugin(Acquirer):
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
         """Draw whether to buy the record whole; the draw is that of the record's number alone."""
         key = rng.stream_key(model.spec.seed, rng.PURCHASE)
-        explored = not frozen and bool(unknown.any()) and float(rng.uniform(key, number)) < self.explore
+        explored = (
+            not frozen and bool(unknown.any()) and float(purchase_draws.uniform(key, number)) < self.explore
+        )
         chance = np.array([self.explore if explored else 1.0]).view(np.int64)[0]
         return np.array([explored, chance], dtype=np.int64)
 

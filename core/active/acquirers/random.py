@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from core.active import purchase_draws
 from core.active.acquirers.base import (
     BUDGET,
     EXHAUSTED,
@@ -31,6 +33,8 @@ class Plugin(Acquirer):
     missing completely at random, so no label needs a weight.
     """
 
+    compiled_with: ClassVar[tuple[str, ...]] = (purchase_draws.__name__,)
+
     share: float = number(0.3, at_least=0.0, at_most=1.0)
     """The probability."""
     budget: float = number(1e9, at_least=0.0, at_most=1e9)
@@ -44,7 +48,7 @@ class Plugin(Acquirer):
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
         """Return the key of the record's draws; that of a column is the draw of its number."""
-        bits = int(rng.bits(rng.stream_key(model.spec.seed, rng.PURCHASE), number))
+        bits = int(purchase_draws.bits(rng.stream_key(model.spec.seed, rng.PURCHASE), number))
         return np.array([rng.stream_key(bits, rng.PURCHASE)], dtype=np.uint64).view(np.int64)
 
     def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
@@ -52,7 +56,7 @@ class Plugin(Acquirer):
         chosen = [
             column
             for column in np.flatnonzero(unknown).tolist()
-            if float(rng.uniform(key, column)) < self.share
+            if float(purchase_draws.uniform(key, column)) < self.share
         ]
         columns = affordable(model.schema, chosen, left)
         if columns:

@@ -21,6 +21,7 @@ from core.active.acquirers.base import (
 from core.errors import ParameterError
 from core.learners.protocol import Learner
 from core.plugin import count
+from core.ufodt import open_episode
 from core.ufodt.open_episode import OpenEpisode, Question, answer_next, hand_in
 
 FINISH: Final = "finish"
@@ -39,6 +40,7 @@ class Plugin(Acquirer):
     """
 
     writes: ClassVar[bool] = True
+    compiled_with: ClassVar[tuple[str, ...]] = (open_episode.__name__,)
 
     batch: int = count(1, at_least=1, at_most=1000)
     """Features asked for at once: so many of the best, as far as the budget reaches."""
