@@ -64,6 +64,7 @@ def demo(
       grove demo --workers 2 --rate 3000
       grove demo --model 'conf={"query": "conf_tree", "budget": {"limit": 0.05}}' --model all=h-tree
       grove demo --features
+      grove demo --features --model 'ufodt={"learner": "ufodt"}' --model 'path={"acquire": "path"}'
       grove demo --json
     """
     import json

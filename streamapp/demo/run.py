@@ -22,6 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
+from streamapp.demo.schema import extent_of, schema_for, schema_of
 from streamapp.demo.screen import DemoSummary, Display, FeatureSummary
 from streamapp.demo.tally import Truth
 from streamapp.demo.watch import Watch
@@ -36,7 +37,6 @@ from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
-from topics.readers import Dataset
 from topics.sender import Sender
 
 PARTITIONS = 8
@@ -133,8 +133,11 @@ def read_truth(plan: DemoPlan) -> Truth:
     check_attributes(dataset)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     left = plan.records
-    for _, y in dataset.batches():
+    extent = None
+    for x, y in dataset.batches():
         codes.append(y if left is None else y[:left])
+        if plan.features:
+            extent = extent_of(extent, x)
         if left is not None:
             left -= len(codes[-1])
             if left == 0:
@@ -142,17 +145,8 @@ def read_truth(plan: DemoPlan) -> Truth:
     if not sum(map(len, codes)):
         message = f"{plan.address} has no rows; name a data set with at least one"
         raise UsageError(message)
-    return Truth(np.concatenate(codes), dataset.classes, schema_of(dataset))
-
-
-def schema_of(dataset: Dataset) -> dict[str, Any]:
-    """Return the schema of a data set that was read, as a control says it."""
-    columns = zip(dataset.names, dataset.kinds, dataset.values, dataset.open, strict=True)
-    attributes = [
-        {"name": name} if kind == "numeric" else {"name": name, "kind": kind, "values": values, "open": more}
-        for name, kind, values, more in columns
-    ]
-    return {"attributes": attributes, "classes": dataset.classes}
+    found = np.concatenate(codes)
+    return Truth(found, dataset.classes, schema_of(dataset), schema_of(dataset, extent))
 
 
 class _Demo:
@@ -221,8 +215,13 @@ class _Demo:
 
     def _send_controls(self) -> None:
         # A model that is to buy features must know which there are.
-        known = {"schema": self._truth.schema} if self._plan.features else {}
-        values = encode_controls([("create", {"spec": model.spec, **known}) for model in self._plan.models])
+        truth, buy = self._truth, self._plan.features
+        bodies: list[dict[str, Any]] = [
+            {"spec": model.spec}
+            | ({"schema": schema_for(model.spec, truth.schema, truth.ranged_schema)} if buy else {})
+            for model in self._plan.models
+        ]
+        values = encode_controls([("create", body) for body in bodies])
         keys = [model.key.encode() for model in self._plan.models]
         partitions = [partition_of(key, PARTITIONS) for key in keys]
         with contextlib.closing(Sender(self._kafka)) as sender:
