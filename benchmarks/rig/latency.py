@@ -67,8 +67,8 @@ def measure_latency(
             Child(python(*job.command("benchmarks.peers.echo_confluent")), log / "echo") as echo,
         ):
             children = {OURS: worker, ECHO: echo}
-            consumer = _open(options.bootstrap, list(topics), partitions)
-            _await_groups(cluster, children, {OURS: group, ECHO: f"{group}-echo"})
+            consumer = open_outputs(options.bootstrap, list(topics), partitions)
+            await_groups(cluster, children, {OURS: group, ECHO: f"{group}-echo"})
             before = {system: child.cpu_seconds() for system, child in children.items()}
             words = ["--bootstrap", options.bootstrap, "--topic", names.instances, "--rate", str(rate)]
             words += [
@@ -88,7 +88,8 @@ def measure_latency(
     ]
 
 
-def _open(bootstrap: str, topics: list[str], partitions: int) -> Consumer:
+def open_outputs(bootstrap: str, topics: list[str], partitions: int) -> Consumer:
+    """Return a consumer of all of these topics, from their beginning."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -101,7 +102,7 @@ def _open(bootstrap: str, topics: list[str], partitions: int) -> Consumer:
     return consumer
 
 
-def _await_groups(cluster: Cluster, children: dict[str, Child], groups: dict[str, str]) -> None:
+def await_groups(cluster: Cluster, children: dict[str, Child], groups: dict[str, str]) -> None:
     """Return when both groups have a member with partitions: a start is not a latency."""
     deadline = time.monotonic() + START_SECONDS
     for system, group in groups.items():

@@ -22,12 +22,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--keys", type=int, required=True)
     parser.add_argument("--partitions", type=int, required=True)
+    parser.add_argument(
+        "--lacking", type=float, default=0.0, help="share of records without the last feature"
+    )
     given = parser.parse_args()
     n = int(given.rate * given.seconds)
     rows = generate(n, model_keys(given.keys, given.partitions))
     keys = [key.encode() for key in rows.keys]
     places = [partition_of(key, given.partitions) for key in keys]
-    features = [orjson.dumps(dict(zip(NAMES, x, strict=True))) for x in rows.x.tolist()]
+    every = 1.0 / given.lacking if given.lacking else n + 1.0  # so many records have one that lacks it
+    lacks = [int((number + 1) / every) > int(number / every) for number in range(n)]
+    documents = (dict(zip(NAMES, x, strict=True)) for x in rows.x.tolist())
+    features = []
+    for document, is_short in zip(documents, lacks, strict=True):
+        if is_short:
+            del document[NAMES[-1]]
+        features.append(orjson.dumps(document))
     producer = Producer({"bootstrap.servers": given.bootstrap, "linger.ms": 0, "enable.idempotence": True})
     start, sent = time.monotonic(), 0
     while sent < n:
