@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable
 
 from benchmarks.datasets import GENERATED, REAL, MissingDatasetError, Rows, load
-from benchmarks.peers import grove_tree, moa, river_tree
+from benchmarks.peers import grove_tree, java, moa, river_tree
 from benchmarks.peers.result import Result, Task
 from core.errors import GroveError
 from topics.errors import TopicsError
@@ -81,7 +81,7 @@ def _measure(system: str, rows: Rows, task: Task, repeats: int) -> Result | None
         return SYSTEMS[system](rows, task, repeats=repeats)
     except ImportError as error:
         print(f"{system} is left out: {error}; install it with: pip install -e '.[bench]'", file=sys.stderr)
-    except moa.MoaError as error:
+    except java.JavaError as error:
         print(f"{system} is left out: {error}", file=sys.stderr)
     return None
 

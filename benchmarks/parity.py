@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from benchmarks.datasets import GENERATED, REAL, MissingDatasetError, Rows, load
-from benchmarks.peers import grove_tree, moa
+from benchmarks.peers import grove_tree, java, moa
 from benchmarks.peers.result import Task
 from core.growth.events import Split
 
@@ -167,7 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             for line in table(results()):
                 print(line, flush=True)
-    except (MissingDatasetError, moa.MoaError) as error:
+    except (MissingDatasetError, java.JavaError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0 if held else 2

@@ -1,11 +1,13 @@
 """The whole pipeline, from records on a topic to visible answers, beside its peers on the same topic.
 
+    python -m benchmarks.pipeline --format json --keys 64 --with streams,loop --compat moa
     python -m benchmarks.pipeline --format json --with echo,river,faust
     python -m benchmarks.pipeline --format packed --keys 64 --records 2000000
     python -m benchmarks.pipeline --keys 10000 --spec '{"learner": "boct", "query": "never"}'
     python -m benchmarks.pipeline --table
     python -m benchmarks.pipeline --pairs
     python -m benchmarks.pipeline --latency --rate 5000
+    python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --with streams,loop
     python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --partitions 8 64
     python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --latency
 
@@ -25,14 +27,14 @@ from dataclasses import replace
 
 from benchmarks.rig.backlog import load
 from benchmarks.rig.encoding import BLOCK_ROWS
-from benchmarks.rig.guarantees import GUARANTEES, measure_guarantees
+from benchmarks.rig.guarantees import measure_guarantees
 from benchmarks.rig.latency import measure_latency
 from benchmarks.rig.pairs import measure_pairs
 from benchmarks.rig.passes import Bench, measure
 from benchmarks.rig.report import Report
 from benchmarks.rig.stages import measure_stages
 from benchmarks.rig.stream import generate, model_keys
-from benchmarks.rig.systems import PEERS, WORKER, Options
+from benchmarks.rig.systems import GUARANTEES, PEERS, WORKER, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.embedded import EmbeddedBroker
 from streamapp.worker.compile_ahead import warm_kernels
@@ -63,9 +65,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--without-us", action="store_true", help="only the peers")
     parser.add_argument("--headers", choices=("minimal", "full"), default="minimal")
     parser.add_argument(
-        "--leaf", choices=("mc", "nb", "nba"), default="nba", help="leaf model, ours and River's"
+        "--leaf", choices=("mc", "nb", "nba"), default="nba", help="leaf model, of all who learn"
     )
-    parser.add_argument("--spec", default="", help="of our models, in place of the H-Tree that River has too")
+    parser.add_argument("--compat", choices=("moa",), help="our H-Tree as MOA has it, record by record")
+    parser.add_argument("--threads", type=int, default=1, help="stream threads of Kafka Streams")
+    parser.add_argument(
+        "--spec", default="", help="of our models, in place of the H-Tree that MOA and River have too"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one JSON object per system")
     what = parser.add_mutually_exclusive_group()
@@ -78,15 +84,24 @@ def arguments() -> argparse.Namespace:
     given.records = given.records or ROWS[given.format]
     single = given.latency or given.table or given.guarantees
     given.keys = given.keys or ([64] if single else [PARTITIONS, 64])
-    given.guarantees = given.guarantees.split(",") if given.guarantees else []
+    given.guarantees = given.guarantees.replace("-", "_").split(",") if given.guarantees else []
     given.peers = [peer for peer in given.peers.split(",") if peer]
     if wrong := sorted(set(given.guarantees) - set(GUARANTEES)):
         parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
-    if given.guarantees and (given.table or given.pairs or given.peers or given.without_us):
-        parser.error("--guarantees compares our worker with itself: over a backlog or with --latency")
     unknown = sorted(set(given.peers) - set(PEERS))
     if unknown:
         parser.error(f"--with {unknown[0]}: known are {', '.join(PEERS)}")
+    if given.guarantees and (given.table or given.pairs):
+        parser.error("--guarantees is for a backlog or --latency; leave out --table or --pairs")
+    if given.without_us and not given.peers:
+        parser.error("--without-us leaves nobody to measure; name peers with --with")
+    if given.spec and given.compat:
+        parser.error("--compat is of the H-Tree; with --spec write it there")
+    for name, system in [(peer, each) for peer in given.peers for each in PEERS[peer]]:
+        if given.format not in system.formats:
+            parser.error(f"--format {given.format}: {name} has {', '.join(system.formats)}")
+        if lacking := sorted(set(given.guarantees) - set(system.guarantees)):
+            parser.error(f"--guarantees {lacking[0]}: {name} has {', '.join(system.guarantees)}")
     return given
 
 
@@ -123,7 +138,9 @@ def throughput(given: argparse.Namespace, bench: Bench, partitions: int, keys: i
     bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, given.format, partitions)
     report.backlog(bench.backlog, keys)
     if given.guarantees:
-        report.guarantees(measure_guarantees(bench, given.guarantees, given.repeats, keys, report.progress))
+        report.guarantees(
+            measure_guarantees(bench, systems, given.guarantees, given.repeats, keys, report.progress)
+        )
     else:
         report.results(measure(bench, systems, given.repeats, keys, report.progress))
 
@@ -145,12 +162,18 @@ def latency(
     report.latencies(found)
 
 
+def options_of(given: argparse.Namespace, bootstrap: str) -> Options:
+    return Options(
+        bootstrap, given.leaf, given.spec, given.headers, compat=given.compat, threads=given.threads
+    )
+
+
 def main() -> int:
     given = arguments()
     report = Report(sys.stdout, as_json=given.json)
     warm_kernels()  # compiled here once, if at all: no worker is to be waited for so long
     with broker() as bootstrap:
-        cluster, options = Cluster(bootstrap), Options(bootstrap, given.leaf, given.spec, given.headers)
+        cluster, options = Cluster(bootstrap), options_of(given, bootstrap)
         for partitions, keys in itertools.product(given.partitions, given.keys):
             if given.latency:
                 latency(given, cluster, options, partitions, keys, report)

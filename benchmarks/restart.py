@@ -25,10 +25,9 @@ from typing import Any
 
 from benchmarks.pipeline import broker, topics
 from benchmarks.rig.gaps import AnswerWatch
-from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.member import PATIENCE_SECONDS, Member
 from benchmarks.rig.process import Child, python
-from benchmarks.rig.systems import Options
+from benchmarks.rig.systems import GUARANTEES, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.definitions import TopicNames

@@ -30,12 +30,11 @@ import numpy as np
 
 from benchmarks.pipeline import broker, topics
 from benchmarks.rig.backlog import load
-from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.measure import Committed
 from benchmarks.rig.member import PATIENCE_SECONDS, Member, Start
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.stream import generate, model_keys
-from benchmarks.rig.systems import Options
+from benchmarks.rig.systems import GUARANTEES, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.codecs import encode_instances

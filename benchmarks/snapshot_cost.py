@@ -26,11 +26,10 @@ import numpy as np
 
 from benchmarks.pipeline import broker, topics
 from benchmarks.restore import NO_SNAPSHOTS
-from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.measure import Committed, Cost
 from benchmarks.rig.member import PATIENCE_SECONDS, Member
 from benchmarks.rig.producing import Backfill
-from benchmarks.rig.systems import Options
+from benchmarks.rig.systems import GUARANTEES, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.admin import create

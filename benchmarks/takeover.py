@@ -29,9 +29,9 @@ import orjson
 from benchmarks.pipeline import broker, topics
 from benchmarks.restart import Trial, add_trial_arguments
 from benchmarks.rig.gaps import AnswerWatch
-from benchmarks.rig.guarantees import GUARANTEES
 from benchmarks.rig.member import Member
 from benchmarks.rig.producing import Backfill
+from benchmarks.rig.systems import GUARANTEES
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.control import DRAIN

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from benchmarks.datasets import GENERATED, MNIST, REAL, MissingDatasetError, Rows, load
-from benchmarks.peers import grove_tree, moa, river_tree
+from benchmarks.peers import grove_tree, java, moa, river_tree
 from benchmarks.peers.result import Result, Task
 from core.errors import GroveError
 from core.spec import presets
@@ -79,7 +79,7 @@ def lines(
         some = rows.first(given.river_records) if peer.startswith("river") else rows
         try:
             result = PEERS[peer](some, tasks[_kind(peer)], repeats=given.repeats)
-        except (ImportError, moa.MoaError) as error:
+        except (ImportError, java.JavaError) as error:
             print(f"{peer} is left out: {error}", file=sys.stderr)
             continue
         speed[peer] = result.records_per_second

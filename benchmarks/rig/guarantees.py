@@ -1,4 +1,4 @@
-"""Guarantees beside each other: the same worker over the same backlog, in turns."""
+"""Guarantees beside each other: the same systems over the same backlog, in turns."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.rig.measure import Pass
-from benchmarks.rig.passes import Bench, Result, median
-from benchmarks.rig.systems import OURS, WORKER
+from benchmarks.rig.passes import Bench, Result, in_words, median
+from benchmarks.rig.systems import System
 
-GUARANTEES = ("at_least_once", "exactly_once")
 Passes = list[tuple[Pass, float | None]]
 
 
 def measure_guarantees(
-    bench: Bench, guarantees: list[str], repeats: int, keys: int, said: Callable[[str], None]
+    bench: Bench,
+    systems: list[System],
+    guarantees: list[str],
+    repeats: int,
+    keys: int,
+    said: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Return one line for each guarantee: the median pass, and how it stands to the first one.
+    """Return one line for each guarantee and system: the median pass, beside that of the first guarantee.
 
     All are counted by the offsets that the group has committed. Each turn begins with another guarantee; the
     ratios are medians of what one turn showed, for a machine is not as fast in the next one.
@@ -28,24 +32,24 @@ def measure_guarantees(
         options = replace(bench.options, guarantee=guarantee)
         benches[guarantee] = Bench(bench.cluster, bench.names, options)
         benches[guarantee].backlog = bench.backlog
-    passes: dict[str, Passes] = {guarantee: [] for guarantee in guarantees}
+    passes: dict[tuple[str, str], Passes] = {(g, s.name): [] for g in guarantees for s in systems}
     for number in range(repeats):
         shift = number % len(guarantees)
         for guarantee in guarantees[shift:] + guarantees[:shift]:
-            passes[guarantee].append(benches[guarantee].once(WORKER, committed=True))
-            cost = passes[guarantee][-1][0]
-            said(f"{guarantee}, pass {number + 1} of {repeats}: {cost.rows_per_second:,.0f} rows/s")
+            for system in systems:
+                found = benches[guarantee].once(system, committed=True)
+                passes[guarantee, system.name].append(found)
+                said(f"{system.name}, {guarantee}, pass {number + 1} of {repeats}: {in_words(found[0])}")
     return [
-        line(guarantee, median(bench, OURS, keys, found), found, passes[guarantees[0]], bench)
-        for guarantee, found in passes.items()
+        line(median(benches[guarantee], name, keys, found), found, passes[guarantees[0], name], bench)
+        for (guarantee, name), found in passes.items()
     ]
 
 
-def line(guarantee: str, result: Result, found: Passes, first: Passes, bench: Bench) -> dict[str, Any]:
+def line(result: Result, found: Passes, first: Passes, bench: Bench) -> dict[str, Any]:
     """Return what is printed of a guarantee; `found`: its passes, `first`: those it is compared with."""
     pairs = [(here, there) for (here, _), (there, _) in zip(found, first, strict=True)]
     return result.to_dict() | {
-        "guarantee": guarantee,
         "partitions": bench.backlog.partitions,
         "rate_ratio": round(statistics.median(h.rows_per_second / t.rows_per_second for h, t in pairs), 3),
         "cpu_ratio": round(statistics.median(h.cpu_per_million / t.cpu_per_million for h, t in pairs), 3),

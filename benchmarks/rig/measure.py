@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from benchmarks.rig.process import Child
+from benchmarks.rig.process import Child, cpu_of_machine, cpu_of_tree
 from benchmarks.rig.visible import Cluster
 
 LOOK_SECONDS = 0.01
+LAST_QUARTER = 0.75  # of all rows, where it begins
 START_SECONDS = 300.0  # until the first answer
 STALL_SECONDS = 120.0  # without another answer
 
@@ -37,6 +39,11 @@ class Pass(Cost):
 
     peak_mib: float
     start_seconds: float  # from the start of the process to its first visible answer
+    last_quarter: Cost | None  # None: too few rows to see it by itself
+    others_cores: (
+        float  # that everybody else on the machine has used meanwhile, and a broker we did not start
+    )
+    load_average: float  # of the last minute, at the end
     threads: dict[str, float] = field(default_factory=dict)  # CPU seconds by thread name
 
 
@@ -79,30 +86,58 @@ class Committed:
         return self._cluster.committed(self._group, self._topic, self._partitions)
 
 
+@dataclass(frozen=True)
+class Look:
+    """How many answers are visible at a moment, and what was spent until then."""
+
+    visible: int
+    at: float
+    cpu_seconds: float
+    others_seconds: float  # CPU of what is not this program, its broker and the process under measurement
+
+    @classmethod
+    def now(cls, child: Child, visible: int) -> Look:
+        at = time.monotonic()
+        others = cpu_of_machine() - cpu_of_tree(os.getpid())
+        return cls(visible, at, child.cpu_seconds(), others)
+
+    def since(self, earlier: Look, rows_per_record: int) -> Cost:
+        rows = (self.visible - earlier.visible) * rows_per_record
+        return Cost(rows, self.at - earlier.at, self.cpu_seconds - earlier.cpu_seconds)
+
+
 def watch(child: Child, answers: Progress, records: int, rows_per_record: int) -> Pass:
     """Follow `child` until `records` answers are visible."""
     started = time.monotonic()
-    first = _await(child, answers, 1, started + START_SECONDS)
-    begun, cpu, threads = time.monotonic(), child.cpu_seconds(), child.cpu_by_thread()
-    last = _await(child, answers, records, None)
-    ended = time.monotonic()
-    if last == first:
+    visible = await_answers(child, answers, 1, started + START_SECONDS)
+    threads, first = child.cpu_by_thread(), Look.now(child, visible)
+    quarter = Look.now(child, await_answers(child, answers, int(records * LAST_QUARTER), None))
+    last = Look.now(child, await_answers(child, answers, records, None))
+    if last.visible == first.visible:
         message = f"{records} answers were visible at the first look: too few to measure; raise --records"
         raise ValueError(message)
-    spent = child.cpu_seconds() - cpu
+    cost = last.since(first, rows_per_record)
+    others = (last.others_seconds - first.others_seconds) / cost.seconds
     by_thread = {name: seconds - threads.get(name, 0.0) for name, seconds in child.cpu_by_thread().items()}
+    seen = first.visible < quarter.visible < last.visible
     return Pass(
-        rows=(last - first) * rows_per_record,
-        seconds=ended - begun,
-        cpu_seconds=spent,
+        cost.rows,
+        cost.seconds,
+        cost.cpu_seconds,
         peak_mib=child.peak_mib(),
-        start_seconds=begun - started,
+        start_seconds=first.at - started,
+        last_quarter=last.since(quarter, rows_per_record) if seen else None,
+        others_cores=max(others, 0.0),  # the kernel counts in ticks
+        load_average=os.getloadavg()[0],
         threads=by_thread,
     )
 
 
-def _await(child: Child, answers: Progress, records: int, deadline: float | None) -> int:
-    """Return the number of visible answers once it is at least `records`."""
+def await_answers(child: Child, answers: Progress, records: int, deadline: float | None) -> int:
+    """Return the number of visible answers once it is at least `records`.
+
+    ChildFailed if the process ends, if it has not come so far at the deadline, or, without one, stands still.
+    """
     seen, changed = 0, time.monotonic()
     while True:
         visible = answers.visible()

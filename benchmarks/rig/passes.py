@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 from benchmarks.rig.accuracy import peer_labels, read, score, worker_labels
 from benchmarks.rig.backlog import Backlog
 from benchmarks.rig.measure import AnswerTopic, Committed, Pass, Progress, watch
-from benchmarks.rig.process import Child, python
-from benchmarks.rig.systems import OURS, Options, System, peer_job, worker_command, worker_environment
+from benchmarks.rig.process import Child
+from benchmarks.rig.systems import Options, System, peer_job, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
 from topics.admin import create
 from topics.definitions import TopicNames
@@ -30,14 +31,20 @@ class Result:
     headers: str
     rows: int
     repeats: int
+    guarantee: str
     records_per_second: float
     slowest: float
     fastest: float
+    last_quarter_records_per_second: float | None
+    """Over the rows after the first three quarters: warm, whatever warms up. None: too few rows to see."""
     cpu_seconds_per_million: float
+    last_quarter_cpu_seconds_per_million: float | None
     peak_mib: float
     start_seconds: float
     accuracy: float | None
     threads: dict[str, float]  # CPU seconds per million rows by thread name
+    passes: list[dict[str, float | None]]
+    """Each by itself, beside what others used of the machine meanwhile."""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: _rounded(value) for name, value in asdict(self).items()}
@@ -46,7 +53,18 @@ class Result:
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _rounded(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_rounded(part) for part in value]
     return round(value, 4 if abs(value) < 10 else 1) if isinstance(value, float) else value
+
+
+@dataclass(frozen=True)
+class Running:
+    """A system over the backlog, and how far it is, told in two ways."""
+
+    child: Child
+    answers: AnswerTopic
+    committed: Committed
 
 
 class Bench:
@@ -65,26 +83,32 @@ class Bench:
         `committed`: follow what its group has committed, not the answers: the ends of their topic count the
         markers of transactions too.
         """
-        group = f"bench-{uuid.uuid4().hex[:8]}"
         rows = min(self.backlog.rows, system.most_rows or self.backlog.rows)
-        with tempfile.TemporaryDirectory(prefix="grove-bench-") as state:
-            if system.module is None:
-                answers = AnswerTopic(self.cluster, self.names.predictions, self.backlog.partitions)
-                child = self.worker(group, Path(state))
+        per_answer = system.rows_per_answer(self.backlog)
+        with self.start(system) as running:
+            progress: Progress = running.committed if committed else running.answers
+            cost = watch(running.child, progress, -(-rows // per_answer), per_answer)
+        return cost, self._accuracy(system, running.answers)
+
+    @contextmanager
+    def start(self, system: System) -> Iterator[Running]:
+        """Start `system` over the backlog, as a new group; it ends with the `with` block."""
+        group = f"bench-{uuid.uuid4().hex[:8]}"
+        backlog = self.backlog
+        with tempfile.TemporaryDirectory(prefix="grove-bench-") as name:
+            place = Path(name)
+            sink = self.names.predictions
+            if system.command is None:
+                child = self.worker(group, place)
             else:
                 sink = f"{self.names.prefix}{group}"
-                self.cluster.create(sink, partitions=self.backlog.partitions, config=BLOCKS)
-                answers = AnswerTopic(self.cluster, sink, self.backlog.partitions)
-                job = peer_job(self.options, self.backlog, sink, group)
-                child = Child(python(*job.command(system.module)), Path(state) / "log")
-            per_answer = system.rows_per_answer(self.backlog)
-            progress: Progress = answers
-            if committed:
-                backlog = self.backlog
-                progress = Committed(self.cluster, group, backlog.topic, backlog.partitions)
+                self.cluster.create(sink, partitions=backlog.partitions, config=BLOCKS)
+                job = peer_job(self.options, backlog, sink, group)
+                child = Child(system.command(job, place / "state"), place / "log")
+            answers = AnswerTopic(self.cluster, sink, backlog.partitions)
+            committed = Committed(self.cluster, group, backlog.topic, backlog.partitions)
             with child:
-                cost = watch(child, progress, -(-rows // per_answer), per_answer)
-            return cost, self._accuracy(system, answers)
+                yield Running(child, answers, committed)
 
     def worker(self, group: str, place: Path, **settings: str) -> Child:
         """Return our worker, to be started as member of a new group without any models.
@@ -101,7 +125,7 @@ class Bench:
         if not system.learns:
             return None
         values = read(self.options.bootstrap, answers)
-        labels = worker_labels if system.name == OURS else peer_labels
+        labels = peer_labels if system.own_answers else worker_labels
         return score(self.backlog, [labels(part) for part in values])
 
 
@@ -117,14 +141,37 @@ def measure(
         for system in systems:
             cost, accuracy = bench.once(system)
             passes[system.name].append((cost, accuracy))
-            said(f"{system.name}, pass {number + 1} of {repeats}: {cost.rows_per_second:,.0f} rows/s")
+            said(f"{system.name}, pass {number + 1} of {repeats}: {in_words(cost)}")
     return [median(bench, name, keys, found) for name, found in passes.items()]
+
+
+def in_words(cost: Pass) -> str:
+    """Return what is said of a pass while others go on."""
+    text = f"{cost.rows_per_second:,.0f} rows/s, {cost.cpu_per_million:.2f} CPU s per million"
+    if cost.last_quarter is not None:
+        last = cost.last_quarter
+        text += f", last quarter {last.rows_per_second:,.0f} and {last.cpu_per_million:.2f}"
+    return f"{text}; others used {cost.others_cores:.2f} cores, load {cost.load_average:.1f}"
+
+
+def by_itself(cost: Pass) -> dict[str, float | None]:
+    """Return what is printed of one pass."""
+    last = cost.last_quarter
+    return {
+        "records_per_second": cost.rows_per_second,
+        "last_quarter_records_per_second": None if last is None else last.rows_per_second,
+        "cpu_seconds_per_million": cost.cpu_per_million,
+        "last_quarter_cpu_seconds_per_million": None if last is None else last.cpu_per_million,
+        "others_cores": cost.others_cores,
+        "load_average": cost.load_average,
+    }
 
 
 def median(bench: Bench, name: str, keys: int, passes: list[tuple[Pass, float | None]]) -> Result:
     rates = sorted(cost.rows_per_second for cost, _ in passes)
     middle = statistics.median_low(rates)
     cost, accuracy = next(found for found in passes if found[0].rows_per_second == middle)
+    last = [found.last_quarter for found, _ in passes if found.last_quarter is not None]
     return Result(
         system=name,
         format=bench.backlog.format,
@@ -132,12 +179,18 @@ def median(bench: Bench, name: str, keys: int, passes: list[tuple[Pass, float | 
         headers=bench.options.headers,
         rows=cost.rows,
         repeats=len(passes),
+        guarantee=bench.options.guarantee,
         records_per_second=middle,
         slowest=rates[0],
         fastest=rates[-1],
+        last_quarter_records_per_second=statistics.median(c.rows_per_second for c in last) if last else None,
         cpu_seconds_per_million=statistics.median(cost.cpu_per_million for cost, _ in passes),
+        last_quarter_cpu_seconds_per_million=(
+            statistics.median(c.cpu_per_million for c in last) if last else None
+        ),
         peak_mib=max(cost.peak_mib for cost, _ in passes),
         start_seconds=cost.start_seconds,
         accuracy=accuracy,
         threads={thread: seconds / cost.rows * 1e6 for thread, seconds in cost.threads.items()},
+        passes=[by_itself(cost) for cost, _ in passes],
     )

@@ -50,7 +50,7 @@ class Child:
                 process.wait()
                 if kind is None:
                     raise self.failed(f"was still running {TERM_SECONDS:.0f} s after SIGTERM") from None
-        if kind is None and process.returncode not in (0, -signal.SIGTERM):
+        if kind is None and process.returncode not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):  # Java's
             raise self.failed(f"ended with exit code {process.returncode}")
 
     @property
@@ -75,8 +75,8 @@ class Child:
         return ChildFailed(f"{' '.join(self._command)} {what}\n{tail}")
 
     def cpu_seconds(self) -> float:
-        """Return user and system time of all threads, ended ones too."""
-        return cpu_of(self.pid)
+        """Return user and system time of the process and its children, ended ones too."""
+        return cpu_of_tree(self.pid)
 
     def cpu_by_thread(self) -> dict[str, float]:
         """Return CPU seconds of the living threads, summed by thread name."""
@@ -102,6 +102,35 @@ class Child:
 def cpu_of(pid: int) -> float:
     """Return user and system time of all threads of a process, ended ones too."""
     return _cpu(Path(f"/proc/{pid}/stat").read_text())
+
+
+def cpu_of_tree(pid: int) -> float:
+    """Return user and system time of a process and all that descend from it, ended ones too."""
+    children: dict[int, list[int]] = {}
+    seconds: dict[int, float] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended after the folder was listed
+        fields = text[text.rindex(")") + 2 :].split()
+        number = int(stat.parent.name)
+        children.setdefault(int(fields[1]), []).append(number)
+        seconds[number] = sum(map(int, fields[11:15])) * TICK  # its own, and that of ended children
+    total, waiting = 0.0, [pid]
+    while waiting:
+        number = waiting.pop()
+        total += seconds.get(number, 0.0)
+        waiting += children.get(number, [])
+    return total
+
+
+def cpu_of_machine() -> float:
+    """Return the time that the machine's processors were not idle, that of a host that took them included."""
+    user, nice, system, _, _, *others = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
+    return (user + nice + system + sum(others)) * TICK
 
 
 def _cpu(stat: str) -> float:

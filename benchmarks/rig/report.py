@@ -15,8 +15,8 @@ from benchmarks.rig.stages import Stage
 from benchmarks.rig.systems import OURS
 
 HEAD = (
-    f"{'system':<26}{'rows/s':>12}{'(slowest … fastest)':>24}"
-    f"{'CPU s/M':>9}{'MiB':>7}{'accuracy':>10}{'we are':>9}"
+    f"{'system':<26}{'rows/s':>12}{'(slowest … fastest)':>24}{'last quarter':>14}"
+    f"{'CPU s/M':>9}{'last q.':>9}{'MiB':>7}{'accuracy':>10}{'we are':>9}"
 )
 
 
@@ -45,23 +45,34 @@ class Report:
         self._out.flush()
 
     def guarantees(self, lines: list[dict[str, Any]]) -> None:
-        """Print one line for each guarantee; the first is what the others are compared with."""
+        """Print one line for each guarantee of each system; the first is what the others are compared with.
+
+        `ratio`: of our rate to the system's in the same guarantee.
+        """
+        ours = {each["guarantee"]: each for each in lines if each["system"] == OURS}
         if not self._as_json:
             print(
-                f"{'guarantee':<16}{'partitions':>11}{'rows/s':>12}{'of first':>10}"
-                f"{'CPU s/M':>9}{'of first':>10}",
+                f"{'system':<26}{'guarantee':<16}{'partitions':>11}{'rows/s':>12}{'of first':>10}"
+                f"{'last quarter':>14}{'CPU s/M':>9}{'of first':>10}{'last q.':>9}"
+                f"{'accuracy':>10}{'we are':>9}",
                 file=self._out,
             )
         for each in lines:
+            us = ours.get(each["guarantee"])
+            rate = each["records_per_second"]
+            ratio = None if us is None else us["records_per_second"] / rate
             if self._as_json:
-                print(orjson.dumps(each).decode(), file=self._out)
-            else:
-                print(
-                    f"{each['guarantee']:<16}{each['partitions']:>11}{each['records_per_second']:>12,.0f}"
-                    f"{each['rate_ratio']:>10.2f}{each['cpu_seconds_per_million']:>9.1f}"
-                    f"{each['cpu_ratio']:>10.2f}",
-                    file=self._out,
-                )
+                more = {"ratio": None if ratio is None else round(ratio, 3)}
+                print(orjson.dumps(each | more).decode(), file=self._out)
+                continue
+            last = each["last_quarter_records_per_second"], each["last_quarter_cpu_seconds_per_million"]
+            print(
+                f"{each['system']:<26}{each['guarantee']:<16}{each['partitions']:>11}{rate:>12,.0f}"
+                f"{each['rate_ratio']:>10.2f}{shown(last[0], ',.0f'):>14}"
+                f"{each['cpu_seconds_per_million']:>9.1f}{each['cpu_ratio']:>10.2f}{shown(last[1], '.1f'):>9}"
+                f"{shown(each['accuracy'], '.4f'):>10}{shown(ratio, '.2f'):>9}",
+                file=self._out,
+            )
         self._out.flush()
 
     def latencies(self, found: list[Latency]) -> None:
@@ -100,10 +111,16 @@ class Report:
             print(orjson.dumps(line).decode(), file=self._out)
             return
         spread = f"({result.slowest:,.0f} … {result.fastest:,.0f})"
-        accuracy = "" if result.accuracy is None else f"{result.accuracy:.4f}"
-        times = "" if ratio is None else f"{ratio:.2f} ×"
         print(
             f"{result.system:<26}{result.records_per_second:>12,.0f}{spread:>24}"
-            f"{result.cpu_seconds_per_million:>9.1f}{result.peak_mib:>7.0f}{accuracy:>10}{times:>9}",
+            f"{shown(result.last_quarter_records_per_second, ',.0f'):>14}"
+            f"{result.cpu_seconds_per_million:>9.1f}"
+            f"{shown(result.last_quarter_cpu_seconds_per_million, '.1f'):>9}"
+            f"{result.peak_mib:>7.0f}{shown(result.accuracy, '.4f'):>10}{shown(ratio, '.2f'):>9}",
             file=self._out,
         )
+
+
+def shown(value: float | None, form: str) -> str:
+    """Return a number as it is printed, nothing if there is none."""
+    return "" if value is None else format(value, form)

@@ -4,41 +4,72 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from benchmarks.peers.java_peers import FORMATS, STREAMS, loop, streams
 from benchmarks.peers.job import Job
 from benchmarks.rig.backlog import Backlog
+from benchmarks.rig.process import python
 from streamapp.embedded.broker import free_ports
 from topics.definitions import TopicNames
 
 OURS = "streamgrove"
 
 
+Command = Callable[[Job, Path], list[str]]
+
+
 @dataclass(frozen=True)
 class System:
-    """A name for the tables, the peer's module (None: our worker) and how much of the backlog it is given."""
+    """A name for the tables, what starts it (None: our worker) and how much of the backlog it is given."""
 
     name: str
-    module: str | None
+    command: Command | None
     most_rows: int | None = None  # None: all of them
     learns: bool = True
+    formats: tuple[str, ...] = ("json", "packed", "arrow")
+    guarantees: tuple[str, ...] = ("at_least_once",)
+    own_answers: bool = (
+        False  # River's peers write JSON of their own; the others answer as docs/records.md says
+    )
 
     def rows_per_answer(self, backlog: Backlog) -> int:
         """Echoes and our worker answer a block with a block; the loops around River answer row by row."""
-        return 1 if self.module is not None and self.learns else backlog.rows_per_record
+        return 1 if self.own_answers else backlog.rows_per_record
 
 
-WORKER = System(OURS, None)
+def in_python(module: str) -> Command:
+    return lambda job, _: python(*job.command(module))
+
+
+GUARANTEES = ("at_least_once", "exactly_once")
+WORKER = System(OURS, None, guarantees=GUARANTEES)
 PEERS = {
+    "streams": (System(f"streams {STREAMS[2]}", streams, formats=FORMATS, guarantees=GUARANTEES),),
+    "loop": (System("loop", loop, formats=FORMATS, guarantees=GUARANTEES),),
     "echo": (
-        System("echo confluent-kafka", "benchmarks.peers.echo_confluent", learns=False),
-        System("echo aiokafka", "benchmarks.peers.echo_aiokafka", learns=False),
+        System("echo confluent-kafka", in_python("benchmarks.peers.echo_confluent"), learns=False),
+        System("echo aiokafka", in_python("benchmarks.peers.echo_aiokafka"), learns=False),
     ),
-    "river": (System("confluent-kafka + River", "benchmarks.peers.river_confluent", most_rows=200_000),),
-    "faust": (System("stock Faust + River", "benchmarks.peers.river_faust", most_rows=20_000),),
+    "river": (
+        System(
+            "confluent-kafka + River",
+            in_python("benchmarks.peers.river_confluent"),
+            most_rows=200_000,
+            own_answers=True,
+        ),
+    ),
+    "faust": (
+        System(
+            "stock Faust + River",
+            in_python("benchmarks.peers.river_faust"),
+            most_rows=20_000,
+            own_answers=True,
+        ),
+    ),
 }
 
 
@@ -53,15 +84,26 @@ class Options:
     headers: Literal["minimal", "full"] = "minimal"
     guarantee: str = "at_least_once"
     settings: Mapping[str, str] = field(default_factory=dict)  # further GROVE_ variables
+    compat: str | None = None
+    """Of that tree: "moa", record by record what MOA's does."""
+    threads: int = 1
+    """Of Kafka Streams."""
 
     @property
     def model_spec(self) -> str:
-        return self.spec or spec(self.leaf)
+        return self.spec or spec(self.leaf, self.compat)
 
 
-def spec(leaf: str) -> str:
-    """Return the model spec that asks of our H-Tree what the peers ask of River's."""
-    learner = {"name": "h-tree", "leaf_model": leaf, "grace_period": 200, "delta": 1e-7, "tau": 0.05}
+def spec(leaf: str, compat: str | None = None) -> str:
+    """Return the model spec that asks of our H-Tree what the peers ask of MOA's or River's."""
+    learner = {
+        "name": "h-tree",
+        "leaf_model": leaf,
+        "grace_period": 200,
+        "delta": 1e-7,
+        "tau": 0.05,
+        "compat": compat,
+    }
     return json.dumps({"learner": learner, "query": {"name": "never"}})
 
 
@@ -88,4 +130,14 @@ def worker_environment(
 
 
 def peer_job(options: Options, backlog: Backlog, sink: str, group: str) -> Job:
-    return Job(options.bootstrap, backlog.topic, sink, group, backlog.format, options.leaf, low_latency=False)
+    return Job(
+        options.bootstrap,
+        backlog.topic,
+        sink,
+        group,
+        backlog.format,
+        options.leaf,
+        low_latency=False,
+        guarantee=options.guarantee,
+        threads=options.threads,
+    )

@@ -87,6 +87,76 @@ def test_peers_go_over_the_same_backlog(broker):
             assert 0.6 < result["accuracy"] < 0.92  # one label in ten is wrong
 
 
+FIGURES = (
+    "records_per_second",
+    "last_quarter_records_per_second",
+    "cpu_seconds_per_million",
+    "last_quarter_cpu_seconds_per_million",
+)
+
+
+def run_java_peers(broker, *words, rows=200_000):
+    """Run with as many rows as it takes to see the last quarter of them by itself."""
+    size = ("--records", str(rows), "--repeats", "1")
+    found = run(broker, *words, *size, "--with", "streams,loop", "--compat", "moa")
+    if all(line["last_quarter_records_per_second"] for line in found) or rows > 1_000_000:
+        return found
+    return run_java_peers(broker, *words, rows=5 * rows)
+
+
+def is_measured(line):
+    assert line["rows"] > 0
+    assert all(line[name] > 0 for name in FIGURES)
+    assert len(line["passes"]) == line["repeats"] == 1
+    (found,) = line["passes"]
+    assert {name: found[name] for name in FIGURES} == {name: line[name] for name in FIGURES}
+    assert found["others_cores"] >= 0
+    assert found["load_average"] > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("form", ["json", "packed"])
+def test_java_peers_do_the_same_work(broker, form):
+    ours, streams, loop = run_java_peers(broker, "--format", form)
+    assert [line["system"] for line in (ours, streams, loop)] == ["streamgrove", "streams 4.1.1", "loop"]
+    for line in (ours, streams, loop):
+        is_measured(line)
+        assert line["accuracy"] == ours["accuracy"]
+        assert line["ratio"] == pytest.approx(ours["records_per_second"] / line["records_per_second"], 0.01)
+    assert 0.8 < ours["accuracy"] < 0.92  # one label in ten is wrong
+
+
+@pytest.mark.nightly
+def test_java_peers_in_both_guarantees(broker):
+    found = run_java_peers(broker, "--guarantees", "at-least-once,exactly-once")
+    assert [(line["guarantee"], line["system"].split()[0]) for line in found] == [
+        (guarantee, system)
+        for guarantee in ("at_least_once", "exactly_once")
+        for system in ("streamgrove", "streams", "loop")
+    ]
+    assert len({line["accuracy"] for line in found}) == 1
+    for line in found:
+        is_measured(line)
+        ours = next(each for each in found if each["guarantee"] == line["guarantee"])
+        assert line["ratio"] == pytest.approx(ours["records_per_second"] / line["records_per_second"], 0.01)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--with", "loop", "--format", "arrow"], "loop has json, packed"),
+        (["--with", "river", "--guarantees", "exactly_once"], "river has at_least_once"),
+        (["--without-us"], "name peers with --with"),
+        (["--guarantees", "perhaps"], "known are at_least_once, exactly_once"),
+        (["--compat", "moa", "--spec", "{}"], "write it there"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(broker, words, says):
+    done = start(broker, *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
 @pytest.mark.nightly
 def test_guarantees_beside_each_other(broker):
     words = ["--guarantees", "at_least_once,exactly_once", "--format", "packed", "--records", "60000"]

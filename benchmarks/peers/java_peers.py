@@ -1,0 +1,58 @@
+"""The peers that are written in Java: a plain loop and Kafka Streams, both with MOA's HoeffdingTree.
+
+Their sources are in benchmarks/peers/java. Clients are those of the embedded broker's lock; trees are in
+memory alone, so that a peer that is started again begins from nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.peers import moa
+from benchmarks.peers.java import Artifact, class_path, fetch_jar, java
+from benchmarks.peers.job import Job
+from benchmarks.peers.result import Task
+from benchmarks.rig.stream import NAMES
+from streamapp.embedded.jars import fetch_jars
+
+SOURCES = sorted(Path(__file__).with_name("java").glob("*.java"))
+STREAMS: Artifact = (
+    "org.apache.kafka",
+    "kafka-streams",
+    "4.1.1",
+    "e554318dbc2b07461f714be32bb324744ba993eb7a49f938792beff577d7044b",
+)
+CLASSES = ("0", "1")  # MOA is told them beforehand
+COMMIT_MS = 100  # as often as our worker does by default
+FORMATS = ("json", "packed")
+MACHINE = ("-XX:+UseParallelGC", "-Xms1g", "-Xmx1g", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
+
+
+def loop(job: Job, place: Path) -> list[str]:
+    """Return the command of the loop; place: a folder that is its own."""
+    return _command("Loop", job, place)
+
+
+def streams(job: Job, place: Path) -> list[str]:
+    """Return the command of Kafka Streams; place: a folder that is its own."""
+    return _command("Streams", job, place)
+
+
+def _command(main: str, job: Job, place: Path) -> list[str]:
+    path = class_path("peers", SOURCES, [*fetch_jars(), fetch_jar(*STREAMS), *moa.jars()])
+    words = {
+        "bootstrap": job.bootstrap,
+        "source": job.source,
+        "sink": job.sink,
+        "group": job.group,
+        "format": job.format,
+        "guarantee": job.guarantee,
+        "attributes": ",".join(NAMES),
+        "classes": ",".join(CLASSES),
+        "options": moa.options(Task(leaf_model=job.leaf)),
+        "commit": str(COMMIT_MS),
+        "threads": str(job.threads),
+        "state": str(place),
+    }
+    given = [word for name, value in words.items() for word in (f"--{name}", value)]
+    return [java(), *MACHINE, "-cp", path, main, *given]
