@@ -19,6 +19,7 @@ import numpy as np
 import orjson
 
 from streamapp.columnar.decode import InstanceDecoder, LabelDecoder
+from streamapp.columnar.encode import encode_answers
 from topics.codecs import (
     CONTENT_TYPES,
     Limits,
@@ -169,10 +170,13 @@ def main() -> None:
             each(lambda part: encode_instances(part[0], labels=part[1], format=form), parts),
         )
         answers = [sample.predictions(*span) for span in cut]
+        by_codec = "" if form == "arrow" else "_by_codec"
         measure(
-            f"encode_predictions_{form}",
+            f"encode_predictions_{form}{by_codec}",
             each(lambda part: encode_predictions(part, form), answers),
         )
+        if by_codec:
+            measure(f"encode_predictions_{form}", each(lambda part: encode_answers(part, form), answers))
         written = [value for part in answers for value in encode_predictions(part, form)]
         measure(f"decode_predictions_{form}", lambda: decode_predictions(written))
 

@@ -1,1 +1,1 @@
-"""Columnar decoding: JSON records of a known shape go from bytes to columns in one compiled call."""
+"""Records as columns: JSON of a known shape is decoded, answers are encoded, in one compiled call each."""

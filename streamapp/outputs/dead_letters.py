@@ -20,6 +20,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
+import numpy as np
+
+from streamapp.columnar.values import Values
 from streamapp.outputs.limits import HeaderList, record_bytes
 from streamapp.outputs.outgoing import OutputRecords
 from streamapp.task.effects.effects import DeadLetter, Origin
@@ -54,11 +57,11 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outpu
     return OutputRecords(
         topic,
         "dead-letter",
-        [origin.value for origin in origins],
+        Values.of([origin.value for origin in origins]),
         [origin.key for origin in origins],
         [origin.timestamp for origin in origins],
         headers,
-        [letter.record for letter in letters],
+        np.array([letter.record for letter in letters], dtype=np.int64),
         limit,
     )
 

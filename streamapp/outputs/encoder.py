@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from streamapp.columnar.encode import encode_answers
+from streamapp.columnar.values import Values
 from streamapp.outputs.dead_letters import dead_letters
 from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
 from streamapp.outputs.limits import RECORD_BYTES, HeaderList, OutputLimits, headers_bytes
@@ -17,7 +22,6 @@ from topics.codecs import (
     encode_evaluations,
     encode_feature_requests,
     encode_label_requests,
-    encode_predictions,
     unwritable_predictions,
 )
 from topics.codecs.content_types import (
@@ -32,6 +36,8 @@ from topics.records import Format, Predictions, RawRecords
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
+
+Report = TypeVar("Report")
 
 
 class Encoder:
@@ -73,27 +79,14 @@ class Encoder:
         gets with their counts.
         """
         names, too_large = self._names, TooLarge(raw, self._limits)
-        alerts, evaluations = effects.alerts, effects.evaluations
+        alerts = [(each.record, each.key, each.alert) for each in effects.alerts]
+        evaluations = [(each.record, each.key, each.evaluation) for each in effects.evaluations]
         found = [
             self._predictions(raw, effects.answers, too_large),
             *(self._requests(raw, each) for each in effects.requests),
             *(self._feature_requests(raw, each) for each in effects.feature_requests),
-            self._records(
-                raw,
-                names.drift_alerts,
-                "drift-alert",
-                [each.record for each in alerts],
-                encode_drift_alerts(each.alert for each in alerts),
-                keys=[each.key for each in alerts],
-            ),
-            self._records(
-                raw,
-                names.evaluations,
-                "evaluation",
-                [each.record for each in evaluations],
-                encode_evaluations(each.evaluation for each in evaluations),
-                keys=[each.key for each in evaluations],
-            ),
+            self._reports(raw, names.drift_alerts, "drift-alert", alerts, encode_drift_alerts),
+            self._reports(raw, names.evaluations, "evaluation", evaluations, encode_evaluations),
         ]
         fitting = [too_large.without(each) for each in found if each is not None]
         too_large.write(effects)
@@ -108,32 +101,40 @@ class Encoder:
         """Return all predictions, in the order of the records they answer."""
         parts = [
             self._answers(raw, _writable(part, form, too_large), form)
-            for each in answers
-            for part, form in self._by_form(raw, each)
+            for part, form in self._by_form(raw, answers)
         ]
         return in_input_order(parts) if parts else None
 
-    def _by_form(self, raw: RawRecords, answers: PredictionGroup) -> list[tuple[PredictionGroup, Format]]:
+    def _by_form(
+        self, raw: RawRecords, answers: Sequence[PredictionGroup]
+    ) -> list[tuple[PredictionGroup, Format]]:
         """Return the answers by the format they are to be written in."""
+        found: list[tuple[PredictionGroup, Format]] = []
+        fixed = [self._fixed_form(each) for each in answers]
+        wire = uniform_wire(raw.values, raw.headers) if None in fixed else None
+        for each, form in zip(answers, fixed, strict=True):
+            if form is not None or wire is not None:
+                found.append((each, form or _form(wire or "json")))
+                continue
+            forms = [_form(_wire(raw, record)) for record in each.record.tolist()]
+            found += [
+                (_taken(each, [at for at, mine in enumerate(forms) if mine == one]), one)
+                for one in dict.fromkeys(forms)
+            ]
+        return found
+
+    def _fixed_form(self, answers: PredictionGroup) -> Format | None:
+        """Return the format that answers have whatever their records have; None: that of their records."""
         if answers.block:
-            return [(answers, "arrow")]
+            return "arrow"
         if answers.predictions.acquired is not None:  # what was bought, only JSON says
-            return [(answers, "json")]
-        if self._form is not None:
-            return [(answers, self._form)]
-        wire = uniform_wire(raw.values, raw.headers)
-        if wire is not None:
-            return [(answers, _form(wire))]
-        forms = [_form(_wire(raw, record)) for record in answers.record.tolist()]
-        return [
-            (_taken(answers, [at for at, each in enumerate(forms) if each == form]), form)
-            for form in dict.fromkeys(forms)
-        ]
+            return "json"
+        return self._form
 
     def _answers(self, raw: RawRecords, answers: PredictionGroup, form: Format) -> OutputRecords:
         predictions, topic = answers.predictions, self._names.predictions
-        records = (answers.record[:1] if answers.block else answers.record).tolist()
-        values = encode_predictions(predictions, form)
+        records = answers.record[:1] if answers.block else answers.record
+        values = encode_answers(predictions, form)
         keys = None if answers.key is None else [answers.key] * len(records)
         if self._full is None:
             return self._records(raw, topic, "prediction", records, values, form, keys=keys)
@@ -161,7 +162,7 @@ class Encoder:
                 asked.request_ids, asked.instance_ids, asked.strategies, strict=True
             )
         ]
-        records, topic = requests.record.tolist(), self._names.label_requests
+        records, topic = requests.record, self._names.label_requests
         keys = None if requests.key is None else [requests.key] * len(records)
         values = encode_label_requests(asked)
         return self._records(raw, topic, "label-request", records, values, "json", own, keys)
@@ -179,13 +180,27 @@ class Encoder:
         values = encode_feature_requests(requests.requests)
         return self._records(raw, topic, "feature-request", records, values, "json", own, keys)
 
+    def _reports(
+        self,
+        raw: RawRecords,
+        topic: str,
+        kind: str,
+        reports: Sequence[tuple[int, bytes | None, Report]],
+        encode: Callable[[Iterable[Report]], list[bytes]],
+    ) -> OutputRecords | None:
+        """Return the records of reports: (record, model key, report)."""
+        if not reports:
+            return None
+        records, keys, values = zip(*reports, strict=True)
+        return self._records(raw, topic, kind, records, encode(values), keys=keys)
+
     def _records(
         self,
         raw: RawRecords,
         topic: str,
         kind: str,
-        records: list[int],
-        values: Sequence[bytes],
+        records: npt.ArrayLike,
+        values: Values | Sequence[bytes],
         form: Format = "json",
         own: Sequence[OwnHeaders] | None = None,
         keys: Sequence[bytes | None] | None = None,
@@ -194,30 +209,34 @@ class Encoder:
 
         `keys`: of each, if another model's record led to it; None: that of the record it is about.
         """
-        if len(records) == len(raw) and records == list(range(len(raw))):
+        about = np.asarray(records, dtype=np.int64)
+        keys_of: Sequence[bytes | None]
+        if len(about) == len(raw) and (about == np.arange(len(raw))).all():
             keys_of, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
         else:
-            keys_of = [raw.keys[record] for record in records]
-            timestamps = [raw.timestamps[record] for record in records]
-            inputs = [raw.headers[record] for record in records]
+            places = about.tolist()
+            keys_of = [raw.keys[record] for record in places]
+            timestamps = [raw.timestamps[record] for record in places]
+            inputs = [raw.headers[record] for record in places]
         if keys is not None:
             keys_of = [mine or key for mine, key in zip(keys, keys_of, strict=True)]
+        column = values if isinstance(values, Values) else Values.of(values)
         headers: list[HeaderList] | None = None
         # All keys together are no shorter than the longest, and quicker to measure.
-        most_bytes = RECORD_BYTES + max(map(len, values), default=0) + len(b"".join(filter(None, keys_of)))
+        most_bytes = RECORD_BYTES + column.longest + len(b"".join(filter(None, keys_of)))
         any_given = any(inputs)
         if any_given:
             most_bytes += max(map(headers_bytes, inputs))
         if self._full is not None:
             events = _events(
-                f"{kind}-{raw.topic}-{raw.partition}", [raw.offsets[record] for record in records]
+                f"{kind}-{raw.topic}-{raw.partition}", [raw.offsets[record] for record in about.tolist()]
             )
-            given = own if own is not None else [()] * len(records)
+            given = own if own is not None else [()] * len(about)
             headers = self._full.of(kind, form, events, timestamps, keys_of, given, inputs)
             most_bytes += self._full.most_bytes(most_bytes)
         elif any_given:
             headers = [passed_on(each) for each in inputs]
-        return OutputRecords(topic, kind, list(values), keys_of, timestamps, headers, records, most_bytes)
+        return OutputRecords(topic, kind, column, keys_of, timestamps, headers, about, most_bytes)
 
 
 def _events(prefix: str, offsets: list[int]) -> list[str]:

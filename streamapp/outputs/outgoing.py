@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from streamapp.outputs.limits import HeaderList, record_bytes
+from streamapp.columnar.values import Bytes, Values
+from streamapp.outputs.limits import RECORD_BYTES, HeaderList, headers_bytes
+from topics.records import Ints64
 
 Cell = TypeVar("Cell")
 
@@ -19,33 +21,43 @@ class OutputRecords:
 
     topic: str
     kind: str  # what each of them is
-    values: list[bytes | None]
-    keys: list[bytes | None]
-    timestamps: list[int]
+    values: Values
+    keys: Sequence[bytes | None]
+    timestamps: Sequence[int]
     headers: list[HeaderList] | None  # None: no record has any
-    records: list[int]  # index in RawRecords of what each is about
+    records: Ints64  # int64[n] index in RawRecords of what each is about
     most_bytes: int  # no record is larger
 
     def __len__(self) -> int:
         """Return the number of records."""
         return len(self.values)
 
+    @property
+    def buffer(self) -> Bytes:
+        """uint8, contiguous: all values, one behind the other; a null takes no bytes (`values.has_nulls`)."""
+        return self.values.buffer
+
+    @property
+    def starts(self) -> Ints64:
+        """int64[n + 1]: where in the buffer each value begins, and the last one ends."""
+        return self.values.starts
+
     def bytes_of(self, at: int) -> int:
         """Return what a record takes on the wire."""
         headers = () if self.headers is None else self.headers[at]
-        return record_bytes(self.keys[at], self.values[at], headers)
+        return RECORD_BYTES + len(self.keys[at] or b"") + self.values.size(at) + headers_bytes(headers)
 
-    def taken(self, order: Iterable[int]) -> OutputRecords:
-        """Return some of the records in the given order."""
-        order = list(order)
+    def taken(self, order: Ints64) -> OutputRecords:
+        """Return some of the records in the given order (int64[m])."""
+        places = order.tolist()
         return OutputRecords(
             self.topic,
             self.kind,
-            _taken(self.values, order),
-            _taken(self.keys, order),
-            _taken(self.timestamps, order),
-            None if self.headers is None else _taken(self.headers, order),
-            _taken(self.records, order),
+            self.values.taken(order),
+            _taken(self.keys, places),
+            _taken(self.timestamps, places),
+            None if self.headers is None else _taken(self.headers, places),
+            self.records[order],
             self.most_bytes,
         )
 
@@ -60,15 +72,15 @@ def in_input_order(parts: Sequence[OutputRecords]) -> OutputRecords:
     together = OutputRecords(
         parts[0].topic,
         parts[0].kind,
-        [cell for part in parts for cell in part.values],
+        Values.joined([part.values for part in parts]),
         [cell for part in parts for cell in part.keys],
         [cell for part in parts for cell in part.timestamps],
         headers,
-        [cell for part in parts for cell in part.records],
+        np.concatenate([part.records for part in parts]),
         max(part.most_bytes for part in parts),
     )
-    return together.taken(np.argsort(together.records, kind="stable").tolist())
+    return together.taken(np.argsort(together.records, kind="stable"))
 
 
-def _taken(cells: list[Cell], order: list[int]) -> list[Cell]:
+def _taken(cells: Sequence[Cell], order: list[int]) -> list[Cell]:
     return [cells[at] for at in order]

@@ -47,11 +47,11 @@ class TooLarge:
         if outgoing.most_bytes <= limit:
             return outgoing
         sizes = [outgoing.bytes_of(at) for at in range(len(outgoing))]
-        for record, size in zip(outgoing.records, sizes, strict=True):
+        for record, size in zip(outgoing.records.tolist(), sizes, strict=True):
             if size > limit:
                 why = f"{size} bytes are more than {self._limits.rule(outgoing.topic)}"
                 self.add(record, outgoing.kind, why)
-        return outgoing.taken(at for at, size in enumerate(sizes) if size <= limit)
+        return outgoing.taken(np.flatnonzero(np.array(sizes) <= limit))
 
     def write(self, effects: Effects) -> None:
         """Add what was noted to the effects: a dead letter for each record, and the counts."""

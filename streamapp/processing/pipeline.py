@@ -70,8 +70,7 @@ class Results:
     @property
     def size(self) -> int:
         """Bytes that they take in memory, roughly: the records of the run and those to be sent."""
-        outputs = sum(len(value) for each in self.records for value in each.values if value)
-        return self.input_bytes + outputs
+        return self.input_bytes + sum(each.values.total for each in self.records)
 
 
 class Pipeline:
