@@ -21,10 +21,12 @@ from streamapp.columnar.answers import (
     STEP_TEXTS,
     TOO_LONG,
     write_json,
+    write_offset_ids,
     write_packed,
 )
 from streamapp.columnar.values import Bytes, Values
 from topics.codecs import encode_predictions
+from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
 from topics.codecs.packed.predictions import class_names
 from topics.records import Format, Ints64, Predictions
@@ -97,7 +99,12 @@ def _packed(predictions: Predictions) -> Values | None:
 
 def _ids(predictions: Predictions) -> Bytes:
     """Return the ids as a JSON array of strings."""
-    return _array(orjson.dumps(list(predictions.ids)))
+    ids = predictions.ids
+    if not isinstance(ids, OffsetIds) or ids.offsets.min() < 0:
+        return _array(orjson.dumps(ids if isinstance(ids, list) else list(ids)))
+    head = np.frombuffer(bytearray(ids.head.encode()), dtype=np.uint8)
+    text = np.empty(len(ids) * (ids.most_bytes + len('"",')) + 1, dtype=np.uint8)
+    return text[: write_offset_ids(head, ids.offsets, text)]
 
 
 def _paths(predictions: Predictions) -> Bytes:

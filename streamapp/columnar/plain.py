@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class PlainRows:
             return [], np.full(len(self), -1, dtype=np.int32)
         return self._texts(value, self._kinds[:, value] != NULL)
 
-    def _ids(self, batch: Batch) -> list[str]:
+    def _ids(self, batch: Batch) -> Sequence[str]:
         value = self._shape.value_of(ID)
         if value < 0:
             return batch.default_ids()

@@ -13,6 +13,7 @@ from streamapp.columnar.encode import encode_answers
 from streamapp.columnar.values import Values
 from tests.tiers import examples
 from topics.codecs import encode_predictions
+from topics.codecs.offset_ids import OffsetIds
 from topics.errors import CodecError
 from topics.records import Acquired, Format, Predictions
 
@@ -67,6 +68,11 @@ class Answered:
         )
 
     def _ids(self, n: int) -> Sequence[str]:
+        if self._rng.random() < 0.3:
+            offsets = [self._version() for _ in range(n)]
+            return OffsetIds(
+                f"{self._rng.choice([0, 7, 12345])}-", self._rng.choice([offsets, np.array(offsets)])
+            )
         return [f"3-{at}" if self._rng.random() < 0.5 else self._text() for at in range(n)]
 
     def _is_odd(self) -> bool:

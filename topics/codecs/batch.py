@@ -9,6 +9,7 @@ from itertools import compress
 import numpy as np
 
 from topics.codecs.flaws import Flaws
+from topics.codecs.offset_ids import OffsetIds
 from topics.records import Ints32
 
 
@@ -26,10 +27,9 @@ class Batch:
     def __len__(self) -> int:
         return len(self.values)
 
-    def default_ids(self) -> list[str]:
+    def default_ids(self) -> OffsetIds:
         """Return the ids of records whose producer gave none."""
-        head = f"{self.partition}-"
-        return [f"{head}{offset}" for offset in self.offsets]
+        return OffsetIds(f"{self.partition}-", self.offsets)
 
     def without(self, flaws: Flaws) -> tuple[Batch, list[bool]]:
         """Return the batch without its bad records, and the mask of those that stay."""

@@ -111,7 +111,7 @@ def texts(name: str, cells: Sequence[Any], flaws: Flaws) -> list[str | None]:
     return column
 
 
-def ids_or(cells: Sequence[Any], defaults: Callable[[], list[str]], flaws: Flaws) -> list[str]:
+def ids_or(cells: Sequence[Any], defaults: Callable[[], Sequence[str]], flaws: Flaws) -> Sequence[str]:
     """Return n ids: the producer's, else the default of the row."""
     if set(map(type, cells)) == {_NONE}:
         return defaults()

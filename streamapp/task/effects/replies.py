@@ -12,6 +12,7 @@ import numpy.typing as npt
 from core.model_table import Answers
 from streamapp.task.effects.effects import PredictionGroup
 from streamapp.task.models.store import ModelStore
+from topics.codecs.offset_ids import OffsetIds
 from topics.records import Floats, Instances, Ints32, Ints64, Malformed, Predictions
 
 Mask = npt.NDArray[np.bool_]
@@ -141,7 +142,7 @@ class Replies:
         k, record, ids = len(classes), batch.record, batch.ids
         prediction, probability, version = self.prediction, self.probability[:, :k], self.version
         if len(rows) < len(batch):
-            record, ids = record[rows], [batch.ids[row] for row in rows.tolist()]
+            record, ids = record[rows], _ids(batch, rows)
             prediction, probability, version = prediction[rows], probability[rows], version[rows]
         if any(order.moved for order in orders):
             columns = np.array([order.columns for order in orders], dtype=np.int64)
@@ -170,6 +171,13 @@ class Replies:
             paths = [there.get(row) for row in range(len(ids))]
         record_of_row = np.full(len(ids), record, dtype=np.int32)
         return PredictionGroup(record_of_row, Predictions(order.classes, ids, *columns, paths), block=True)
+
+
+def _ids(batch: Instances, rows: Ints64) -> Sequence[str]:
+    """Return the ids of rows (int64[m])."""
+    if isinstance(batch.ids, OffsetIds):
+        return batch.ids.taken(rows)
+    return [batch.ids[row] for row in rows.tolist()]
 
 
 def _bad_rows(malformed: list[Malformed], record: int) -> int:

@@ -8,6 +8,7 @@ from struct import Struct, unpack_from
 import numpy as np
 
 from topics.codecs.flaws import Flaw
+from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, NAME_MAX_BYTES, PREDICTION, read_header
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
 from topics.codecs.prediction_row import PredictionRow
@@ -45,7 +46,9 @@ def unwritable(predictions: Predictions) -> dict[int, str]:
     if longest > NAME_MAX_BYTES:
         why = f"a class name of {longest} bytes must have at most {NAME_MAX_BYTES} in packed"
         return dict.fromkeys(range(len(predictions)), why)
-    if max(map(len, predictions.ids), default=0) * UTF8_BYTES <= NAME_MAX_BYTES:
+    ids = predictions.ids
+    longest = ids.most_bytes if isinstance(ids, OffsetIds) else max(map(len, ids), default=0)
+    if longest * UTF8_BYTES <= NAME_MAX_BYTES:
         return {}
     sizes = [len(name.encode()) for name in predictions.ids]
     return {

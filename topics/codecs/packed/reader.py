@@ -44,9 +44,9 @@ class _Columns:
 def read_instances(batch: Batch, limits: Limits) -> Instances:
     """Return the instances of the batch."""
     good, columns, bad = _read(batch, INSTANCE, limits)
-    ids = columns.ids
+    ids: Sequence[str | None] | None = columns.ids
     if ids is None:
-        ids = [*good.default_ids()]
+        ids = good.default_ids()
     elif None in ids:
         ids = [
             default if cell is None else cell for cell, default in zip(ids, good.default_ids(), strict=True)

@@ -1,0 +1,67 @@
+"""Offset ids: `<partition>-<offset>`, for instances without an id; strings are made for whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import numpy as np
+
+from topics.records import Ints64
+
+
+class OffsetIds(Sequence[str]):
+    """n ids, compared and looked at like those of a list."""
+
+    __slots__ = ("_offsets", "head")
+
+    def __init__(self, head: str, offsets: Sequence[int] | Ints64) -> None:
+        """`head`: what stands before each offset, in ASCII."""
+        self.head = head
+        self._offsets = offsets
+
+    @property
+    def offsets(self) -> Ints64:
+        """int64[n]."""
+        if not isinstance(self._offsets, np.ndarray):
+            self._offsets = np.array(self._offsets, dtype=np.int64)
+        return self._offsets
+
+    @property
+    def most_bytes(self) -> int:
+        """No id has more."""
+        return len(self.head) + len(str(-(2**63)))
+
+    def taken(self, rows: Ints64) -> OffsetIds:
+        """Return the ids of some rows (int64[m])."""
+        return OffsetIds(self.head, self.offsets[rows])
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> OffsetIds: ...
+
+    def __getitem__(self, at: int | slice) -> str | OffsetIds:
+        """Return one id, or those of a slice."""
+        if isinstance(at, slice):
+            return OffsetIds(self.head, self._offsets[at])
+        return f"{self.head}{self._offsets[at]}"
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over Python strings."""
+        offsets = self._offsets
+        plain = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
+        return iter([f"{self.head}{offset}" for offset in plain])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Show the strings as a list would."""
+        return repr(list(self))
