@@ -69,10 +69,8 @@ class Answered:
 
     def _ids(self, n: int) -> Sequence[str]:
         if self._rng.random() < 0.3:
-            offsets = [self._version() for _ in range(n)]
-            return OffsetIds(
-                f"{self._rng.choice([0, 7, 12345])}-", self._rng.choice([offsets, np.array(offsets)])
-            )
+            head, offsets = f"{self._rng.choice([0, 7, 12345])}-", [self._version() for _ in range(n)]
+            return OffsetIds(head, offsets if self._rng.random() < 0.5 else np.array(offsets))
         return [f"3-{at}" if self._rng.random() < 0.5 else self._text() for at in range(n)]
 
     def _is_odd(self) -> bool:
