@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import length_hint
@@ -18,9 +18,12 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from topics import librdkafka
 from topics.access import Access, denied_kind
+from topics.binary_column import BinaryColumn, HeaderColumns
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
+from topics.native_producer import NativeProducer, ProduceRecords, can_carry
 from topics.records import Headers
 
 logger = logging.getLogger(__name__)
@@ -56,7 +59,11 @@ PROBE_S = 10.0
 
 @dataclass(slots=True)
 class _Rest:
-    """Records of one partition that the client has not taken yet; columns of equal length."""
+    """Records of one partition that the client has not taken yet; columns of equal length.
+
+    To hand them over is to offer them to a client: it tells how many it has taken, and why not the next one
+    (None: there is no room for it, or no next one).
+    """
 
     topic: str
     partition: int
@@ -65,12 +72,39 @@ class _Rest:
     timestamps: Sequence[int]
     headers: Sequence[Headers] | None
 
-    def records(self) -> tuple[Iterator[bytes | None], list[Iterable[Any]]]:
-        """Return the values still to be taken, and the arguments of `produce`, which take them."""
+    def hand_to(self, producer: Producer) -> tuple[int, KafkaError | None]:
+        """Hand the records to confluent-kafka's client, one after the other.
+
+        `produce_batch` would be no quicker way: it takes no timestamps and no headers.
+        """
         left = iter(self.values)
         columns: list[Iterable[Any]] = [repeat(self.topic), left, self.keys, repeat(self.partition)]
         columns += [repeat(None), repeat(None), self.timestamps]
-        return left, columns if self.headers is None else [*columns, self.headers]
+        if self.headers is not None:
+            columns.append(self.headers)
+        error = None
+        try:
+            deque(map(producer.produce, *columns), maxlen=0)
+        except BufferError:
+            pass
+        except KafkaException as failure:
+            error = failure.args[0]
+        else:
+            return len(self.values), None
+        # The record that was not taken is the last one that came out of the iterator.
+        return len(self.values) - length_hint(left) - 1, error
+
+    def hand_to_native(self, producer: NativeProducer) -> tuple[int, KafkaError | None]:
+        """Hand the records to librdkafka itself, in one call."""
+        self.values, self.keys = BinaryColumn.of(self.values), BinaryColumn.of(self.keys)
+        if self.headers is not None:
+            self.headers = HeaderColumns.of(self.headers)
+        try:
+            return producer.produce_columns(
+                self.topic, self.partition, self.values, self.keys, self.timestamps, self.headers
+            )
+        except KafkaException as failure:
+            return 0, failure.args[0]
 
     def forget(self, n: int) -> None:
         """Forget the first n records: they are taken."""
@@ -147,14 +181,23 @@ class Sender:
     `send` and `send_run` wait while the client's queue is full. An event loop must not wait: it offers its
     records, and while the sender `is_full` another thread may `drain` it. One thread sends or offers;
     `drain`, `flush` and `close` may be called from others.
+
+    With a kernel that hands records over (`produce_records`) the client is librdkafka's own, if it can be
+    bound; else it is confluent-kafka's, which is quicker where records are sent one by one.
     """
 
-    def __init__(self, kafka: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        stopped: Callable[[], bool] = lambda: False,
+        produce_records: ProduceRecords | None = None,
+    ) -> None:
         """Open the producer; `kafka` holds client properties under Kafka's names.
 
         A broker that is away is waited for as long as `delivery.timeout.ms` allows, but only STOP_S seconds
         once `stopped` says that the caller wants to end.
         """
+        self._produce_records = produce_records
         self._stopped = stopped
         self._give_up_at = float("inf")
         self._offered: deque[_Rest] = deque()  # in the order of offering
@@ -162,16 +205,19 @@ class Sender:
         self._kafka = kafka
         self._failures, self._producer = self._new_client()
 
-    def _new_client(self) -> tuple[_Failures, Producer]:
+    def _new_client(self) -> tuple[_Failures, Producer | NativeProducer]:
         failures = _Failures(Access.of(self._kafka))
-        properties = {
-            **DEFAULTS,
-            **self._kafka,
-            "delivery.report.only.error": True,
-            "on_delivery": failures.delivered,
-            "error_cb": failures.erred,
-        }
+        properties = {**DEFAULTS, **self._kafka}
+        kernel, library = self._produce_records, librdkafka.bound() if self._produce_records else None
         try:
+            if kernel is not None and library is not None and can_carry(properties):
+                told = failures.delivered, failures.erred
+                return failures, NativeProducer(library, properties, *told, logger, kernel)
+            properties |= {
+                "delivery.report.only.error": True,
+                "on_delivery": failures.delivered,
+                "error_cb": failures.erred,
+            }
             return failures, Producer(properties, logger=logger)
         except KafkaException as failure:
             message = f"the producer's properties are wrong: {failure.args[0].str()}; correct the setting"
@@ -256,21 +302,21 @@ class Sender:
     def _hand_over(self) -> bool:
         """Produce what was offered until there is no room; return whether all of it is taken.
 
-        After a failure nothing more is produced. `produce_batch` would be no quicker way: it takes no
-        timestamps and no headers.
+        After a failure nothing more is produced.
         """
         self.check()
         while self._offered:
-            rest = self._offered[0]
-            left, columns = rest.records()
-            try:
-                deque(map(self._producer.produce, *columns), maxlen=0)
-            except BufferError:  # the record that found no room is the last one taken out of the iterator
-                rest.forget(len(rest.values) - length_hint(left) - 1)
+            rest, producer = self._offered[0], self._producer
+            if isinstance(producer, NativeProducer):
+                taken, error = rest.hand_to_native(producer)
+            else:
+                taken, error = rest.hand_to(producer)
+            if error is not None:
+                value = rest.values[taken] or b""
+                raise self._refused(rest.topic, rest.partition, value, KafkaException(error))
+            if taken < len(rest.values):
+                rest.forget(taken)
                 return False
-            except KafkaException as failure:
-                value = rest.values[len(rest.values) - length_hint(left) - 1] or b""
-                raise self._refused(rest.topic, rest.partition, value, failure) from None
             self._offered.popleft()
         return True
 

@@ -19,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.access import Access, denied_kind
 from topics.errors import AbortedError, BrokerError, FencedError
+from topics.native_producer import ProduceRecords
 from topics.records import Headers
 from topics.sender import Sender
 
@@ -63,6 +64,7 @@ class TransactionalSender(Sender):
         transactional_id: str,
         stopped: Callable[[], bool] = lambda: False,
         timeout_ms: int = TIMEOUT_MS,
+        produce_records: ProduceRecords | None = None,
     ) -> None:
         """Open the producer; `timeout_ms`: after so long the broker aborts a transaction by itself."""
         super().__init__(
@@ -73,6 +75,7 @@ class TransactionalSender(Sender):
                 "transaction.timeout.ms": timeout_ms,
             },
             stopped,
+            produce_records,
         )
         self.transactional_id = transactional_id
         self._access = Access.of(kafka)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from streamapp.columnar.produce import produce_records
 from streamapp.outputs.limits import OutputLimits
 from streamapp.settings.clients import librdkafka_properties
 from topics.sender import BATCH_BYTES, Sender
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
     """Return an idempotent producer: what it sends is visible at once."""
-    return Sender(_properties(settings, limits))
+    return Sender(_properties(settings, limits), produce_records=produce_records)
 
 
 def transactional_sender(
@@ -28,6 +29,7 @@ def transactional_sender(
         f"{settings.application_id}-{instance}",
         stopped,
         settings.transaction_timeout_ms,
+        produce_records,
     )
 
 

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -36,6 +36,7 @@ from streamapp.task.models.quota import ModelQuota
 from streamapp.task.sources import SOURCES, source_topics
 from streamapp.task.task import Task, TaskRun
 from streamapp.transport import runs
+from topics.binary_column import BinaryColumn
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 from topics.records import RawRecords
@@ -169,9 +170,10 @@ class Pipeline:
         """
         raw = results.run.raw
         for each in results.records:
-            self.sender.offer_run(
-                each.topic, raw.partition, each.values, each.keys, each.timestamps, each.headers
-            )
+            values: Sequence[bytes | None] = each.values
+            if not each.values.are_cells:  # no object for each
+                values = BinaryColumn(each.buffer, each.starts)
+            self.sender.offer_run(each.topic, raw.partition, values, each.keys, each.timestamps, each.headers)
         self._metrics.sent(raw, results.effects)
         for notice in results.effects.notices:
             _say(results.run, notice)

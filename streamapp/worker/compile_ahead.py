@@ -37,6 +37,7 @@ def warm_kernels(spec: Spec | None = None) -> float:
 
     importlib.import_module("core.model_table")
     importlib.import_module("core.growth.revision")
+    importlib.import_module("streamapp.columnar.produce")
     importlib.import_module("streamapp.columnar.rows")
     importlib.import_module("streamapp.columnar.answers")
     if spec is None:

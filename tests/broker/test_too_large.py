@@ -8,6 +8,7 @@ import orjson
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from streamapp.columnar.produce import produce_records
 from streamapp.outputs.limits import record_bytes
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, ms_ago
@@ -21,7 +22,10 @@ LIMIT = 5_000
 
 @pytest.mark.parametrize("compression", ["none", "lz4"])
 @pytest.mark.parametrize("headers", [0, 1, 60])
-def test_a_record_as_large_as_the_limit_is_taken(broker: Broker, compression: str, headers: int) -> None:
+@pytest.mark.parametrize("is_native", [False, True])
+def test_a_record_as_large_as_the_limit_is_taken(
+    broker: Broker, compression: str, headers: int, is_native: bool
+) -> None:
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
     topic = f"sizes-{uuid.uuid4().hex[:8]}"
     made = NewTopic(topic, 1, 1, config={"max.message.bytes": str(LIMIT), "compression.type": "producer"})
@@ -29,7 +33,8 @@ def test_a_record_as_large_as_the_limit_is_taken(broker: Broker, compression: st
     client.create_topics([made])[topic].result(PATIENCE)
     given = [(f"näme-{i}", os.urandom(20)) for i in range(headers)]
     room = LIMIT - record_bytes(b"key", b"", given)
-    sender = Sender(kafka | {"compression.type": compression, "message.max.bytes": LIMIT})
+    properties = kafka | {"compression.type": compression, "message.max.bytes": LIMIT}
+    sender = Sender(properties, produce_records=produce_records if is_native else None)
     values = [b"before", os.urandom(room), os.urandom(room), b"behind"]
     sender.send_run(topic, 0, values, [b"key"] * 4, [ms_ago(60), 0, ms_ago(60), 0], [given] * 4)
     sender.flush()

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import free_port
 from topics.cluster import Cluster
 from topics.errors import BrokerError
+from topics.native_producer import ProduceRecords
 from topics.sender import Sender
 
 
@@ -35,15 +37,19 @@ def ask(kafka: dict[str, str]) -> Any:
     return cluster._complaint
 
 
-def send(kafka: dict[str, str]) -> Any:
-    sender = Sender(kafka)
+def send(kafka: dict[str, str], kernel: ProduceRecords | None = None) -> Any:
+    sender = Sender(kafka, produce_records=kernel)
     sender.send_run("topic", 0, [b"value"] * 10, [b"key"] * 10, [0] * 10)
     sender.close()
     assert sender.failed == 10, "what is given up is known"
     return sender._failures
 
 
-@pytest.mark.parametrize("use", [ask, send])
+def send_natively(kafka: dict[str, str]) -> Any:
+    return send(kafka, produce_records)
+
+
+@pytest.mark.parametrize("use", [ask, send, send_natively])
 def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
     use: Callable[[dict[str, str]], Any], kafka: dict[str, str]
 ) -> None:
@@ -56,9 +62,10 @@ def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
     ("name", "value", "says"),
     [("commit.interval.ms", "1000", "commit.interval.ms"), ("acks", "some", "request.required.acks")],
 )
+@pytest.mark.parametrize("kernel", [None, produce_records])
 def test_a_property_that_the_client_does_not_take_is_one_sentence(
-    kafka: dict[str, str], name: str, value: str, says: str
+    kafka: dict[str, str], name: str, value: str, says: str, kernel: ProduceRecords | None
 ) -> None:
     with pytest.raises(BrokerError, match="the producer's properties are wrong") as caught:
-        Sender(kafka | {name: value})
+        Sender(kafka | {name: value}, produce_records=kernel)
     assert says in str(caught.value)

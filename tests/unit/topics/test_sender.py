@@ -7,9 +7,27 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import free_port
+from topics import librdkafka
+from topics.binary_column import BinaryColumn
 from topics.errors import BrokerError, DeliveryError
+from topics.native_producer import NativeProducer, ProduceRecords
 from topics.sender import Sender
+
+CLIENTS: dict[str, ProduceRecords | None] = {"confluent-kafka": None, "librdkafka": produce_records}
+
+
+@pytest.fixture(params=CLIENTS)
+def kernel(request: pytest.FixtureRequest) -> ProduceRecords | None:
+    """Give what makes a sender use one client or the other."""
+    return CLIENTS[request.param]
+
+
+def sender_to(kafka: dict[str, Any], kernel: ProduceRecords | None) -> Sender:
+    sender = Sender(kafka, produce_records=kernel)
+    assert isinstance(sender._producer, NativeProducer if kernel else Producer)
+    return sender
 
 
 def one_run(sender: Sender, value: bytes) -> None:
@@ -22,9 +40,9 @@ def one_row(sender: Sender, value: bytes) -> None:
 
 @pytest.mark.parametrize("send", [one_run, one_row])
 def test_a_record_that_the_client_did_not_take_fails_every_later_flush(
-    send: Callable[[Sender, bytes], None],
+    send: Callable[[Sender, bytes], None], kernel: ProduceRecords | None
 ) -> None:
-    sender = Sender({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000})
+    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, kernel)
     for use in (lambda: send(sender, bytes(4000)), sender.check, sender.flush):
         with pytest.raises(DeliveryError, match=r"^topic\[0\]: a record of 4000 bytes: .*too large"):
             use()
@@ -35,10 +53,10 @@ TINY = 100  # records in the client's queue
 
 
 @pytest.fixture
-def away() -> Iterator[Sender]:
+def away(kernel: ProduceRecords | None) -> Iterator[Sender]:
     """Yield a sender whose broker is away and whose queue is soon full."""
     kafka = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "queue.buffering.max.messages": TINY}
-    sender = Sender(kafka | {"log_level": 0})
+    sender = sender_to(kafka | {"log_level": 0}, kernel)
     yield sender
     sender.close()
 
@@ -48,7 +66,9 @@ def cluster() -> Iterator[dict[str, str]]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
-    owner.list_topics("refused", timeout=10)
+    for test in ("order", "refused", "columns"):
+        for kernel in CLIENTS.values():
+            owner.list_topics(topic_of(test, kernel), timeout=10)
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)
 
@@ -62,9 +82,15 @@ def read(kafka: dict[str, str], topic: str, n: int) -> list[tuple[Any, Any]]:
     return [(message.value(), message.headers()) for message in messages if message.error() is None]
 
 
-def offer(sender: Sender, n: int, prefix: str = "") -> None:
+def topic_of(test: str, kernel: ProduceRecords | None) -> str:
+    """Return a topic that a test has for itself; the cluster makes it when it is first asked for."""
+    return f"{test}-{'native' if kernel else 'python'}"
+
+
+def offer(sender: Sender, n: int, prefix: str = "", topic: str = "topic") -> None:
     values = [f"{prefix}{i}".encode() for i in range(n)]
-    sender.offer_run("topic", 0, values, [b"key"] * n, [0] * n, [[("h", value)] for value in values])
+    given = BinaryColumn.of(values) if n % 2 else values
+    sender.offer_run(topic, 0, given, [b"key"] * n, [0] * n, [[("h", value)] for value in values])
 
 
 def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender) -> None:
@@ -93,41 +119,45 @@ def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender)
 
 
 def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
-    cluster: dict[str, str],
+    cluster: dict[str, str], kernel: ProduceRecords | None
 ) -> None:
-    sender = Sender(cluster | {"queue.buffering.max.messages": str(TINY)})
+    topic = topic_of("order", kernel)
+    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, kernel)
     drained = 0
     for part in range(20):
-        offer(sender, 70, f"{part}-")
+        offer(sender, 70 + part % 2, f"{part}-", topic)
         if part % 5 == 4:
             drained += sender.is_full
             thread = threading.Thread(target=sender.drain)
             thread.start()
-            offer(sender, 3, f"{part}+")
+            offer(sender, 3, f"{part}+", topic)
             thread.join()
     sender.flush()
     sender.close()
     assert drained, "else nothing was tested"
     expected = []
     for part in range(20):
-        expected += [f"{part}-{i}" for i in range(70)]
+        expected += [f"{part}-{i}" for i in range(70 + part % 2)]
         if part % 5 == 4:
             expected += [f"{part}+{i}" for i in range(3)]
     sent = [(value.encode(), [("h", value.encode())]) for value in expected]
-    assert read(cluster, "topic", len(expected)) == sent
+    assert read(cluster, topic, len(expected)) == sent
 
 
-def test_behind_a_record_that_was_refused_nothing_is_sent(cluster: dict[str, str]) -> None:
-    sender = Sender(cluster | {"message.max.bytes": "2000"})
-    sender.offer_run("refused", 0, [b"first"], [b"key"], [0])
+def test_behind_a_record_that_was_refused_nothing_is_sent(
+    cluster: dict[str, str], kernel: ProduceRecords | None
+) -> None:
+    topic = topic_of("refused", kernel)
+    sender = sender_to(cluster | {"message.max.bytes": "2000"}, kernel)
+    sender.offer_run(topic, 0, [b"first"], [b"key"], [0])
     for more in ([b"second", bytes(3000), b"third"], [b"fourth"]):
         with pytest.raises(DeliveryError, match="too large"):
-            sender.offer_run("refused", 0, more, [b"key"] * 3, [0] * 3)
+            sender.offer_run(topic, 0, more, [b"key"] * len(more), [0] * len(more))
     for use in (sender.drain, sender.flush):
         with pytest.raises(DeliveryError, match="too large"):
             use()
     sender._producer.flush(10)
-    assert read(cluster, "refused", 2) == [(b"first", None), (b"second", None)]
+    assert read(cluster, topic, 2) == [(b"first", None), (b"second", None)]
     sender.close()
 
 
@@ -155,3 +185,49 @@ def test_the_reason_of_a_fatal_error_that_the_client_lost_is_found(monkeypatch: 
     for _ in range(2):
         with pytest.raises(BrokerError, match="has failed for good: .*IdempotentWrite"):
             sender.flush()
+
+
+COLUMNS = [b"", None, "\N{SNOWMAN}".encode(), b"a\0b", bytes(1000)]
+HEADERS: list[list[tuple[str, bytes | None]]] = [
+    [],
+    [("h", b""), ("h", None), ("\N{SNOWMAN}", b"\0")],
+    [],
+    [("grove-id", b"1")] * 40,
+    [("h", b"x")],
+]
+
+
+def test_values_keys_times_and_headers_arrive_as_they_are(
+    cluster: dict[str, str], kernel: ProduceRecords | None
+) -> None:
+    topic = topic_of("columns", kernel)
+    sender = sender_to(cluster, kernel)
+    keys, times = COLUMNS[::-1], [1, 2, 3, 4, 1_700_000_000_000]
+    sender.send_run(topic, 0, COLUMNS, keys, times, HEADERS)
+    sender.send_run(topic, 0, BinaryColumn.of(COLUMNS)[1:4], BinaryColumn.of(keys)[1:4], times[1:4])
+    sender.flush()
+    sender.close()
+    consumer = Consumer(cluster | {"group.id": "reader"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    messages = consumer.consume(8, timeout=10)
+    consumer.close()
+    found = [(each.value(), each.key(), each.timestamp()[1], each.headers()) for each in messages]
+    sent = list(zip(COLUMNS, keys, times, [each or None for each in HEADERS], strict=True))
+    assert found == sent + [(value, key, at, None) for value, key, at, _ in sent[1:4]]
+
+
+def test_without_the_library_confluent_kafkas_client_is_used(
+    monkeypatch: pytest.MonkeyPatch, cluster: dict[str, str]
+) -> None:
+    monkeypatch.setattr(librdkafka, "bound", lambda: None)
+    sender = Sender(cluster, produce_records=produce_records)
+    assert isinstance(sender._producer, Producer)
+    sender.send_run("topic", 0, [b"value"], [b"key"], [0])
+    sender.flush()
+    sender.close()
+
+
+def test_a_property_that_is_a_function_is_one_for_confluent_kafkas_client(cluster: dict[str, str]) -> None:
+    sender = Sender({**cluster, "stats_cb": print}, produce_records=produce_records)
+    assert isinstance(sender._producer, Producer)
+    sender.close()

@@ -1,0 +1,151 @@
+"""Nanoseconds a record that the producer takes: confluent-kafka's client, and librdkafka's bound by ctypes.
+
+    python -m benchmarks.produce [--bootstrap HOST:PORT] [--records 200000] [--turns 3]
+
+Prints one JSON object: CPU of the thread that hands over, and of all threads of the process, each the median
+of the turns. Runs of 2,000 answers as a worker makes them, as lists or as columns, without headers or with
+those that `output_headers=full` gives, in a transaction or not; the clients take turns. Without an address a
+broker is started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import statistics
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamapp.columnar.produce import produce_records
+from streamapp.embedded.broker import EmbeddedBroker
+from streamapp.outputs.headers import FullHeaders
+from topics import librdkafka
+from topics.binary_column import BinaryColumn, HeaderColumns
+from topics.cluster import Cluster
+from topics.records import Headers
+from topics.sender import Sender
+from topics.transactional_sender import TransactionalSender
+
+RUN = 2000
+PARTITIONS = 8
+KEYS = 64
+CLIENTS = {"confluent-kafka": None, "librdkafka": produce_records}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Records of one partition."""
+
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes | None]
+    timestamps: Any
+    headers: Sequence[Headers] | None
+
+
+def answers(form: str, headers: str) -> Run:
+    """Return a run of answers; form: lists or columns; headers: none or full."""
+    text = '{"id":"3-%d","label":"1","probabilities":{"0":0.1834,"1":0.8166},"version":%d}'
+    values = [(text % (n, n)).encode() for n in range(RUN)]
+    keys = [b"model-%02d" % (n % KEYS) for n in range(RUN)]
+    now = [time.time_ns() // 1_000_000] * RUN
+    named: Any = None
+    if headers == "full":
+        events = [f"3-{n}" for n in range(RUN)]
+        own = [(("grove-model-version", b"12"),)] * RUN
+        full = FullHeaders("grove")
+        named = full.of("prediction", "json", events, now, keys, own, [()] * RUN)
+    if form == "lists":
+        return Run(values, keys, now, named)
+    columns = None if named is None else HeaderColumns.of(named)
+    return Run(BinaryColumn.of(values), BinaryColumn.of(keys), np.array(now), columns)
+
+
+@contextlib.contextmanager
+def a_topic(bootstrap: str) -> Iterator[str]:
+    """Make a topic, and remove it."""
+    from confluent_kafka.admin import NewTopic
+
+    topic = f"produce-{uuid.uuid4().hex[:6]}"
+    cluster = Cluster({"bootstrap.servers": bootstrap})
+    cluster.client.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    cluster.wait_for([topic])
+    yield topic
+    cluster.client.delete_topics([topic])[topic].result()
+
+
+def pass_once(sender: Sender, topic: str, run: Run, records: int) -> tuple[float, float]:
+    """Return nanoseconds a record: of this thread while it hands over, of all threads until delivery."""
+    cpu, thread = time.process_time(), 0.0
+    for number in range(records // RUN):
+        begun = time.thread_time()
+        columns = run.values, run.keys, run.timestamps, run.headers
+        sender.send_run(topic, number % PARTITIONS, *columns)
+        thread += time.thread_time() - begun
+    if isinstance(sender, TransactionalSender):
+        sender.commit()
+    else:
+        sender.flush()
+    n = records // RUN * RUN / 1e9
+    return thread / n, (time.process_time() - cpu) / n
+
+
+def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int]]:
+    """Return the medians by case and client."""
+    taken: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    senders: dict[tuple[str, bool], Sender] = {}
+    kafka = {"bootstrap.servers": bootstrap}
+    for client, kernel in CLIENTS.items():
+        senders[client, False] = Sender(kafka, produce_records=kernel)
+        transactional = TransactionalSender(kafka, f"produce-{client}", produce_records=kernel)
+        transactional.open()
+        senders[client, True] = transactional
+    with a_topic(bootstrap) as topic:
+        for turn in range(turns + 1):
+            for form, headers in (
+                ("lists", "none"),
+                ("columns", "none"),
+                ("lists", "full"),
+                ("columns", "full"),
+            ):
+                run = answers(form, headers)
+                for (client, in_transaction), sender in senders.items():
+                    if client == "confluent-kafka" and form == "columns":
+                        continue
+                    cost = pass_once(sender, topic, run, records)
+                    if turn:  # the first one is for caches
+                        guarantee = "transaction" if in_transaction else "plain"
+                        taken[f"{guarantee}, {form}, headers {headers}: {client}"].append(cost)
+    for sender in senders.values():
+        sender.close()
+    return {
+        case: {
+            "calling_thread_ns": round(statistics.median(thread for thread, _ in costs)),
+            "all_threads_ns": round(statistics.median(cpu for _, cpu in costs)),
+        }
+        for case, costs in sorted(taken.items())
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="CPU time of producing, by client.")
+    parser.add_argument("--bootstrap")
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--turns", type=int, default=3)
+    given = parser.parse_args()
+    if librdkafka.bound() is None:
+        raise SystemExit("librdkafka cannot be bound: there is nothing to compare")
+    with contextlib.ExitStack() as stack:
+        bootstrap = given.bootstrap or stack.enter_context(EmbeddedBroker()).bootstrap_servers
+        print(json.dumps(measure(bootstrap, given.records, given.turns), indent=1))
+
+
+if __name__ == "__main__":
+    main()

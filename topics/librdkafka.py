@@ -1,0 +1,197 @@
+"""librdkafka: what is used of the C library that confluent-kafka brings, bound by ctypes.
+
+confluent-kafka's Producer makes a Python object for each record that it takes and for each report of one.
+The library itself takes records from compiled code, and tells of failures alone.
+
+Every function and struct here is held by tests/contract/test_librdkafka.py for the version that is pinned;
+of another version nothing is bound.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import sys
+from collections.abc import Mapping
+from ctypes import CFUNCTYPE, POINTER, Structure, Union, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, Final
+
+from confluent_kafka import cimpl
+
+logger = logging.getLogger(__name__)
+
+VERSION: Final = (2, 16)
+"""The library's, of confluent-kafka 2.16.1: its functions stay as they are within a minor version."""
+
+PRODUCER: Final = 0  # rd_kafka_type_t
+CONF_OK: Final = 0  # rd_kafka_conf_res_t
+COPY: Final = 2  # RD_KAFKA_MSG_F_COPY
+PURGE_QUEUE: Final = 1
+PURGE_IN_FLIGHT: Final = 2
+RKT, PARTITION, VALUE, KEY, MSGFLAGS, TIMESTAMP, HEADER = 2, 3, 4, 5, 7, 8, 9
+"""What an argument of `rd_kafka_produceva` is: rd_kafka_vtype_t."""
+
+
+class Memory(Structure):
+    """Bytes of a key or a value."""
+
+    _fields_ = (("ptr", c_void_p), ("size", c_size_t))
+
+
+class Header(Structure):
+    """A header: its name, which ends at a NUL, and its value."""
+
+    _fields_ = (("name", c_void_p), ("val", c_void_p), ("size", c_size_t))
+
+
+class ArgumentValue(Union):
+    """The union in rd_kafka_vu_t."""
+
+    _fields_ = (
+        ("rkt", c_void_p),
+        ("i", c_int),
+        ("i32", c_int32),
+        ("i64", c_int64),
+        ("mem", Memory),
+        ("header", Header),
+        ("_pad", ctypes.c_char * 64),
+    )
+
+
+class Argument(Structure):
+    """rd_kafka_vu_t: an argument of `rd_kafka_produceva`."""
+
+    _fields_ = (("vtype", c_int), ("u", ArgumentValue))
+
+
+class Message(Structure):
+    """rd_kafka_message_t: here a record that was not delivered."""
+
+    _fields_ = (
+        ("err", c_int),
+        ("rkt", c_void_p),
+        ("partition", c_int32),
+        ("payload", c_void_p),
+        ("len", c_size_t),
+        ("key", c_void_p),
+        ("key_len", c_size_t),
+        ("offset", c_int64),
+        ("_private", c_void_p),
+    )
+
+
+class Position(Structure):
+    """rd_kafka_topic_partition_t: an offset and what is noted with it."""
+
+    _fields_ = (
+        ("topic", c_char_p),
+        ("partition", c_int32),
+        ("offset", c_int64),
+        ("metadata", c_void_p),
+        ("metadata_size", c_size_t),
+        ("opaque", c_void_p),
+        ("err", c_int),
+        ("_private", c_void_p),
+    )
+
+
+DELIVERY_CALLBACK: Any = CFUNCTYPE(None, c_void_p, POINTER(Message), c_void_p)
+ERROR_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+LOG_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+
+_CLIENT = _CONF = _TOPIC = _LIST = _GROUP = _ERROR = c_void_p
+
+FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
+    "version": (c_int, ()),
+    "conf_new": (_CONF, ()),
+    "conf_destroy": (None, (_CONF,)),
+    "conf_set": (c_int, (_CONF, c_char_p, c_char_p, c_char_p, c_size_t)),
+    "conf_set_opaque": (None, (_CONF, c_void_p)),
+    "conf_set_dr_msg_cb": (None, (_CONF, DELIVERY_CALLBACK)),
+    "conf_set_error_cb": (None, (_CONF, ERROR_CALLBACK)),
+    "conf_set_log_cb": (None, (_CONF, LOG_CALLBACK)),
+    "new": (_CLIENT, (c_int, _CONF, c_char_p, c_size_t)),
+    "destroy": (None, (_CLIENT,)),
+    "name": (c_char_p, (_CLIENT,)),
+    "opaque": (c_void_p, (_CLIENT,)),
+    "set_log_queue": (c_int, (_CLIENT, c_void_p)),
+    "last_error": (c_int, ()),
+    "fatal_error": (c_int, (_CLIENT, c_char_p, c_size_t)),
+    "topic_new": (_TOPIC, (_CLIENT, c_char_p, c_void_p)),
+    "topic_destroy": (None, (_TOPIC,)),
+    "topic_name": (c_char_p, (_TOPIC,)),
+    "produceva": (_ERROR, (_CLIENT, POINTER(Argument), c_size_t)),
+    "poll": (c_int, (_CLIENT, c_int)),
+    "flush": (c_int, (_CLIENT, c_int)),
+    "purge": (c_int, (_CLIENT, c_int)),
+    "outq_len": (c_int, (_CLIENT,)),
+    "init_transactions": (_ERROR, (_CLIENT, c_int)),
+    "begin_transaction": (_ERROR, (_CLIENT,)),
+    "send_offsets_to_transaction": (_ERROR, (_CLIENT, _LIST, _GROUP, c_int)),
+    "commit_transaction": (_ERROR, (_CLIENT, c_int)),
+    "abort_transaction": (_ERROR, (_CLIENT, c_int)),
+    "error_code": (c_int, (_ERROR,)),
+    "error_string": (c_char_p, (_ERROR,)),
+    "error_is_fatal": (c_int, (_ERROR,)),
+    "error_is_retriable": (c_int, (_ERROR,)),
+    "error_txn_requires_abort": (c_int, (_ERROR,)),
+    "error_destroy": (None, (_ERROR,)),
+    "consumer_group_metadata_read": (_ERROR, (POINTER(c_void_p), c_char_p, c_size_t)),
+    "consumer_group_metadata_destroy": (None, (_GROUP,)),
+    "topic_partition_list_new": (_LIST, (c_int,)),
+    "topic_partition_list_add": (POINTER(Position), (_LIST, c_char_p, c_int32)),
+    "topic_partition_list_destroy": (None, (_LIST,)),
+    "mem_malloc": (c_void_p, (_CLIENT, c_size_t)),
+}
+"""Result and parameters of each function, by its name without `rd_kafka_`."""
+
+
+class Library:
+    """The functions, under their names without `rd_kafka_`; calls release the interpreter's lock."""
+
+    def __init__(self, file: str) -> None:
+        """Bind a shared library, or one that needs it; OSError, AttributeError."""
+        library = ctypes.CDLL(file)
+        for name, (result, parameters) in FUNCTIONS.items():
+            function = getattr(library, f"rd_kafka_{name}")
+            function.restype, function.argtypes = result, parameters
+            setattr(self, name, function)
+        self.produceva_at = ctypes.cast(self.produceva, c_void_p).value
+        """The address of `rd_kafka_produceva`, for compiled code."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a function; what is bound is an attribute already."""
+        message = f"function={name!r} must be one of FUNCTIONS"
+        raise AttributeError(message)
+
+
+@functools.cache
+def bound() -> Library | None:
+    """Return the library that this process's confluent-kafka uses; None: it cannot be bound."""
+    try:
+        return bind(cimpl.__file__)
+    except (OSError, AttributeError, LibraryError) as error:
+        logger.info("confluent-kafka's Producer is used: librdkafka cannot be called directly: %s", error)
+        return None
+
+
+class LibraryError(Exception):
+    """A librdkafka, or a machine, that the structs here were not written for."""
+
+
+def bind(file: str) -> Library:
+    """Bind librdkafka through a file that is linked to it; LibraryError, OSError, AttributeError.
+
+    The dynamic linker looks for a function in a library and in those that it needs: the extension module of
+    confluent-kafka leads to its librdkafka, wherever that lies.
+    """
+    if sys.byteorder != "little" or ctypes.sizeof(c_void_p) != ctypes.sizeof(c_int64):
+        message = "the machine must be a little-endian one of 64 bits"
+        raise LibraryError(message)
+    library = Library(file)
+    number = library.version()  # 0xMMmmrrpp
+    if (found := (number >> 24, number >> 16 & 0xFF)) != VERSION:
+        message = f"version={found[0]}.{found[1]} must be {VERSION[0]}.{VERSION[1]}"
+        raise LibraryError(message)
+    return library
