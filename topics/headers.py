@@ -8,11 +8,12 @@ record's headers if one of their names is not UTF-8. So that is what headers are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import methodcaller
 from typing import Any, Final
 
-from topics.records import Headers
+Headers = Sequence[tuple[str, bytes | None]]
+"""Names and values, in the order of the record."""
 
 UNDECODABLE: Final = "\N{REPLACEMENT CHARACTER}"
 UNREADABLE: Final[Headers] = ((UNDECODABLE, None),)

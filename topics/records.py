@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from topics.errors import Reason
+from topics.headers import Headers as Headers
+from topics.spans import RecordSpans
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Headers = Sequence[tuple[str, bytes | None]]
 Command = Literal["create", "configure", "freeze", "reset", "delete", "import"]
 Format = Literal["json", "packed", "arrow"]
 
@@ -44,20 +45,56 @@ def weight_rule(weight: float) -> str:
 # -- coming in ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class RawRecords:
-    """Consumed records of one topic partition in offset order, as columns of equal length."""
+    """Consumed records of one topic partition in offset order, as columns of equal length.
+
+    Those that were fetched are spans over a buffer: a key, a value or headers become objects when somebody
+    asks for them.
+    """
 
     topic: str
     partition: int
-    offsets: list[int]
-    timestamps: list[int]  # milliseconds since the epoch: the event time of the record
-    keys: list[bytes | None]
-    values: list[bytes | None]
-    headers: list[Headers]  # () where a record has none
+    offsets: Sequence[int]
+    timestamps: Sequence[int]  # milliseconds since the epoch: the event time of the record
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers]  # () where a record has none
+    _spans: RecordSpans | None = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def over(cls, topic: str, partition: int, spans: RecordSpans) -> RawRecords:
+        """Return the records that spans are of."""
+        columns = (spans.offsets, spans.timestamps, spans.keys, spans.values, spans.headers)
+        raw = cls(topic, partition, *columns)
+        raw._spans = spans
+        return raw
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    @property
+    def spans(self) -> RecordSpans:
+        """The records over one buffer."""
+        if self._spans is None:
+            columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
+            self._spans = RecordSpans.of(*columns)
+        return self._spans
+
+    def part(self, start: int, stop: int) -> RawRecords:
+        """Return records `start` to before `stop`."""
+        if self._spans is not None:
+            return RawRecords.over(self.topic, self.partition, self._spans.part(start, stop))
+        cut = slice(start, stop)
+        columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
+        return RawRecords(self.topic, self.partition, *columns, self.headers[cut])
+
+    def chosen(self, records: Sequence[int]) -> RawRecords:
+        """Return the records with these indices."""
+        spans = self.spans
+        return RawRecords.over(
+            self.topic, self.partition, RecordSpans(spans.buffer, spans.table.take(records, axis=1))
+        )
 
 
 @dataclass(frozen=True, slots=True)

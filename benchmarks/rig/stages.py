@@ -17,7 +17,6 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from aiokafka.record.memory_records import MemoryRecords
 
 from benchmarks.rig.backlog import load
 from benchmarks.rig.encoding import values
@@ -30,6 +29,7 @@ from streamapp.task.config import TaskConfig
 from streamapp.task.task import CODE, Task, TaskRun
 from streamapp.transport.columns import decode
 from streamapp.transport.runs import ReadAhead
+from streamapp.transport.undecodable import FetchedRecords
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.partitioner import partition_of
 from topics.sender import Sender
@@ -123,7 +123,7 @@ def _one_batch(
     with watch.measure(FETCH):
         records = PartitionRecords(
             TopicPartition(topic, partition),
-            MemoryRecords(batch),
+            FetchedRecords(batch),
             [],
             position,
             None,

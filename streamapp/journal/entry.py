@@ -182,8 +182,8 @@ def _step_body(step: Step) -> list[Any]:
     body: list[Any] = [step.source, step.to]
     if step.records is not None:
         raw = step.records
-        columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, [list(h) for h in raw.headers])
-        body += [step.skipped, step.refused, raw.topic, *columns]
+        columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, map(list, raw.headers))
+        body += [step.skipped, step.refused, raw.topic, *map(list, columns)]
     elif step.count is not None:
         body += [step.skipped, step.refused, step.count]
     elif step.skipped or step.refused:

@@ -113,9 +113,7 @@ def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
     kept = [record for record, offset in enumerate(raw.offsets) if offset not in offsets]
     if len(kept) == len(raw):
         return raw
-    columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, raw.headers)
-    chosen = [[column[record] for record in kept] for column in columns]
-    return RawRecords(raw.topic, raw.partition, *chosen) if kept else None  # type: ignore[arg-type]
+    return raw.chosen(kept) if kept else None
 
 
 def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
 from core.state_version import STATE_VERSION
@@ -156,7 +155,7 @@ def parts(raw: RawRecords, skipped: Ranges, refused: Ranges) -> Iterator[tuple[R
         here = _kind(raw.offsets[at], skipped, refused) if at < len(raw) else "end"
         if here != kind:
             if kind != "skipped":
-                yield _part(raw, start, at), kind == "refused"
+                yield raw.part(start, at), kind == "refused"
             start, kind = at, here
 
 
@@ -164,11 +163,3 @@ def _kind(offset: int, skipped: Ranges, refused: Ranges) -> str:
     if any(first <= offset < end for first, end in skipped):
         return "skipped"
     return "refused" if any(first <= offset < end for first, end in refused) else "processed"
-
-
-def _part(raw: RawRecords, start: int, stop: int) -> RawRecords:
-    columns: Mapping[str, Sequence[object]] = {
-        name: getattr(raw, name)[start:stop]
-        for name in ("offsets", "timestamps", "keys", "values", "headers")
-    }
-    return replace(raw, **columns)  # type: ignore[arg-type]

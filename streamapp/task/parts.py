@@ -8,7 +8,6 @@ come. It is cut at a record where the clock goes back, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -63,23 +62,11 @@ def in_time(
             end = stop
             if limit is not None and clocks[stop - 1] > limit:
                 end = at + 1 + int(np.argmax(clocks[at + 1 : stop] > limit)) if stop - at > 1 else stop
-            yield at, _part(raw, at, end)
+            yield at, raw.part(at, end)
             at = end
 
 
 def parts(raw: RawRecords, starts: Sequence[int]) -> Iterator[tuple[int, RawRecords]]:
     """Yield the parts of a run that begin at `starts` (ascending, the first is 0), each with its start."""
     for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
-        yield start, _part(raw, start, stop)
-
-
-def _part(raw: RawRecords, start: int, stop: int) -> RawRecords:
-    cut = slice(start, stop)
-    return replace(
-        raw,
-        offsets=raw.offsets[cut],
-        timestamps=raw.timestamps[cut],
-        keys=raw.keys[cut],
-        values=raw.values[cut],
-        headers=raw.headers[cut],
-    )
+        yield start, raw.part(start, stop)

@@ -23,27 +23,27 @@ next record to fetch, and it moves past transaction markers, aborted batches and
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from topics.records import Headers, RawRecords
+from topics.records import RawRecords
+from topics.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 
 MAX_AHEAD_BYTES = 4 << 20  # of a topic that are fetched ahead; a fetch may bring one more
 MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FetchedColumns:
     """Records as they were fetched from one topic partition, and what the fetch said about its log."""
 
-    offsets: list[int]
-    timestamps: list[int]
-    keys: list[bytes | None]
-    values: list[bytes | None]
-    headers: list[Headers]
-    size: int  # bytes of the values
+    records: RecordSpans
     position: int  # of the next fetch; past markers and holes
     log_end: int | None  # last stable offset when the broker answered; None: it has not answered yet
+
+    def __len__(self) -> int:
+        return len(self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,13 @@ class ReadAhead:
         self.log_end: int | None = None
         self.idle_since: float | None = None  # since when it is empty and the broker has no more
         self.cut_off = False  # the log does not have `position` any more
-        self._reset()
-
-    def _reset(self) -> None:
-        self._offsets: list[int] = []
-        self._timestamps: list[int] = []
-        self._keys: list[bytes | None] = []
-        self._values: list[bytes | None] = []
-        self._headers: list[Headers] = []
-        self._at = 0
+        self._parts: deque[RecordSpans] = deque()
+        self._n = 0
         self._record_bytes = 0.0  # mean of the newest fetch
 
     def __len__(self) -> int:
         """Return the number of records that wait."""
-        return len(self._offsets) - self._at
+        return self._n
 
     @property
     def size(self) -> float:
@@ -89,12 +82,12 @@ class ReadAhead:
     @property
     def head(self) -> int:
         """Timestamp of the oldest record that waits."""
-        return self._timestamps[self._at]
+        return int(self._parts[0].table[TIMESTAMP, 0])
 
     @property
     def next(self) -> int:
         """Return the position up to which everything was handed out."""
-        return self._offsets[self._at] if len(self) else self.position
+        return int(self._parts[0].table[OFFSET, 0]) if self._n else self.position
 
     @property
     def lag(self) -> int | None:
@@ -112,41 +105,32 @@ class ReadAhead:
         self.position = columns.position
         self.log_end = columns.log_end
         self.cut_off = False
-        if not columns.offsets:
+        if not len(columns):
             return
-        if self._at:
-            self._drop_handed_out()
-        self._offsets += columns.offsets
-        self._timestamps += columns.timestamps
-        self._keys += columns.keys
-        self._values += columns.values
-        self._headers += columns.headers
-        self._record_bytes = columns.size / len(columns.offsets)
+        self._parts.append(columns.records)
+        self._n += len(columns)
+        self._record_bytes = columns.records.value_bytes / len(columns)
 
     def take(self, limit: float, max_records: int) -> Run:
         """Hand out at least one record, and more while their timestamps are at most `limit`."""
-        start, n = self._at, min(len(self), max_records)
+        most = min(self._n, max_records)
         if self._record_bytes:
-            n = min(n, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
-        stop = start + _up_to(self._timestamps[start : start + n], limit)
-        raw = RawRecords(
-            self.topic,
-            self.partition,
-            self._offsets[start:stop],
-            self._timestamps[start:stop],
-            self._keys[start:stop],
-            self._values[start:stop],
-            self._headers[start:stop],
-        )
-        self._at = stop
-        if stop == len(self._offsets):
-            self._reset()
+            most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
+        taken: list[RecordSpans] = []
+        while most:
+            part = self._parts.popleft()
+            n = min(len(part), most)
+            due = _up_to(part.table[TIMESTAMP, :n], limit)
+            most = most - due if due == n else 0
+            if not due and not taken:
+                due = 1  # the head is always due
+            if due:
+                taken.append(part.part(0, due))
+            if due < len(part):
+                self._parts.appendleft(part.part(due, len(part)))
+            self._n -= due
+        raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(taken))
         return Run(self.topic, raw, self.next)
-
-    def _drop_handed_out(self) -> None:
-        at, self._at = self._at, 0
-        for column in (self._offsets, self._timestamps, self._keys, self._values, self._headers):
-            del column[:at]
 
 
 class TimeOrder:
@@ -232,8 +216,9 @@ class TimeOrder:
         return now - ahead.idle_since < self._max_idle
 
 
-def _up_to(timestamps: list[int], limit: float) -> int:
-    """Return how many leading timestamps are at most `limit`, and at least 1 (the head is always due)."""
-    if limit == math.inf or max(timestamps) <= limit:
+def _up_to(timestamps: Ints64, limit: float) -> int:
+    """Return how many leading timestamps are at most `limit`."""
+    if limit == math.inf:
         return len(timestamps)
-    return max(1, next(i for i, timestamp in enumerate(timestamps) if timestamp > limit))
+    is_later = timestamps > limit
+    return int(is_later.argmax()) if is_later.any() else len(timestamps)

@@ -86,7 +86,7 @@ class Fetched:
     @property
     def records(self) -> int:
         """Number of records."""
-        return sum(len(columns.offsets) for columns in self.columns.values())
+        return sum(len(columns) for columns in self.columns.values())
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -330,7 +330,8 @@ def _has_no_position(result: Any) -> bool:
 def _changelog_records(tp: TP, records: Any) -> list[Any]:
     """Return records of a changelog as Faust takes them, without headers: no reader needs them."""
     columns = decode(records, None, MAX_CHANGELOG_RECORDS)
-    cells = zip(columns.offsets, columns.timestamps, columns.keys, columns.values, strict=True)
+    spans = columns.records
+    cells = zip(spans.offsets, spans.timestamps, spans.keys, spans.values, strict=True)
     return [
         ConsumerRecord(*tp, at, time_ms, 0, key, value, None, len(key or b""), len(value or b""), ())
         for at, time_ms, key, value in cells

@@ -2,8 +2,8 @@
 """Undecodable headers: reading a record batch whose header names are not all UTF-8.
 
 Kafka wants UTF-8 there, but neither the broker nor every client looks, and aiokafka's decoders then refuse
-the whole batch. Such a batch is read here in Python (some 10 µs a record), and what its headers are says
-`topics/headers.py`.
+the whole batch. Our kernel does not look either: what headers are says `topics/headers.py`, to whoever asks.
+Of batches that the kernel leaves to aiokafka those are read here in Python (some 10 µs a record).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import _DefaultRecordBatchPy
 from aiokafka.record.memory_records import MemoryRecords
-from aiokafka.record.util import decode_varint
+from aiokafka.record.util import decode_varint_py
 
 from topics.headers import read_headers
 from topics.records import Headers
@@ -29,6 +30,17 @@ class FetchedRecords(MemoryRecords):  # type: ignore[misc]  # compiled, or Pytho
         """`log`: batches as the broker sent them."""
         super().__init__(log)
         self.log = log
+        self.start = 0
+        self.end = 0
+        """Of the batch that was taken last, which lies between them."""
+
+    def next_batch(self) -> Any:
+        """Return the next batch, None: there is none."""
+        batch = super().next_batch()
+        if batch is not None:
+            self.start = self.end
+            self.end += _BATCH_HEAD.size + _BATCH_HEAD.unpack_from(self.log, self.start)[1]
+        return batch
 
 
 class Record(NamedTuple):
@@ -46,41 +58,43 @@ def keep_bytes() -> None:
     fetcher.MemoryRecords = FetchedRecords
 
 
-def read_tolerantly(records: FetchedRecords, base_offset: int) -> list[Record]:
-    """Return the records of the batch (format v2) that begins at `base_offset`."""
-    log, at = records.log, 0
-    while True:
-        base, size = _BATCH_HEAD.unpack_from(log, at)
-        end = at + _BATCH_HEAD.size + size
-        if base == base_offset:
-            return _records(log[at:end])
-        at = end
-
-
-def _records(batch: bytes) -> list[Record]:
+def read_tolerantly(batch: bytes) -> list[Record]:
+    """Return the records of a batch (format v2); raise CorruptRecordException, as aiokafka does."""
     head: Any = _DefaultRecordBatchPy(batch)
     head._maybe_uncompress()
     data, at = head._buffer, head._pos
     found = []
-    for _ in range(head._num_records):
-        record, at = _record(head, data, at)
-        found.append(record)
+    try:
+        for _ in range(head._num_records):
+            record, at = _record(head, data, at)
+            found.append(record)
+    except (ValueError, IndexError) as error:
+        msg = f"Found invalid record structure: {error!r}"
+        raise CorruptRecordException(msg) from error
+    if at != len(data):
+        msg = f"{len(data) - at} unconsumed bytes after all records consumed"
+        raise CorruptRecordException(msg)
     return found
 
 
 def _record(head: Any, data: bytearray, at: int) -> tuple[Record, int]:
-    _, at = decode_varint(data, at)  # length
-    _, at = decode_varint(data, at)  # attributes
-    timestamp_delta, at = decode_varint(data, at)
-    offset_delta, at = decode_varint(data, at)
+    # The compiled decode_varint reads beyond the end.
+    size, at = decode_varint_py(data, at)
+    end = at + size
+    _, at = decode_varint_py(data, at)  # attributes
+    timestamp_delta, at = decode_varint_py(data, at)
+    offset_delta, at = decode_varint_py(data, at)
     key, at = _bytes(data, at)
     value, at = _bytes(data, at)
-    count, at = decode_varint(data, at)
+    count, at = decode_varint_py(data, at)
     headers = []
     for _ in range(count):
         name, at = _bytes(data, at)
         content, at = _bytes(data, at)
         headers.append((name or b"", content))
+    if at != end:
+        msg = f"a record of {size} bytes ends {at - end:+} bytes behind its end"
+        raise ValueError(msg)
     timestamp = head.first_timestamp + timestamp_delta
     if head.timestamp_type == head.LOG_APPEND_TIME:
         timestamp = head.max_timestamp
@@ -88,5 +102,8 @@ def _record(head: Any, data: bytearray, at: int) -> tuple[Record, int]:
 
 
 def _bytes(data: bytearray, at: int) -> tuple[bytes | None, int]:
-    size, at = decode_varint(data, at)
+    size, at = decode_varint_py(data, at)
+    if size > len(data) - at:
+        msg = f"{size} bytes from {at} on, of {len(data)}"
+        raise ValueError(msg)
     return (None, at) if size < 0 else (bytes(data[at : at + size]), at + size)

@@ -40,6 +40,7 @@ def warm_kernels(spec: Spec | None = None) -> float:
     importlib.import_module("streamapp.columnar.produce")
     importlib.import_module("streamapp.columnar.rows")
     importlib.import_module("streamapp.columnar.answers")
+    importlib.import_module("streamapp.transport.record_batches")
     if spec is None:
         registry.modules("streams")
         jit.warm()

@@ -76,7 +76,7 @@ class Log:
                 at = columns.position
                 fetcher._subscriptions.subscription.assignment.state_value(place).consumed_to(at)
                 fetcher._notify(fetcher._wait_consume_future)
-                found += rows(columns)
+                found += rows(columns.records)
         return found
 
     def read_again(self, start: int, end: int) -> list[tuple[object, ...]]:

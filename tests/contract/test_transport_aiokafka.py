@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,6 @@ from aiokafka.record.default_records import (
     DefaultRecordBatchBuilder,
     _DefaultRecordBatchPy,
 )
-from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import OffsetAndMetadata
 
@@ -84,7 +84,7 @@ def commit_marker(offset: int, producer: int) -> bytes:
 
 
 def partition_records(log: bytes, at: int = 0, aborted: list[tuple[int, int]] | None = None) -> Any:
-    return PartitionRecords(TP, MemoryRecords(log), aborted or [], at, None, None, False, READ_COMMITTED)
+    return PartitionRecords(TP, FetchedRecords(log), aborted or [], at, None, None, False, READ_COMMITTED)
 
 
 LOGS: dict[str, tuple[bytes, int, list[tuple[int, int]]]] = {
@@ -141,14 +141,17 @@ def test_our_columns_hold_what_aiokafkas_own_iterator_yields(name: str) -> None:
     records = list(theirs)
     ours = partition_records(log, at, aborted)
     columns = decode(ours, 99)
-    assert (columns.offsets, columns.position) == EXPECTED[name]
-    assert columns.offsets == [record.offset for record in records]
-    assert columns.timestamps == [record.timestamp for record in records]
-    assert columns.keys == [record.key for record in records]
-    assert columns.values == [record.value for record in records]
-    assert [tuple(headers) for headers in columns.headers] == [record.headers for record in records]
+    assert (list(columns.records.offsets), columns.position) == EXPECTED[name]
+    assert columns.records.offsets == [record.offset for record in records]
+    assert columns.records.timestamps == [record.timestamp for record in records]
+    assert columns.records.keys == [record.key for record in records]
+    assert columns.records.values == [record.value for record in records]
+    assert [tuple(headers) for headers in columns.records.headers] == [record.headers for record in records]
     assert columns.position == ours.next_fetch_offset == theirs.next_fetch_offset
-    assert (columns.log_end, columns.size) == (99, sum(len(record.value) for record in records))
+    assert (columns.log_end, columns.records.value_bytes) == (
+        99,
+        sum(len(record.value) for record in records),
+    )
 
 
 def test_many_records_are_taken_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,9 +160,9 @@ def test_many_records_are_taken_in_portions(monkeypatch: pytest.MonkeyPatch) -> 
         b"".join(batch(at, range(at, at + 3), compression=3) for at in range(0, 12, 3))
     )
     first = decode(records, None)
-    assert (first.offsets, first.position, has_more(records)) == ([*range(6)], 6, True)
+    assert (list(first.records.offsets), first.position, has_more(records)) == ([*range(6)], 6, True)
     second = decode(records, None)
-    assert (second.offsets, second.position, has_more(records)) == ([*range(6, 12)], 12, False)
+    assert (list(second.records.offsets), second.position, has_more(records)) == ([*range(6, 12)], 12, False)
 
 
 def test_the_compiled_decoder_is_in_use() -> None:
@@ -171,7 +174,7 @@ def test_the_compiled_decoder_is_in_use() -> None:
 def test_a_damaged_batch_is_refused() -> None:
     log = bytearray(batch(0, range(5)))
     log[-1] ^= 1
-    records = PartitionRecords(TP, MemoryRecords(bytes(log)), [], 0, None, None, True, READ_COMMITTED)
+    records = PartitionRecords(TP, FetchedRecords(bytes(log)), [], 0, None, None, True, READ_COMMITTED)
     with pytest.raises(fetcher.Errors.CorruptRecordException, match="Invalid CRC"):
         decode(records, None)
 
@@ -183,13 +186,13 @@ def test_a_header_name_that_is_not_utf8_is_the_matter_of_its_record_alone(compre
         list(partition_records(log))
     records = PartitionRecords(TP, FetchedRecords(log), [], 5, None, None, True, READ_COMMITTED)
     columns = decode(records, 99)
-    assert (columns.offsets, columns.position) == ([*range(5, 14)], 14)
-    assert columns.timestamps == [1000 + offset for offset in range(5, 14)]
-    assert columns.values == [f"v{offset}".encode() for offset in range(5, 14)]
-    assert columns.keys == [None, b"k", None, b"k", None, b"k", None, b"k", None]
+    assert (list(columns.records.offsets), columns.position) == ([*range(5, 14)], 14)
+    assert columns.records.timestamps == [1000 + offset for offset in range(5, 14)]
+    assert columns.records.values == [f"v{offset}".encode() for offset in range(5, 14)]
+    assert columns.records.keys == [None, b"k", None, b"k", None, b"k", None, b"k", None]
     bad = list(UNREADABLE)
-    assert [list(headers) for headers in columns.headers] == [[], bad, [], [], [], [], [], bad, []]
-    raw = RawRecords("t", 3, columns.offsets, columns.timestamps, [b"k"] * 9, columns.values, columns.headers)
+    assert [list(headers) for headers in columns.records.headers] == [[], bad, [], [], [], [], [], bad, []]
+    raw = replace(RawRecords.over("t", 3, columns.records), keys=[b"k"] * 9)
     assert [(bad.record, bad.reason) for bad in screen(raw, Limits())[1]] == [
         (1, "bad-header"),
         (7, "bad-header"),

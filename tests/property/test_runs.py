@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamapp.transport.runs import FetchedColumns, TimeOrder
+from topics.spans import RecordSpans
 
 TOPICS = ("controls", "instances", "labels")
 
@@ -31,16 +32,9 @@ class Log:
         position = self.end if done else self.records[self.fetched][0]
         offsets = [offset for offset, _ in some]
         rows = len(some)
-        return FetchedColumns(
-            offsets,
-            [t for _, t in some],
-            [None] * rows,
-            [None] * rows,
-            [()] * rows,
-            50 * rows,
-            position,
-            self.end,
-        )
+        times = [t for _, t in some]
+        records = RecordSpans.of(offsets, times, [None] * rows, [bytes(50)] * rows, [()] * rows)
+        return FetchedColumns(records, position, self.end)
 
 
 @given(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Final, Literal
 
@@ -68,7 +68,7 @@ def wire_of_value(value: bytes) -> Wire:
     return _FIRST_BYTES.get(value[0], "json") if value else "json"
 
 
-def uniform_wire(values: Iterable[bytes | None], headers: list[Headers]) -> Wire | None:
+def uniform_wire(values: Iterable[bytes | None], headers: Sequence[Headers]) -> Wire | None:
     """Return the wire that all records of a batch have; None when they have to be looked at one by one."""
     if any(headers):
         if not all(map(str.isascii, {name for each in headers for name, _ in each})):

@@ -34,6 +34,7 @@ from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.snapshots.memory import ListCut, MemoryJournal, MemoryTable
 from topics.errors import AbortedError, BrokerError, DeliveryError
 from topics.records import RawRecords
+from topics.spans import RecordSpans
 
 TOPICS: dict[SourceName, str] = {source: source for source in SOURCES}
 SOURCE_OF = {topic: source for source, topic in TOPICS.items()}
@@ -1489,7 +1490,10 @@ def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: b
             0, [(topic, 0) for topic in TOPICS.values()], skew_ms=0, max_idle_ms=-1, max_records=2
         )
         order.add(
-            "instances", FetchedColumns([*range(4)], [0] * 4, [b"k"] * 4, [b"v"] * 4, [()] * 4, 4, 4, 20)
+            "instances",
+            FetchedColumns(
+                RecordSpans.of(range(4), [0] * 4, [b"k"] * 4, [b"v"] * 4, [()] * 4), position=4, log_end=20
+            ),
         )
         consumer: Any = Consumer.__new__(Consumer)
         consumer.epoch, consumer._orders = w.group.epoch, {0: order}

@@ -11,12 +11,14 @@ from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.consumer import Consumer
 from streamapp.transport.runs import FetchedColumns, TimeOrder
 from streamapp.transport.thread import Fetched
+from topics.spans import RecordSpans
 
 
 def columns(*offsets: int) -> FetchedColumns:
     n = len(offsets)
     position = offsets[-1] + 1
-    return FetchedColumns([*offsets], [0] * n, [b"k"] * n, [b"v"] * n, [()] * n, n, position, position)
+    records = RecordSpans.of(offsets, [0] * n, [b"k"] * n, [b"v"] * n, [()] * n)
+    return FetchedColumns(records, position, position)
 
 
 def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:

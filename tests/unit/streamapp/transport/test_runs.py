@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from streamapp.transport.runs import MAX_AHEAD_BYTES, MAX_RUN_BYTES, FetchedColumns, Run, TimeOrder
+from topics.spans import RecordSpans
 
 TOPICS = ("controls", "instances", "labels")
 
@@ -12,19 +13,15 @@ TOPICS = ("controls", "instances", "labels")
 def columns(
     timestamps: Sequence[int], first: int = 0, log_end: int | None = None, size: int | None = None
 ) -> FetchedColumns:
-    """Records with consecutive offsets from `first` on; by default the broker has no more."""
+    """Records with consecutive offsets from `first` on; by default the broker has no more.
+
+    `size`: bytes of all values, else each is the offset.
+    """
     n = len(timestamps)
     offsets = list(range(first, first + n))
-    return FetchedColumns(
-        offsets=offsets,
-        timestamps=list(timestamps),
-        keys=[b"key"] * n,
-        values=[str(offset).encode() for offset in offsets],
-        headers=[()] * n,
-        size=100 * n if size is None else size,
-        position=first + n,
-        log_end=first + n if log_end is None else log_end,
-    )
+    values = [str(offset).encode() if size is None else bytes(size // n) for offset in offsets]
+    records = RecordSpans.of(offsets, timestamps, [b"key"] * n, values, [()] * n)
+    return FetchedColumns(records, first + n, first + n if log_end is None else log_end)
 
 
 def order(skew_ms: int = 0, max_idle_ms: int = 0, max_records: int = 100) -> TimeOrder:
@@ -37,7 +34,7 @@ def order(skew_ms: int = 0, max_idle_ms: int = 0, max_records: int = 100) -> Tim
     return made
 
 
-def drained(of: TimeOrder, now: float = 0.0) -> list[tuple[str, list[int]]]:
+def drained(of: TimeOrder, now: float = 0.0) -> list[tuple[str, Sequence[int]]]:
     runs = []
     while run := of.next_run(now):
         runs.append((run.topic, run.raw.timestamps))
@@ -111,10 +108,7 @@ def test_a_run_carries_its_columns_and_the_position_behind_it() -> None:
 def test_the_last_run_carries_the_position_behind_markers_and_holes() -> None:
     merged = order()
     holes = columns([5, 6])
-    merged.add(
-        "instances",
-        FetchedColumns(**{f: getattr(holes, f) for f in holes.__slots__} | {"position": 9, "log_end": 9}),
-    )
+    merged.add("instances", FetchedColumns(holes.records, position=9, log_end=9))
     run = merged.next_run(0.0)
     assert run is not None
     assert (run.raw.offsets, run.position) == ([0, 1], 9)
@@ -122,7 +116,7 @@ def test_the_last_run_carries_the_position_behind_markers_and_holes() -> None:
 
 def test_a_fetch_without_records_moves_the_position() -> None:
     merged = order()
-    merged.add("labels", FetchedColumns([], [], [], [], [], size=70, position=12, log_end=12))
+    merged.add("labels", FetchedColumns(RecordSpans.none(), position=12, log_end=12))
     assert merged.topics["labels"].next == 12
     assert merged.topics["labels"].lag == 0
 
@@ -178,7 +172,7 @@ def test_a_topic_that_is_ahead_is_not_fetched() -> None:
 def test_a_topic_of_large_records_is_not_fetched_far_ahead() -> None:
     merged = order()
     merged.topics["labels"].log_end = 1
-    merged.add("instances", columns([1, 2, 3], size=MAX_AHEAD_BYTES))
+    merged.add("instances", columns([1, 2, 3], size=3 * MAX_AHEAD_BYTES))
     assert [ahead.topic for ahead in merged.wanted()] == ["controls", "labels"]
 
 
@@ -189,7 +183,7 @@ def test_nothing_is_handed_out_when_nothing_is_there() -> None:
 @pytest.mark.parametrize("pieces", [1, 2, 3, 7])
 def test_what_is_handed_out_does_not_depend_on_how_it_was_fetched(pieces: int) -> None:
     merged = order(max_records=3)
-    at, seen = 0, []
+    at, seen = 0, list[int]()
     timestamps = list(range(20))
     while at < len(timestamps):
         merged.add("instances", columns(timestamps[at : at + pieces], first=at, log_end=20))

@@ -11,7 +11,6 @@ from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from aiokafka.record._crc32c import crc as calc_crc32c_py
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from aiokafka.record.memory_records import MemoryRecords
 from faust.types import TP
 
 from streamapp.transport.thread import ConsumerThread
@@ -40,7 +39,7 @@ class Fetcher:
         builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
         builder.append(0, 1000, b"k", b"v", [])
         records = PartitionRecords(
-            BUSY, MemoryRecords(bytes(builder.build())), [], 0, None, None, False, "read_uncommitted"
+            BUSY, FetchedRecords(bytes(builder.build())), [], 0, None, None, False, "read_uncommitted"
         )
         self._records[BUSY] = FetchResult(
             BUSY,
@@ -75,7 +74,7 @@ def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_late
     async def story() -> None:
         thread = consumer_thread(monkeypatch)
         fetched = await thread._take({TP(*ASTRAY): 1, TP(*BUSY): 0}, 10.0)
-        assert fetched.columns[TP(*BUSY)].values == [b"v"]
+        assert fetched.columns[TP(*BUSY)].records.values == [b"v"]
         assert fetched.sought_back == [ASTRAY]
         assert fetched.unserved == {ASTRAY: "no leader is known"}
 

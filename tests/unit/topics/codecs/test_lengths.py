@@ -111,7 +111,7 @@ def test_json_with_more_values_than_a_record_may_have_is_not_parsed() -> None:
 def test_an_envelope_is_not_parsed_either_if_it_holds_too_many_values() -> None:
     def judged(value: bytes) -> str:
         records = raw(value)
-        records.headers[0] = (("content-type", b"application/cloudevents+json"),)
+        records.headers = [(("content-type", b"application/cloudevents+json"),)]
         return only(decode_instances(records))[1]
 
     more = b",".join([b"{}"] * 40_000)

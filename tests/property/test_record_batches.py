@@ -1,0 +1,244 @@
+"""Fetched batches are read to what aiokafka's own reader makes of them, or end in the same error."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
+from aiokafka.record.util import calc_crc32c
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from streamapp.transport import columns
+from streamapp.transport.columns import HEAD, decode, has_more
+from streamapp.transport.undecodable import FetchedRecords, read_tolerantly
+from tests.tiers import examples
+from topics.headers import ended_at_nul
+from topics.spans import RecordSpans
+
+TP = TopicPartition("topic", 3)
+ATTRIBUTES, CRC, TRANSACTIONAL, CONTROL, APPEND_TIME = 21, 17, 0x10, 0x20, 0x08
+
+MAYBE = st.none() | st.just(b"") | st.binary(max_size=200)
+NAMES = st.text(max_size=5) | st.sampled_from(["content-type", "a\0b", "\N{REPLACEMENT CHARACTER}"])
+TIMES = st.integers(1_700_000_000_000, 1_700_000_000_100) | st.integers(-(1 << 61), 1 << 61)
+RECORDS = st.lists(
+    st.tuples(
+        st.integers(1, 3) | st.integers(1, 1 << 30),  # offsets from the one before
+        TIMES,
+        MAYBE,
+        MAYBE,
+        st.lists(st.tuples(NAMES, MAYBE), max_size=3),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@dataclass
+class Written:
+    """A log, and where the next record would be."""
+
+    log: bytes
+    end: int
+
+
+def batch(
+    base: int,
+    records: Sequence[Any],
+    compression: int,
+    attributes: int,
+    producer: int = -1,
+    spoil: Any = None,
+) -> bytes:
+    """Return a batch with its checksum; `spoil` changes its records, before they are compressed."""
+    is_transactional = int(bool(attributes & TRANSACTIONAL))
+    builder = DefaultRecordBatchBuilder(2, 0, is_transactional, producer, 0, 0, 1 << 24)
+    delta = -1
+    for step, *record in records:
+        delta = delta + step
+        assert builder.append(delta, *record) is not None
+    raw = bytearray(builder.build())
+    body = bytes(raw[HEAD.size :])
+    if spoil is not None:
+        body = spoil(body)
+    body = ENCODERS[compression](body)
+    head = raw[: HEAD.size]
+    head[0:8] = base.to_bytes(8, "big")
+    head[8:12] = (HEAD.size - 12 + len(body)).to_bytes(4, "big")
+    head[ATTRIBUTES : ATTRIBUTES + 2] = (attributes | compression).to_bytes(2, "big")
+    return with_crc(bytes(head) + body)
+
+
+def with_crc(raw: bytes) -> bytes:
+    crc: int = calc_crc32c(raw[ATTRIBUTES:])
+    return raw[:CRC] + crc.to_bytes(4, "big") + raw[ATTRIBUTES:]
+
+
+def encoders() -> list[Any]:
+    from aiokafka import codec
+
+    return [bytes, codec.gzip_encode, codec.snappy_encode, codec.lz4_encode, codec.zstd_encode]
+
+
+ENCODERS = encoders()
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Written:
+    """Batches in a row: with gaps, of all compressions, some timed by the broker; or of format v1."""
+    log, base = b"", draw(st.integers(0, 1 << 40))
+    is_old = draw(st.integers(0, 9)) == 0  # aiokafka takes all batches of a fetch for what the first one is
+    for _ in range(draw(st.integers(1, 5))):
+        records = draw(RECORDS)
+        if is_old:
+            legacy = LegacyRecordBatchBuilder(1, draw(st.sampled_from([0, 1])), 1 << 24)
+            for at, (_, _, key, value, _) in enumerate(records):
+                assert legacy.append(at, 1_700_000_000_000 + at, key, value) is not None
+            raw = bytes(legacy.build())
+            log += base.to_bytes(8, "big") + raw[8:]
+            base += len(records)
+            continue
+        compression = draw(st.integers(0, 4)) if draw(st.booleans()) else 0
+        attributes = draw(st.sampled_from([0, 0, 0, APPEND_TIME]))
+        log += batch(base, records, compression, attributes)
+        base += sum(step for step, *_ in records) + draw(st.integers(0, 5))
+    return Written(log, base)
+
+
+def records_of(log: bytes, at: int, *, check: bool = True, aborted: Any = ()) -> Any:
+    return PartitionRecords(TP, FetchedRecords(log), list(aborted), at, None, None, check, READ_COMMITTED)
+
+
+Row = tuple[Any, ...]
+
+
+def theirs(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[BaseException]:
+    """Return what aiokafka reads, batch by batch, and where it goes on; else its error."""
+    records = records_of(log, at, check=check)
+    found: list[Row] = []
+    position = at
+    memory = records._records
+    try:
+        while memory.has_next():
+            each = memory.next_batch()
+            if check and not each.validate_crc():
+                raise CorruptRecordException
+            if not columns._is_skipped(records, each):
+                try:
+                    some = list(each)
+                except UnicodeDecodeError:
+                    some = list(read_tolerantly(log[memory.start : memory.end]))
+                if some and some[0].offset < position:
+                    some = [record for record in some if record.offset >= position]
+                found += [
+                    (r.offset, r.timestamp, r.key, r.value, tuple(ended_at_nul(r.headers))) for r in some
+                ]
+            position = each.next_offset
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return type(error)
+    return found, position
+
+
+def ours(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[BaseException]:
+    records = records_of(log, at, check=check)
+    try:
+        fetched = decode(records, None, 1 << 40)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        assert records.next_fetch_offset == at
+        return type(error)
+    assert not has_more(records)
+    assert fetched.position == records.next_fetch_offset
+    return rows(fetched.records), fetched.position
+
+
+def rows(spans: RecordSpans) -> list[Row]:
+    headers = [tuple(each) for each in spans.headers]
+    return list(zip(spans.offsets, spans.timestamps, spans.keys, spans.values, headers, strict=True))
+
+
+@settings(max_examples=examples(200))
+@given(logs(), st.integers(0, 1 << 31))
+def test_sound_batches_are_read_as_aiokafka_reads_them(written: Written, behind: int) -> None:
+    at = max(written.end - behind, 0) if behind % 2 else 0
+    read = theirs(written.log, at, check=True)
+    assert isinstance(read, tuple)
+    assert ours(written.log, at, check=True) == read
+
+
+@settings(max_examples=examples(200))
+@given(logs())
+def test_the_kernel_reads_them_itself(written: Written) -> None:
+    """Else aiokafka would be compared with itself."""
+    records = records_of(written.log, 0)
+    memory, found = records._records, columns._Found(written.log)
+    while memory.has_next():
+        each = memory.next_batch()
+        if isinstance(each, DefaultRecordBatch):
+            found.add(each, memory.start, memory.end, 0)
+    read = found._by_kernel() if found._batches else RecordSpans.none()
+    assert read is not None or _is_far_apart(written)
+    if read is not None:
+        assert len(read) == found.count
+
+
+def _is_far_apart(written: Written) -> bool:
+    """Whether a timestamp takes ten bytes, because it is far from the first one: those the kernel leaves."""
+    read = theirs(written.log, 0, check=True)
+    assert isinstance(read, tuple)
+    times: list[int] = [row[1] for row in read[0]]
+    return max(times) - min(times) >= 1 << 62
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> bytes:
+    """A log of which some bytes are others, are missing, or come twice; its checksums may be right all the
+    same."""
+    base, log = 0, b""
+
+    def spoil(body: bytes) -> bytes:
+        changed = bytearray(body)
+        for _ in range(draw(st.integers(0, 3))):
+            at = draw(st.integers(0, max(len(changed) - 1, 0)))
+            new = draw(
+                st.binary(max_size=3) | st.sampled_from([b"\xff" * 9 + b"\x01", b"\xff" * 4 + b"\x0f"])
+            )
+            changed[at : at + draw(st.integers(0, 3))] = new
+        return bytes(changed)
+
+    for _ in range(draw(st.integers(1, 3))):
+        records = draw(RECORDS)
+        raw = bytearray(batch(base, records, draw(st.integers(0, 4)), 0, spoil=spoil))
+        if draw(st.booleans()):
+            at = draw(st.integers(12, len(raw) - 1))
+            raw[at] = draw(st.integers(0, 255))
+        log += with_crc(bytes(raw)) if draw(st.booleans()) else bytes(raw)
+        base += sum(step for step, *_ in records)
+    return log[: draw(st.integers(0, len(log)))] if draw(st.integers(0, 3)) == 0 else log
+
+
+@settings(max_examples=examples(400), phases=[Phase.explicit, Phase.generate])
+@given(spoilt(), st.integers(0, 20), st.booleans())
+def test_spoilt_batches_end_in_the_same_records_or_the_same_error(log: bytes, at: int, check: bool) -> None:
+    assert ours(log, at, check=check) == theirs(log, at, check=check)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_batches(log: bytes) -> None:
+    assert ours(log, 0, check=False) == theirs(log, 0, check=False)
+
+
+@pytest.mark.parametrize("compression", range(5))
+def test_a_batch_without_records_is_passed(compression: int) -> None:
+    """Compaction leaves the head of one."""
+    raw = batch(5, [(3, 1, b"k", b"v", [])], compression, 0)
+    empty = bytearray(raw[: HEAD.size] + ENCODERS[compression](b""))
+    empty[8:12] = (len(empty) - 12).to_bytes(4, "big")
+    empty[HEAD.size - 4 : HEAD.size] = bytes(4)
+    log = with_crc(bytes(empty)) + batch(8, [(1, 1, b"k", b"v", [])], compression, 0)
+    assert ours(log, 5, check=True) == theirs(log, 5, check=True)
