@@ -24,7 +24,9 @@ from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
 from benchmarks.rig.systems import WORKER
 from core import run as kernels
+from streamapp.columnar.produce import produce_records
 from streamapp.outputs.encoder import Encoder
+from streamapp.outputs.senders import as_column
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import CODE, Task, TaskRun
 from streamapp.transport.columns import decode
@@ -96,7 +98,7 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
     config = TaskConfig(model_spec=bench.options.model_spec)
     tasks = [Task(partition, config) for partition in range(partitions)]
     encoder = Encoder(bench.names, headers=bench.options.headers)
-    sender = Sender({"bootstrap.servers": bench.options.bootstrap})
+    sender = Sender({"bootstrap.servers": bench.options.bootstrap}, produce_records=produce_records)
     watch, kernel = Stopwatch(), kernels.run
     gc.collect()
     gc.freeze()
@@ -144,7 +146,8 @@ def _one_batch(
             outgoing = encoder.encode(run.raw, effects)
         with watch.measure(PRODUCE):
             for each in outgoing:
-                sender.send_run(each.topic, partition, each.values, each.keys, each.timestamps, each.headers)
+                values = as_column(each.values)
+                sender.send_run(each.topic, partition, values, each.keys, each.timestamps, each.headers)
 
 
 def _record_batches(rows: Rows, form: str, partitions: int) -> list[tuple[int, bytes]]:

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -26,6 +26,7 @@ from streamapp.observability.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outgoing import OutputRecords
+from streamapp.outputs.senders import as_column
 from streamapp.processing.model_loading import reload
 from streamapp.settings import Settings
 from streamapp.task.config import TaskConfig
@@ -36,7 +37,6 @@ from streamapp.task.models.quota import ModelQuota
 from streamapp.task.sources import SOURCES, source_topics
 from streamapp.task.task import Task, TaskRun
 from streamapp.transport import runs
-from topics.binary_column import BinaryColumn
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 from topics.records import RawRecords
@@ -170,9 +170,7 @@ class Pipeline:
         """
         raw = results.run.raw
         for each in results.records:
-            values: Sequence[bytes | None] = each.values
-            if not each.values.are_cells:  # no object for each
-                values = BinaryColumn(each.buffer, each.starts)
+            values = as_column(each.values)
             self.sender.offer_run(each.topic, raw.partition, values, each.keys, each.timestamps, each.headers)
         self._metrics.sent(raw, results.effects)
         for notice in results.effects.notices:

@@ -22,6 +22,7 @@ from streamapp.transport.runs import Run
 from topics.codecs import decode_drift_alerts, decode_predictions
 from topics.definitions import TopicNames
 from topics.errors import DeliveryError, Reason
+from topics.native_producer import NativeProducer
 from topics.records import DriftAlert, Predictions, RawRecords
 from topics.sender import Sender
 
@@ -43,7 +44,9 @@ def cluster() -> Iterator[str]:
 
 
 def sender_to(cluster: str, **kafka: Any) -> Sender:
-    return plain_sender(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS)
+    sender = plain_sender(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS)
+    assert isinstance(sender._producer, NativeProducer), "a worker's"
+    return sender
 
 
 def send(sender: Sender, run: RawRecords, effects: Effects) -> None:
