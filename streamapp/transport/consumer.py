@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
 LANES = 2  # partitions that are restored at the same time: one that waits for a broker holds up one of them
+LACKING_S = 60.0  # without partitions of a topic that belong to those we have: workers are started one by one
+LACKING_PAUSE = 1.0
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 
 
@@ -52,6 +54,7 @@ class Consumer(driver.Consumer):
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
         self._delivery: Delivery | None = None
         self._going_live: asyncio.Task[None] | None = None
+        self._lacks_since: float | None = None  # since when topics are missing from what is assigned
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -251,8 +254,9 @@ class Consumer(driver.Consumer):
         if missing and self._thread.sources.suspects:
             return  # gone from the broker: the watch ends the worker, or they come back with a rebalance
         if missing:  # the assignor moves topics of equal partition counts together
-            message = f"topics are not co-partitioned: {sorted(missing)} went to another worker"
-            raise RuntimeError(message)
+            await self._ask_for_all_topics(missing)
+            return
+        self._lacks_since = None
         if not sources:
             return
         logs = await self._all_ranges(sources)
@@ -265,6 +269,31 @@ class Consumer(driver.Consumer):
         finally:
             for each in coming:
                 each.cancel()
+
+    async def _ask_for_all_topics(self, missing: set[TP]) -> None:
+        """Join the group once more, for an assignment of all topics; RuntimeError if none comes in time.
+
+        A static member that comes back within its session gets the partitions that it had, without those of
+        a topic that was made meanwhile. When the member that leads the group joins once more, the broker lets
+        it assign anew; what any other one gets by that is what it had. So all of them go on joining until the
+        leader, too, has been started again.
+        """
+        now = time.monotonic()
+        if self._lacks_since is None:
+            self._lacks_since = now
+            logger.warning(
+                "%s are not assigned with the others: joining the group once more", sorted(missing)
+            )
+        elif now - self._lacks_since > LACKING_S:
+            message = (
+                f"topics are not co-partitioned: {sorted(missing)} went to another worker, or the group's "
+                f"leader does not know the topic; have all workers leave the group (grove worker "
+                f"drain), then start them"
+            )
+            raise RuntimeError(message)
+        else:
+            await asyncio.sleep(LACKING_PAUSE)
+        await self.rejoin()
 
     async def _all_ranges(self, sources: list[TP]) -> dict[TP, tuple[int, int]]:
         """Return where the logs begin and end; nothing if that of one of them is not known.

@@ -152,6 +152,39 @@ def test_ufodt_killed_in_mid_episode_learns_late_labels_with_what_it_bought(
     assert said[0] == said[1]
 
 
+def test_static_members_take_up_topics_that_were_made_while_they_were_away(
+    broker: Broker, tmp_path: Path
+) -> None:
+    """They come back within their session, and get what they had until the group's leader is back, too."""
+    place = Installation(broker.bootstrap_servers, "later.", PARTITIONS, tmp_path, module="streamapp worker")
+    client, names = Client(place), place.names
+    place.delete(names.feature_requests, names.feature_values)
+    gone = {names.feature_requests, names.feature_values}
+    wait_until(lambda: not gone & set(place.cluster.topics()), PATIENCE, lambda: "topics are there")
+    with place.worker("one", fresh=True) as one, place.worker("two", fresh=True) as two:
+        for worker in (one, two):
+            worker.wait_until_ready()
+        for worker in (one, two):
+            assert worker.terminate() == 0
+    assert (
+        set(admin.create({"bootstrap.servers": place.servers}, names, PARTITIONS, 1, PATIENCE).created)
+        == gone
+    )
+    client.create()
+    with place.worker("one") as one, place.worker("two") as two:
+        for worker in (one, two):
+            worker.wait_until_ready()
+        client.train(one)
+        client.send(names.instances, {"id": "b", "features": {"y": 2}})
+        (request,) = client.wait_for(names.feature_requests, 1, one)
+        client.send(names.feature_values, {"id": request["instance_id"], "features": {"x": 9}})
+        predictions = client.wait_for(names.predictions, 41, one)
+        assert "joining the group once more" in one.log + two.log
+        for worker in (one, two):
+            assert worker.terminate() == 0
+    assert (predictions[-1]["id"], predictions[-1]["label"]) == ("b", "high")
+
+
 def test_an_installation_without_the_topics_runs_and_buys_once_they_are_made(
     broker: Broker, tmp_path: Path
 ) -> None:
