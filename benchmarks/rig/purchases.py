@@ -120,7 +120,7 @@ class _Run:
         self._sent: dict[str, int] = {}  # values, by id
         self._names, self._sinks = names, sinks
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "linger.ms": 0, "enable.idempotence": True}
+            {"bootstrap.servers": bootstrap, "linger.ms": 0, "enable.idempotence": True, "log_level": 0}
         )
 
     def follow(self, consumer: Any, records: int, children: Mapping[str, Child]) -> None:
