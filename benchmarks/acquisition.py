@@ -54,15 +54,18 @@ MEMORY: Final = (
 FIRST: Final = 500  # opened before counting
 
 
-def model(learner: Any, acquire: Any, attributes: int) -> tuple[Task, tuple[str, ...]]:
-    """Return a task with one model, and its attributes' names; fewer than 0: so many bits."""
+def model(learner: Any, acquire: Any, attributes: int, most: int = MAX_COUNT) -> tuple[Task, tuple[str, ...]]:
+    """Return a task with one model, and its attributes' names; fewer than 0: so many bits.
+
+    most: open episodes.
+    """
     names = tuple(f"x{i}" for i in range(abs(attributes)))
     kind: dict[str, Any] = {"range": [0, 10]}
     if attributes < 0:
         kind = {"kind": "nominal", "values": ["0", "1"]}
     schema = {"attributes": [{"name": name, **kind} for name in names], "classes": ["a", "b"]}
     spec = {"learner": learner, "query": "never", **({"acquire": acquire} if acquire else {})}
-    task = Task(0, TaskConfig())
+    task = Task(0, TaskConfig(episodes_max_count=most))
     values = encode_controls([("create", {"spec": spec, "schema": schema})])
     effects = task.process(TaskRun("controls", as_run("controls", 0, [b"m"], values)))
     assert not effects.dead_letters, effects.dead_letters
@@ -75,9 +78,9 @@ def empty(start: int, n: int) -> RawRecords:
     return as_run("instances", start, [b"m"] * n, values)
 
 
-def memory(name: str, learner: Any, acquire: Any, attributes: int) -> dict[str, object]:
+def memory(name: str, learner: Any, acquire: Any, attributes: int, most: int = MAX_COUNT) -> dict[str, Any]:
     """Open as many episodes as a partition may have, and one more."""
-    task, _ = model(learner, acquire, attributes)
+    task, _ = model(learner, acquire, attributes, most)
 
     def open_some(start: int, n: int) -> Any:
         return task.process(TaskRun("instances", empty(start, n))).counts
@@ -86,11 +89,11 @@ def memory(name: str, learner: Any, acquire: Any, attributes: int) -> dict[str, 
     gc.collect()
     episodes, before = task._state.episodes, resident()
     counted = episodes.bytes
-    for start in range(FIRST, MAX_COUNT, RUN):
+    for start in range(FIRST, most, RUN):
         open_some(start, RUN)
     gc.collect()
     grown, n = resident() - before, len(episodes) - FIRST
-    over = open_some(MAX_COUNT, 1)
+    over = open_some(most, 1)
     return {
         "model": name,
         "open": len(episodes),
@@ -111,7 +114,7 @@ def rows(names: tuple[str, ...], runs: int) -> Iterator[tuple[int, Any, list[str
         yield number, x, np.where(x[:, 0] + x[:, 1] <= 9, "a", "b").tolist()
 
 
-def task_cost(runs: int) -> dict[str, object]:
+def task_cost(runs: int) -> dict[str, Any]:
     """Return CPU microseconds of a record that brings everything, and where half of them, or all, buy one."""
     kinds: dict[str, tuple[Task, float]] = {}
     for name, acquire, share in (

@@ -1,0 +1,25 @@
+"""The benchmark of feature acquisition measures what it says, on little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.acquisition import FIRST, MEMORY, RUN, memory, task_cost
+from core import jit
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="a matter of speed")
+
+
+@pytest.mark.parametrize("kind", MEMORY[::3], ids=lambda kind: kind[0])
+def test_it_opens_as_many_as_there_may_be_and_answers_the_oldest_for_one_more(kind: tuple[Any, ...]) -> None:
+    found = memory(*kind, FIRST + RUN)
+    assert (found["open"], found["answered_for_room"]) == (FIRST + RUN, 1)
+    assert 0 < found["counted_bytes"] < found["bound_bytes"]
+
+
+def test_every_kind_of_record_is_answered_and_a_purchase_costs_more_than_none() -> None:
+    cost = task_cost(2)["us_per_record"]
+    nothing = cost.pop("buys nothing")
+    assert len(cost) == 3 and all(nothing < each for each in cost.values())
