@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(jit.DISABLED, reason="a matter of speed")
 
 @pytest.mark.parametrize("kind", MEMORY[::3], ids=lambda kind: kind[0])
 def test_it_opens_as_many_as_there_may_be_and_answers_the_oldest_for_one_more(kind: tuple[Any, ...]) -> None:
-    found = memory(*kind, FIRST + RUN)
+    found = memory(*kind, most=FIRST + RUN)
     assert (found["open"], found["answered_for_room"]) == (FIRST + RUN, 1)
     assert 0 < found["counted_bytes"] < found["bound_bytes"]
 
