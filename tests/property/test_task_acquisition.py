@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.counters import EPISODES, MEANING
+from streamapp.task.models.memory import ModelMemory
 from tests.property.acquiring_story import SPECS, acquiring_story
 from tests.property.test_task_cuts import assert_same, outcome, played
+from tests.property.test_task_residency import within
 from tests.property.test_task_rollback import runs_of
 from tests.property.test_task_snapshots import Store, restored, said, since
 from tests.tiers import examples
@@ -101,6 +103,21 @@ def test_a_run_that_is_undone_and_done_again_leads_to_the_same(seed: int, kind: 
         undone.feed(*run)
     assert undone.task.digest() == plain.task.digest()
     assert {t: r for t, r in undone.sent.items() if r} == dict(plain.sent)
+
+
+@settings(max_examples=examples(10))
+@given(seed=st.integers(0, 10**6), kind=KINDS, room=ROOMS)
+def test_models_that_are_evicted_between_question_and_answer_are_those_that_stay(
+    seed: int, kind: str, room: int
+) -> None:
+    given_ = config(SPECS[kind], pending_ttl_ms=400, episodes_max_count=room)
+    memory = ModelMemory(1)  # none stays that a run does not need
+    plain, evicting = Partition(given_), within(given_, memory)
+    for run in runs_of(acquiring_story(seed, 250), 7):
+        for partition in (plain, evicting):
+            partition.feed(*run)
+    assert memory.evictions and memory.taken == 0
+    assert_same(with_episodes(evicting), with_episodes(plain))
 
 
 def test_the_stories_tell_of_everything_about_features() -> None:

@@ -202,6 +202,19 @@ def test_a_label_after_the_prediction_is_learned_with_what_was_bought() -> None:
     assert counted(here, "labels.learned") == [1]
 
 
+def test_who_says_that_no_label_will_come_drops_what_waits_for_it() -> None:
+    """The `drop` of the protocol: a label that is declined."""
+    here = partition()
+    labels = here.model().summary().labels
+    here.instances({"id": "a", "features": {"y": 1.0}})
+    here.feed(value({"id": "a", "features": {"x": 9.0}}))
+    here.labels({"id": "a", "declined": True})
+    assert here.model().summary().labels == labels
+    assert counted(here, "labels.declined", "labels.learned", "labels.dead-letter") == [1, 0, 0]
+    here.labels({"id": "a", "label": "high"})
+    assert counted(here, "labels.learned", "labels.duplicate") == [0, 1]
+
+
 def test_a_class_that_the_model_has_no_room_for_is_refused_before_anything_is_bought() -> None:
     here = partition(models_max_classes=2)
     here.instances({"id": "a", "features": {"x": 1.0}, "label": "third"})
