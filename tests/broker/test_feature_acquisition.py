@@ -92,6 +92,7 @@ def test_a_worker_killed_in_mid_episode_asks_and_answers_once(broker: Broker, tm
         place.wait_for_lag_0(alive=[worker])
         assert worker.metric_of("grove_records_total", topic="feature_values", outcome="late") == 1
         assert worker.metric_of("grove_records_total", topic="labels", outcome="learned") == 1
+        assert worker.metric("grove_feature_cost_total") == 1, "what was bought before is not counted again"
         assert worker.terminate() == 0
     requests = place.read(names.feature_requests)
     assert [(each["instance_id"], each["features"]) for each in requests] == [("a", ["x"]), ("b", ["x"])]
