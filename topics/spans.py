@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -73,13 +73,15 @@ class Numbers(Column[int]):
 class Spans(Column[bytes | None]):
     """Keys or values: parts of a buffer."""
 
-    __slots__ = ("_all", "buffer", "lengths", "starts")
+    __slots__ = ("_all", "buffer", "coded", "lengths", "starts")
 
     def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
         """starts, lengths: int64[n]; a length of NULL: null, wherever it starts."""
         self.buffer = buffer
         self.starts = starts
         self.lengths = lengths
+        self.coded: CodedKeys | None = None
+        """Their distinct values, once somebody has looked for them."""
         self._all: list[bytes | None] | None = None
 
     @classmethod
@@ -95,13 +97,17 @@ class Spans(Column[bytes | None]):
 
     def __iter__(self) -> Iterator[bytes | None]:
         if self._all is None:
-            buffer, lengths = self.buffer, self.lengths
-            spans = zip(self.starts.tolist(), (self.starts + lengths).tolist(), strict=True)
-            if (lengths >= 0).all():
-                self._all = [buffer[start:end] for start, end in spans]
-            else:
-                self._all = [buffer[start:end] if end >= start else None for start, end in spans]
+            self._all = self._made()
         return iter(self._all)
+
+    def _made(self) -> list[bytes | None]:
+        if self.coded is not None:
+            return list(map(self.coded.distinct.__getitem__, self.coded.codes.tolist()))
+        buffer, lengths = self.buffer, self.lengths
+        spans = zip(self.starts.tolist(), (self.starts + lengths).tolist(), strict=True)
+        if (lengths >= 0).all():
+            return [buffer[start:end] for start, end in spans]
+        return [buffer[start:end] if end >= start else None for start, end in spans]
 
     @overload
     def __getitem__(self, at: int) -> bytes | None: ...
@@ -117,10 +123,34 @@ class Spans(Column[bytes | None]):
         """Return those that are chosen, by a mask or by their numbers."""
         return Spans(self.buffer, self.starts[chosen], self.lengths[chosen])
 
+    def first_bytes(self) -> set[int] | None:
+        """Return the first bytes that there are; None: a value is null or empty."""
+        if (self.lengths <= 0).any():
+            return None
+        return set(np.flatnonzero(np.bincount(self.bytes[self.starts])).tolist())
+
+    @property
+    def any_null(self) -> bool:
+        """Whether one of them is null."""
+        return bool((self.lengths < 0).any())
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest one."""
+        return max(int(self.lengths.max()), 0) if len(self) else 0
+
     @property
     def bytes(self) -> Bytes:
         """The buffer as an array, uint8[...], read only."""
         return np.frombuffer(self.buffer, dtype=np.uint8)
+
+
+class CodedKeys(NamedTuple):
+    """Keys of n records as numbers."""
+
+    distinct: list[bytes | None]
+    codes: npt.NDArray[np.int32]
+    """int32[n] into `distinct`."""
 
 
 class HeaderSpans(Column[Headers]):

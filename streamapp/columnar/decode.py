@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from streamapp.columnar.keys import KeyTexts
 from streamapp.columnar.plain import PlainRows
 from streamapp.columnar.shape import INSTANCES, LABELS, Members
 from streamapp.columnar.shapes import Shapes
@@ -35,6 +36,7 @@ class _Decoder(ABC, Generic[Decoded]):
 
     def __init__(self, members: Members) -> None:
         self._shapes = Shapes(members)
+        self._key_texts = KeyTexts()
 
     @abstractmethod
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
@@ -67,9 +69,9 @@ class _Decoder(ABC, Generic[Decoded]):
             is_rest[rows] = False
             is_plain = np.zeros(len(batch), dtype=np.bool_)
             is_plain[rows] = True
-            parts.append(self._by_shape(plain, batch.where(is_plain.tolist())))
+            parts.append(self._by_shape(plain, batch.where(is_plain)))
         if is_rest.any():
-            rest = batch.where(is_rest.tolist()) if parts else batch
+            rest = batch.where(is_rest) if parts else batch
             read = self._by_codec("json", rest, limits)
             parts.append(read)
             if len(read):  # learn from the first good record that the codec had to read
@@ -86,7 +88,7 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def __call__(self, raw: RawRecords, limits: Limits) -> Instances:
         """Return the instances of a run."""
-        batches, malformed = screen(raw, limits)
+        batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_instances(self._parts(batches, limits), malformed)
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
@@ -108,7 +110,7 @@ class LabelDecoder(_Decoder[Labels]):
 
     def __call__(self, raw: RawRecords, limits: Limits) -> Labels:
         """Return the labels of a run."""
-        batches, malformed = screen(raw, limits)
+        batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_labels(self._parts(batches, limits), malformed)
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Labels:

@@ -23,7 +23,7 @@ Flags = npt.NDArray[np.bool_]
 class PlainRows:
     """What `scan` read of n records of a shape."""
 
-    def __init__(self, shape: Shape, text: Any, cells: Ints64, kinds: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, shape: Shape, text: bytes, cells: Ints64, kinds: npt.NDArray[np.uint8]) -> None:
         """Take the shape, the text that spans lead into, cells and their kinds: [n, values or more]."""
         self._shape = shape
         self._text = text
@@ -117,7 +117,7 @@ class PlainRows:
         starts = self._cells[:, value] >> LENGTH_BITS
         ends = (starts + (self._cells[:, value] & _LENGTH)).tolist()
         is_null = self._kinds[:, value] == NULL
-        text = self._text.tobytes()
+        text = self._text
         if not is_null.any():
             return [text[start:end].decode() for start, end in zip(starts.tolist(), ends, strict=True)]
         rows = zip(starts.tolist(), ends, is_null.tolist(), batch.default_ids(), strict=True)
@@ -147,7 +147,7 @@ class PlainRows:
         codes: Ints32 = np.empty(n, dtype=np.int32)
         distinct = np.empty(n, dtype=np.int64)
         table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
-        found = text_codes(self._text, spans, table, codes, distinct)
+        found = text_codes(np.frombuffer(self._text, dtype=np.uint8), spans, table, codes, distinct)
         starts = (distinct[:found] >> LENGTH_BITS).tolist()
         ends = ((distinct[:found] >> LENGTH_BITS) + (distinct[:found] & _LENGTH)).tolist()
-        return [self._text[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)], codes
+        return [self._text[a:b].decode() for a, b in zip(starts, ends, strict=True)], codes

@@ -31,13 +31,13 @@ _NAN_BITS: Final = int(np.float64(np.nan).view(np.int64))
 
 
 @kernel(
-    "void(uint8[::1], int64[::1], uint8[::1], int64[::1], int64[::1], uint8[::1], int16[::1], int64[:, ::1], "
-    "uint8[:, ::1])"
+    "void(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], "
+    "uint8[::1], int16[::1], int64[:, ::1], uint8[:, ::1])"
 )
-def scan(text, starts, literals, literal_starts, first_value, is_text, shape, cells, kinds) -> None:
+def scan(text, starts, lengths, literals, literal_starts, first_value, is_text, shape, cells, kinds) -> None:
     """Find the shape of each record, and read its values.
 
-    text: uint8, the records, one behind the other; starts: int64[n + 1], where they begin.
+    text: uint8, in which the records lie; starts, lengths: int64[n], of each; nothing else is read.
     literals, literal_starts: the texts of all shapes, one behind the other; shape s has one more text than
     values, and its first is number first_value[s] + s.
     first_value: int64[shapes + 1], over the values of all shapes.
@@ -52,7 +52,12 @@ def scan(text, starts, literals, literal_starts, first_value, is_text, shape, ce
     firsts, wanted = start_of(first_value), start_of(is_text)
     last, shapes = 0, len(first_value) - 1
     for row in range(len(shape)):
-        start, end, cell, kind = starts[row], starts[row + 1], row_of(cells, row), row_of(kinds, row)
+        start, end, cell, kind = (
+            starts[row],
+            starts[row] + lengths[row],
+            row_of(cells, row),
+            row_of(kinds, row),
+        )
         found = NO_SHAPE
         # Most records have the shape of the one before.
         for turn in range(shapes):
@@ -200,7 +205,7 @@ def _power(text, at: int, end: int) -> Any:
     return (-np.int64(power) if is_negative else np.int64(power)), stop
 
 
-@kernel("int64(uint8[::1], int64[::1], int64[::1], int32[::1], int64[::1])")
+@kernel("int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], int32[::1], int64[::1])")
 def text_codes(text, spans, table, codes, distinct) -> int:
     """Give equal texts equal codes, in the order in which they come first; return how many there are.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from streamapp.columnar.shape import TEXTS, Members, Shape, shape_of
 from topics.codecs.crowding import SMALL
 from topics.codecs.limits import Limits
 from topics.records import Ints64
+from topics.spans import Spans
 
 MAX_SHAPES: Final = 8
 
@@ -53,21 +55,18 @@ class Shapes:
     def __len__(self) -> int:
         return len(self._known.shapes)
 
-    def scan(self, values: list[bytes], limits: Limits) -> list[tuple[Ints64, PlainRows]]:
+    def scan(self, values: Sequence[bytes], limits: Limits) -> list[tuple[Ints64, PlainRows]]:
         """Return the records that are plain, those of each shape: int64[m], ascending, and their values."""
         self._run += 1
         known = self._known
         if not known.shapes:
             return []
-        n = len(values)
-        lengths = np.fromiter(map(len, values), np.int64, n)
-        starts = np.zeros(n + 1, dtype=np.int64)
-        np.cumsum(lengths, out=starts[1:])
-        text: Any = np.frombuffer(bytearray().join(values), dtype=np.uint8)
+        n, spans = len(values), Spans.of(values)
+        lengths = spans.lengths
         shapes = np.empty(n, dtype=np.int16)
         cells = np.empty((n, known.width), dtype=np.int64)
         kinds = np.empty((n, known.width), dtype=np.uint8)
-        scan(text, starts, *known.tables, shapes, cells, kinds)
+        scan(spans.bytes, spans.starts, lengths, *known.tables, shapes, cells, kinds)
         shapes[lengths > SMALL] = NO_SHAPE  # the codec counts their values first
         found = []
         for number, shape in enumerate(known.shapes):
@@ -76,7 +75,9 @@ class Shapes:
                 continue
             self._used[shape] = self._run
             every = len(rows) == n
-            plain = PlainRows(shape, text, cells if every else cells[rows], kinds if every else kinds[rows])
+            plain = PlainRows(
+                shape, spans.buffer, cells if every else cells[rows], kinds if every else kinds[rows]
+            )
             good = plain.are_plain(self._members, limits)
             if not good.all():
                 rows, plain = rows[good], plain.where(good)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from streamapp.blocking_calls import run_blocking
+from streamapp.columnar.keys import coded
 from topics.records import RawRecords
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ async def reload(models: ModelStore, raw: RawRecords) -> bool:
     cache = models.cache
     if not cache.n_evicted:
         return False
-    keys = (key.decode("utf-8", "replace") for key in dict.fromkeys(raw.keys) if key is not None)
+    keys = (key.decode("utf-8", "replace") for key in coded(raw.keys).distinct if key is not None)
     missing = cache.missing(models.slot(key) for key in keys)
     for some in _slices(missing, cache.sizes(missing)):
         waiting = cache.install_now(some)

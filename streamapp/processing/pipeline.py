@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from streamapp.blocking_calls import run_blocking
+from streamapp.columnar.keys import coded
 from streamapp.journal.entry import Step
 from streamapp.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.observability.metrics import Metrics
@@ -41,6 +42,7 @@ from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 from topics.records import RawRecords
 from topics.sender import Sender
+from topics.spans import HeaderSpans
 
 logger = logging.getLogger(__name__)
 
@@ -133,10 +135,10 @@ class Pipeline:
         if not is_ours():
             return None
         self._placement.check(run)
-        sizes = [*map(len, filter(None, run.raw.values))]
-        size = sum(sizes)
-        is_large = size >= LARGE_RUN or max(sizes, default=0) >= LARGE_RECORD
-        if not is_large and max(map(len, run.raw.headers), default=0) < MANY_HEADERS:
+        spans = run.raw.spans
+        size = spans.value_bytes
+        is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
+        if not is_large and _most_headers(spans.headers) < MANY_HEADERS:
             return self._compute(task, run, size)
         async with self._tasks_lock:
             if not is_ours():
@@ -177,6 +179,10 @@ class Pipeline:
             _say(results.run, notice)
 
 
+def _most_headers(headers: HeaderSpans) -> int:
+    return 0 if headers.are_none else max(map(len, headers))
+
+
 async def _to_the_end(compute: Callable[[], T]) -> T:
     """Compute in a thread; return only when it has ended, even if nobody waits for the result any more."""
     computing = asyncio.ensure_future(run_blocking(compute))
@@ -202,7 +208,7 @@ class KeyPlacement:
     def check(self, run: runs.Run) -> None:
         """Count the keys of a run that belong to another partition; warn once a topic."""
         here = run.raw.partition
-        new = {(here, key) for key in set(run.raw.keys)} - self._seen
+        new = {(here, key) for key in coded(run.raw.keys).distinct} - self._seen
         if not new:
             return
         if len(self._seen) + len(new) > MAX_REMEMBERED_KEYS:

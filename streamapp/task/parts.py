@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from streamapp.columnar.keys import coded
 from streamapp.task.episodes.table import Episodes
 from streamapp.task.pending.event_time import RunTime
 from streamapp.task.pending.pending import Pending
@@ -33,9 +34,12 @@ def of_their_own(raw: RawRecords, acquires: Callable[[str], bool]) -> Iterator[i
 
     acquires: says of a model key whether its model does.
     """
-    alone = {key: _acquires(key, acquires) for key in set(raw.keys)}
-    for record, key in enumerate(raw.keys):
-        if alone[key]:
+    keys, codes = coded(raw.keys)
+    alone = np.array([_acquires(key, acquires) for key in keys], dtype=np.bool_)
+    if not alone.any():
+        return
+    for record, is_alone in enumerate(alone[codes].tolist()):
+        if is_alone:
             yield record
             if record + 1 < len(raw):
                 yield record + 1

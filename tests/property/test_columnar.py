@@ -15,6 +15,7 @@ from tests.tiers import examples
 from tests.unit.streamapp.columnar.same import assert_same
 from tests.unit.topics.codecs.samples import run_of
 from topics.codecs import Limits, decode_instances, decode_labels
+from topics.records import Headers, RawRecords
 
 LIMITS = Limits(text_max_bytes=64)
 WHOLE = "0 -0 1 -1 01 +1 12345678901234567890 18446744073709551616 -9223372036854775809 999999999999999999"
@@ -110,10 +111,21 @@ class Both:
     def __init__(self) -> None:
         self._instances, self._labels = InstanceDecoder(), LabelDecoder()
 
-    def compare(self, values: list[bytes | None]) -> None:
-        raw = run_of(values)
-        assert_same(self._instances(raw, LIMITS), decode_instances(raw, LIMITS))
-        assert_same(self._labels(raw, LIMITS), decode_labels(raw, LIMITS))
+    def compare(
+        self,
+        values: list[bytes | None],
+        keys: list[bytes | None] | None = None,
+        headers: list[Headers] | None = None,
+    ) -> None:
+        """The codecs get lists, we get them in turns with spans over one buffer, as they are fetched."""
+        raw = run_of(values, keys=keys, headers=headers)
+        ours = [
+            RawRecords.over(raw.topic, raw.partition, raw.spans),
+            run_of(values, keys=keys, headers=headers),
+        ]
+        for each in ours if len(values) % 2 else reversed(ours):
+            assert_same(self._instances(each, LIMITS), decode_instances(raw, LIMITS))
+            assert_same(self._labels(each, LIMITS), decode_labels(raw, LIMITS))
 
 
 @settings(max_examples=examples(100))
@@ -122,6 +134,31 @@ def test_both_ways_lead_to_the_same(seed: int) -> None:
     both = Both()
     for values in runs(seed, 4, 40):
         both.compare(values)
+
+
+KEYS = (b"m", b"n", "é".encode(), b"key of sixteen b", None, b"", b"\xff", b"k" * 65)
+KINDS: tuple[Headers, ...] = (
+    (),
+    [("content-type", b"application/json")],
+    [("Content-Type", b"application/cloudevents+json"), ("a", None)],
+    [("a", b"1"), ("content-type", b"text/plain")],
+    [("content-type", b"application/vnd.grove.packed")],
+    [("\N{REPLACEMENT CHARACTER}", None)],
+)
+
+
+@settings(max_examples=examples(100))
+@given(st.integers(0, 2**63))
+def test_whatever_the_keys_and_headers(seed: int) -> None:
+    both, rng = Both(), random.Random(seed)
+    keys = rng.sample(KEYS, rng.randint(1, len(KEYS))) if rng.random() < 0.5 else KEYS[:4]
+    kinds = rng.sample(KINDS, rng.randint(1, len(KINDS))) if rng.random() < 0.5 else KINDS[:1]
+    odd: list[bytes | None] = [None, b"", b"\xd6", b"\xff", b"\x00\x00\x00\x00\x01{}", b" " * 2_000_000]
+    for values in runs(seed, 3, 30):
+        n = len(values)
+        if rng.random() < 0.3:
+            values[rng.randrange(n)] = rng.choice(odd)
+        both.compare(values, rng.choices(keys, k=n), rng.choices(kinds, k=n))
 
 
 @pytest.mark.nightly

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
+import numpy.typing as npt
 
 from topics.codecs.flaws import Flaws
 from topics.codecs.offset_ids import OffsetIds
 from topics.records import Ints32
+from topics.spans import Numbers, Spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,8 +21,8 @@ class Batch:
 
     partition: int
     record: Ints32  # int32[m]: index in RawRecords, ascending
-    offsets: list[int]
-    values: list[bytes]
+    offsets: Sequence[int]
+    values: Sequence[bytes]
     keys: list[str]  # distinct keys of the whole run, shared by its batches
     key: Ints32  # int32[m] into keys
 
@@ -36,14 +38,17 @@ class Batch:
         mask = [row not in flaws for row in range(len(self))]
         return self.where(mask), mask
 
-    def where(self, mask: Sequence[bool]) -> Batch:
+    def where(self, mask: Sequence[bool] | npt.NDArray[np.bool_]) -> Batch:
         """Return the records for which `mask` holds."""
-        chosen = np.array(mask, dtype=np.bool_)
+        chosen = np.asarray(mask, dtype=np.bool_)
+        offsets, values = self.offsets, self.values
         return Batch(
             self.partition,
             self.record[chosen],
-            list(compress(self.offsets, mask)),
-            list(compress(self.values, mask)),
+            Numbers(offsets.array[chosen])
+            if isinstance(offsets, Numbers)
+            else [*compress(offsets, chosen.tolist())],
+            values.where(chosen) if isinstance(values, Spans) else [*compress(values, chosen.tolist())],  # type: ignore[arg-type]
             self.keys,
             self.key[chosen],
         )

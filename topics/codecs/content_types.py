@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from topics.headers import UNDECODABLE
 from topics.records import Format, Headers
+from topics.spans import HeaderSpans, Spans
 
 JSON: Final = "application/json"
 PACKED: Final = "application/vnd.grove.packed"
@@ -68,9 +69,19 @@ def wire_of_value(value: bytes) -> Wire:
     return _FIRST_BYTES.get(value[0], "json") if value else "json"
 
 
+def first_bytes(values: Iterable[bytes | None]) -> set[int] | None:
+    """Return the first bytes that there are; None: a value is null or empty."""
+    if isinstance(values, Spans):
+        return values.first_bytes()
+    try:
+        return set(map(itemgetter(0), values))  # type: ignore[arg-type]
+    except (TypeError, IndexError):
+        return None
+
+
 def uniform_wire(values: Iterable[bytes | None], headers: Sequence[Headers]) -> Wire | None:
     """Return the wire that all records of a batch have; None when they have to be looked at one by one."""
-    if any(headers):
+    if any(headers) if not isinstance(headers, HeaderSpans) else not headers.are_none:
         if not all(map(str.isascii, {name for each in headers for name, _ in each})):
             return None
         kinds = {content_type(each) for each in headers}
@@ -79,9 +90,8 @@ def uniform_wire(values: Iterable[bytes | None], headers: Sequence[Headers]) -> 
             return wires.pop() if len(wires) == 1 else None
         if len(kinds) > 1:
             return None
-    try:
-        first = set(map(itemgetter(0), values))  # type: ignore[arg-type]
-    except (TypeError, IndexError):  # a null or an empty value
+    first = first_bytes(values)
+    if first is None:
         return None
     wires = {_FIRST_BYTES.get(byte, "json") for byte in first}
     return wires.pop() if len(wires) == 1 else None

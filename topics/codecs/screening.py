@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.limits import Limits
 from topics.errors import Reason
 from topics.records import Format, Headers, Ints32, Malformed, RawRecords
+from topics.spans import Spans
 
 ALL_FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
 
@@ -28,14 +29,16 @@ def screen(
     limits: Limits,
     formats: tuple[Format, ...] = ALL_FORMATS,
     max_values: int | None = None,
+    read_keys: ReadKeys | None = None,
 ) -> tuple[dict[Format, Batch], list[Malformed]]:
     """Return the records that may be parsed, by format, and the outcomes of the others.
 
     max_values: of the JSON in an envelope, which is parsed here (None: those of an instance or label).
+    read_keys: does what `model_keys` does, which is the default.
     A run whose records are all sound and of one format is recognised without a loop in Python.
     """
-    keys, key, flaws = model_keys(raw.keys, limits)
-    if not flaws and raw.values:
+    keys, key, flaws = (read_keys or model_keys)(raw.keys, limits)
+    if not flaws and len(raw):
         wire = uniform_wire(raw.values, raw.headers)
         for form in formats:
             if wire == form and _fits(raw.values, limits):
@@ -44,15 +47,17 @@ def screen(
     return _sort(raw, limits, formats, max_values or limits.json_max_values, keys, key, flaws)
 
 
-def model_keys(
-    keys: Sequence[bytes | None], limits: Limits
-) -> tuple[list[str], Ints32, dict[bytes | None, Flaw]]:
+ModelKeys = tuple[list[str], Ints32, dict[bytes | None, Flaw]]
+ReadKeys = Callable[[Sequence[bytes | None], Limits], ModelKeys]
+
+
+def model_keys(keys: Sequence[bytes | None], limits: Limits) -> ModelKeys:
     """Return the distinct keys as text, int32[n] into them (-1: bad), and the flaws of the bad ones."""
     distinct: list[str] = []
     codes: dict[bytes | None, int] = {}
     flaws: dict[bytes | None, Flaw] = {}
     for key in dict.fromkeys(keys):
-        text = _text(key, limits.text_max_bytes)
+        text = key_text(key, limits.text_max_bytes)
         if isinstance(text, str):
             codes[key] = len(distinct)
             distinct.append(text)
@@ -62,7 +67,8 @@ def model_keys(
     return distinct, np.fromiter(map(codes.__getitem__, keys), np.int32, len(keys)), flaws
 
 
-def _text(key: bytes | None, limit: int) -> str | Flaw:
+def key_text(key: bytes | None, limit: int) -> str | Flaw:
+    """Return a model key as text, else what is wrong with it; limit: of its bytes."""
     if not key:
         return Flaw(Reason.MISSING_KEY, "the key is null or empty; it must be the model key in UTF-8")
     if len(key) > limit:
@@ -75,6 +81,8 @@ def _text(key: bytes | None, limit: int) -> str | Flaw:
 
 
 def _fits(values: Sequence[bytes | None], limits: Limits) -> bool:
+    if isinstance(values, Spans):
+        return not values.any_null and values.longest <= limits.record_max_bytes
     try:
         return max(map(len, values)) <= limits.record_max_bytes  # type: ignore[arg-type]
     except TypeError:  # a null value
