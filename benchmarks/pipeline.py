@@ -53,7 +53,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--format", choices=tuple(ROWS), default="json")
     parser.add_argument("--records", type=int, help="rows of the backlog; a million, with Arrow five")
     parser.add_argument(
-        "--keys", type=int, nargs="+", help="model keys; default 8 (one per partition) and 64"
+        "--keys",
+        type=int,
+        nargs="+",
+        help="model keys; default 8 (one per partition) and 64, beside peers 64",
     )
     parser.add_argument("--partitions", type=int, nargs="+", default=[PARTITIONS])
     parser.add_argument(
@@ -82,7 +85,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=30.0, help="--latency: how long, after the warm-up")
     given = parser.parse_args()
     given.records = given.records or ROWS[given.format]
-    single = given.latency or given.table or given.guarantees
+    single = given.latency or given.table or given.guarantees or given.peers
     given.keys = given.keys or ([64] if single else [PARTITIONS, 64])
     given.guarantees = given.guarantees.replace("-", "_").split(",") if given.guarantees else []
     given.peers = [peer for peer in given.peers.split(",") if peer]
