@@ -15,6 +15,7 @@ ALLOWED = {
     r"ten million records are for compiled code": "the run without compiler",
     r".* is not there; .*GROVE_DATASETS.*": "a machine without the data sets, which cannot be redistributed",
     r"no folder of data sets": "a machine without the data sets",
+    r"/usr/bin/chromium is not here": "a machine without the browser",
     r"rendering needs kubectl": "a machine without kubectl",
     r"docker compose is not installed": "a machine without the plug-in",
     r"peak memory is read from /proc": "a system that is no Linux",

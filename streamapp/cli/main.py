@@ -30,6 +30,7 @@ from streamapp.cli import (
     tree,
     version,
     warm,
+    web,
     worker,
 )
 from streamapp.cli.register import register
@@ -65,6 +66,7 @@ app.add_typer(journal.app, name="journal", rich_help_panel=RUN)
 app.add_typer(models.app, name="models", rich_help_panel=RUN)
 app.add_typer(dlq.app, name="dlq", rich_help_panel=RUN)
 register(app, migrate.migrate, rich_help_panel=RUN)
+register(app, web.web, rich_help_panel=RUN)
 register(app, replay.replay, rich_help_panel=DATA)
 register(app, oracle.oracle, rich_help_panel=DATA)
 register(app, prequential.prequential, rich_help_panel=DATA)

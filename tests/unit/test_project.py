@@ -27,7 +27,8 @@ def project() -> dict[str, Any]:
 
 def test_what_a_release_may_be_used_with_includes_what_it_was_tested_with() -> None:
     pinned = constraints()
-    used = (*project()["dependencies"], *project()["optional-dependencies"]["experiments"])
+    extras = project()["optional-dependencies"]
+    used = (*project()["dependencies"], *extras["experiments"], *extras["web"])
     for requirement in map(Requirement, used):
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier
         operators = {each.operator for each in requirement.specifier}

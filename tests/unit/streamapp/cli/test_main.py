@@ -24,6 +24,7 @@ COMMANDS = (
     "models",
     "dlq",
     "migrate",
+    "web",
     "pool",
     "prequential",
     "generate",

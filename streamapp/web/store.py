@@ -1,0 +1,132 @@
+"""Store: what the web application keeps in SQLite.
+
+Requests and labels are copies of what the topics have, written in one transaction with the positions behind
+them: a restart goes on where it stopped, and a store that is lost is read from the topics again. Only leases,
+skips, answers within their undo window and sessions are here alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TextIO
+
+from streamapp.errors import StreamappError
+
+VERSION: Final = 1
+_BUSY_S: Final = 5.0
+
+_SCHEMA: Final = """
+CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE position (
+  topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE clock (partition INTEGER PRIMARY KEY, event_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE class (key TEXT, name TEXT, PRIMARY KEY (key, name)) WITHOUT ROWID;
+CREATE TABLE request (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, instance_id TEXT NOT NULL,
+  request_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL, utility REAL, prediction TEXT, strategy TEXT NOT NULL,
+  features TEXT NOT NULL, left_out INTEGER NOT NULL,
+  UNIQUE (key, instance_id)
+);
+CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
+CREATE INDEX by_expiry ON request (partition, expires_ms);
+CREATE TABLE settled (
+  key TEXT, instance_id TEXT, label_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
+  PRIMARY KEY (key, instance_id)
+) WITHOUT ROWID;
+CREATE INDEX settled_by_age ON settled (seen_ms);
+CREATE TABLE lease (
+  request INTEGER PRIMARY KEY REFERENCES request ON DELETE CASCADE, annotator TEXT NOT NULL UNIQUE,
+  until_ms INTEGER NOT NULL
+);
+CREATE TABLE skip (
+  request INTEGER REFERENCES request ON DELETE CASCADE, annotator TEXT, skipped_ms INTEGER NOT NULL,
+  PRIMARY KEY (request, annotator)
+) WITHOUT ROWID;
+CREATE TABLE answer (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, request INTEGER UNIQUE REFERENCES request ON DELETE SET NULL,
+  key TEXT NOT NULL, instance_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
+  annotator TEXT NOT NULL, label TEXT, answered_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('waiting', 'sending', 'doubt', 'sent', 'overtaken'))
+);
+CREATE INDEX answer_by_state ON answer (state, due_ms);
+CREATE TABLE session (
+  digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """One file and one connection, which threads take in turn; `:memory:` for what need not last."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Open or make the file; StreamappError if another process has it, or if it is none of ours."""
+        self._turn = threading.RLock()
+        self._lock_file = self._locked(Path(path)) if str(path) != ":memory:" else None
+        self._connection = sqlite3.connect(
+            path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._prepare(path)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            message = f"--state {path}: {error}; name another file (what is lost is read from the topics)"
+            raise StreamappError(message) from None
+
+    @staticmethod
+    def _locked(path: Path) -> TextIO:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.with_name(path.name + ".lock").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            message = f"--state {path} must be of one process; another 'grove web' has it: name another file"
+            raise StreamappError(message) from None
+        return file
+
+    def _prepare(self, path: Path | str) -> None:
+        run = self._connection.execute
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")  # an answer that was shown as taken survives the machine
+        run("PRAGMA foreign_keys = ON")
+        if str(path) != ":memory:":
+            Path(path).chmod(0o600)
+        (version,) = run("PRAGMA user_version").fetchone()
+        if version == 0:
+            self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version != VERSION:
+            message = f"it has format {version}, this release knows {VERSION}"
+            raise sqlite3.DatabaseError(message)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection to this thread; what is done with it happens whole or not at all."""
+        with self._turn:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection to this thread for questions."""
+        with self._turn:
+            yield self._connection
+
+    def close(self) -> None:
+        """Close the file; nothing is lost by a process that ends without it."""
+        with self._turn:
+            self._connection.close()
+            if self._lock_file is not None:
+                self._lock_file.close()
+                self._lock_file = None

@@ -1,0 +1,161 @@
+"""Users: who may sign in, in a file of names and argon2 hashes; how often a password may be wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import tempfile
+from collections import OrderedDict, deque
+from pathlib import Path
+from typing import Final
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from streamapp.errors import StreamappError, UsageError
+from streamapp.web.store import Store
+
+NAME: Final = re.compile(r"[\w.@+-]{1,100}")
+PASSWORD_MIN: Final = 10
+PASSWORD_MAX: Final = 1024
+SESSION_MS: Final = 12 * 3600 * 1000
+ATTEMPTS: Final = 5
+ATTEMPTS_OF_ALL: Final = 50
+WITHIN_MS: Final = 60_000
+_REMEMBERED: Final = 10_000  # names and addresses with failures
+_HASHER: Final = PasswordHasher()
+_NOBODY: Final = _HASHER.hash(secrets.token_hex(16))  # checked for a name nobody has: it takes as long
+
+
+class Users:
+    """The file, read again at each sign-in: a line a user, the name and its hash with a colon between."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file once; UsageError where it is none, or has nobody."""
+        self._path = path
+        if not self._read():
+            message = (
+                f"--users {path} must have a user; make one with 'grove web --users {path} --add-user NAME'"
+            )
+            raise UsageError(message)
+
+    def _read(self) -> dict[str, str]:
+        return read_users(self._path)
+
+    def check(self, name: str, password: str) -> bool:
+        """Whether this is the password of a user; about 50 ms of CPU."""
+        known = self._read().get(name)
+        try:
+            right = _HASHER.verify(known or _NOBODY, password[:PASSWORD_MAX])
+        except (VerificationError, InvalidHashError):
+            return False
+        return right and known is not None
+
+    def has(self, name: str) -> bool:
+        """Whether a user is (still) in the file."""
+        return name in self._read()
+
+
+def read_users(path: Path) -> dict[str, str]:
+    """Return name → hash; a file that is not there has nobody."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeError) as error:
+        message = f"--users {path} cannot be read: {error}"
+        raise StreamappError(message) from None
+    users = {}
+    for number, line in enumerate(lines, 1):
+        name, colon, digest = line.partition(":")
+        if not line.strip():
+            continue
+        if not colon or not NAME.fullmatch(name) or not digest.startswith("$argon2"):
+            message = (
+                f"--users {path}:{number} must be NAME:HASH; make lines with 'grove web --add-user NAME'"
+            )
+            raise StreamappError(message)
+        users[name] = digest
+    return users
+
+
+def add_user(path: Path, name: str, password: str) -> None:
+    """Add a user to the file, or give him another password; readers see the file whole."""
+    if not NAME.fullmatch(name):
+        message = f"--add-user {name!r} must have 1 to 100 letters, digits, '.', '_', '@', '+' or '-'"
+        raise UsageError(message)
+    if not PASSWORD_MIN <= len(password) <= PASSWORD_MAX:
+        message = f"the password must have {PASSWORD_MIN} to {PASSWORD_MAX:,} characters"
+        raise UsageError(message)
+    users = read_users(path) | {name: _HASHER.hash(password)}
+    text = "".join(f"{each}:{digest}\n" for each, digest in users.items())
+    handle, written = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:  # mkstemp: only its owner may read it
+        file.write(text)
+    Path(written).replace(path)
+
+
+class SignInLimit:
+    """At most so many wrong passwords a minute for a name, and for all names of an address."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[str, deque[int]] = OrderedDict()
+
+    def admits(self, name: str, address: str, now: int) -> bool:
+        """Whether another attempt may be made; it is counted until `succeeded` takes it back."""
+        places = ((f"name {name}", ATTEMPTS), (f"address {address}", ATTEMPTS_OF_ALL))
+        found = [(self._of(place, now), limit) for place, limit in places]
+        if any(len(times) >= limit for times, limit in found):
+            return False
+        for times, _ in found:
+            times.append(now)
+        return True
+
+    def succeeded(self, name: str, address: str) -> None:
+        """Take back the attempt: the password was right."""
+        self._failures.pop(f"name {name}", None)
+        if times := self._failures.get(f"address {address}"):
+            times.pop()
+
+    def _of(self, place: str, now: int) -> deque[int]:
+        times = self._failures.setdefault(place, deque())
+        self._failures.move_to_end(place)
+        while times and times[0] <= now - WITHIN_MS:
+            times.popleft()
+        while len(self._failures) > _REMEMBERED:
+            self._failures.popitem(last=False)
+        return times
+
+
+class Sessions:
+    """Who is signed in, by a random token in a cookie; the store has only its hash."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def begin(self, annotator: str, now: int) -> str:
+        """Return the token of a new session."""
+        token = secrets.token_urlsafe(32)
+        with self._store.transaction() as db:
+            db.execute("DELETE FROM session WHERE until_ms <= ?", (now,))
+            db.execute("INSERT INTO session VALUES (?, ?, ?)", (_digest(token), annotator, now + SESSION_MS))
+        return token
+
+    def annotator(self, token: str, now: int) -> str | None:
+        """Return whose session a token is of."""
+        with self._store.reading() as db:
+            found = db.execute(
+                "SELECT annotator FROM session WHERE digest = ? AND until_ms > ?", (_digest(token), now)
+            ).fetchone()
+        return str(found[0]) if found else None
+
+    def end(self, token: str) -> None:
+        """Sign out."""
+        with self._store.transaction() as db:
+            db.execute("DELETE FROM session WHERE digest = ?", (_digest(token),))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()

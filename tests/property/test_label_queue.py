@@ -1,0 +1,203 @@
+"""The queue of label requests: whatever comes between, nothing is asked, answered or sent twice, or lost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from streamapp.web.cards import Label, Outgoing, Refused, Request
+from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.store import Store
+from tests.tiers import examples
+
+REQUESTS, LABELS = "requests", "labels"
+IDS = st.integers(0, 3)
+PEOPLE = st.sampled_from(["ann", "bob"])
+TERMS = Terms(lease_ms=300, undo_ms=100)
+BEGIN = 1_000_000
+
+
+class Queue(RuleBasedStateMachine):
+    """Two annotators, somebody else who labels too, a writer and a reader that may stop anywhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store(":memory:")  # outlives the processes, as a file does
+        self.now = BEGIN
+        self.log: dict[str, list[Request | Label]] = {REQUESTS: [], LABELS: []}  # what the broker has
+        self.labels_of_ours: Counter[str] = Counter()
+        self.said: dict[str, str | None] = {}  # what was answered last and not undone
+        self.flying: list[Outgoing] = []  # given to the client, not confirmed
+        self.open()
+
+    def open(self) -> None:
+        self.queue = LabelQueue(self.store, TERMS)
+        self.flying = []
+
+    def teardown(self) -> None:
+        try:
+            self.everything_is_answered_in_the_end()
+        finally:
+            self.store.close()
+
+    @initialize()
+    def something_is_asked(self) -> None:
+        for number in range(3):
+            self.a_model_asks(number, 0.5)
+        self.read(REQUESTS, 2)
+
+    # -- the world
+
+    @rule(seconds=st.sampled_from([1, 60, 101, 301]))
+    def time_passes(self, seconds: int) -> None:
+        self.now += seconds
+
+    @rule(number=IDS, utility=st.sampled_from([math.nan, 0.1, 0.9]))
+    def a_model_asks(self, number: int, utility: float) -> None:
+        """The same request may stand on the topic several times: a worker sends at least once."""
+        name = f"i{number}"
+        request = Request(0, "k", f"r{number}", name, BEGIN, -1, utility, "a", "s", {"x": 1.0})
+        self.log[REQUESTS].append(request)
+
+    @rule(number=IDS)
+    def somebody_else_labels(self, number: int) -> None:
+        self.log[LABELS].append(Label("k", f"i{number}", "b", "oracle", self.now))
+
+    # -- the process
+
+    def read(self, topic: str, most: int) -> int:
+        begin = self.queue.positions(topic).get(0, 0)
+        found = self.log[topic][begin : begin + most]
+        if found:
+            requests = [each for each in found if isinstance(each, Request)]
+            labels = [each for each in found if isinstance(each, Label)]
+            self.queue.apply(requests, labels, {(topic, 0): begin + len(found)}, self.now)
+        return len(found)
+
+    @rule(topic=st.sampled_from([REQUESTS, LABELS]), most=st.integers(1, 3))
+    def the_reader_reads(self, topic: str, most: int) -> None:
+        self.read(topic, most)
+
+    @rule()
+    def the_reader_catches_up(self) -> None:
+        doubts = self.queue.in_doubt()
+        while self.read(LABELS, 10):
+            pass
+        self.queue.caught_up(doubts)
+
+    @precondition(lambda self: not self.flying)
+    @rule(later=st.sampled_from([0, TERMS.undo_ms]), arrives=st.booleans(), confirmed=st.booleans())
+    def the_writer_sends(self, later: int, arrives: bool, confirmed: bool) -> None:
+        self.now += later
+        self.flying = self.queue.due(self.now)
+        if arrives or confirmed:
+            for each in self.flying:
+                self.log[LABELS].append(
+                    Label(each.key, each.instance_id, each.label, each.annotator, each.timestamp)
+                )
+                self.labels_of_ours[each.instance_id] += 1
+                assert each.label == self.said[each.instance_id], "what was undone is not sent"
+        if confirmed:
+            self.queue.sent(self.flying, self.now)
+            self.flying = []
+
+    @precondition(lambda self: self.flying)
+    @rule()
+    def the_client_fails(self) -> None:
+        self.queue.not_sent(self.flying)
+        self.flying = []
+
+    @rule()
+    def the_process_dies_and_another_begins(self) -> None:
+        self.open()
+
+    # -- the people
+
+    @rule(who=PEOPLE, label=st.sampled_from(["a", "b", None]), late=st.sampled_from([0, 301]))
+    def answers(self, who: str, label: str | None, late: int) -> None:
+        card = self.queue.next_card(who, self.now)
+        if card is None:
+            return
+        self.now += late
+        known = label is None or label in card.classes
+        try:
+            self.queue.answer(who, card.number, label, self.now)
+        except Refused:
+            assert not known
+            return
+        self.said[card.instance_id] = label
+        for other in ("ann", "bob"):  # whoever comes late with the same card is told so
+            try:
+                self.queue.answer(other, card.number, "a", self.now)
+            except Refused:
+                continue
+            raise AssertionError(other)
+
+    @rule(who=PEOPLE)
+    def skips(self, who: str) -> None:
+        card = self.queue.next_card(who, self.now)
+        if card is not None:
+            self.queue.skip(who, card.number, self.now)
+            assert not self.queue.holds(who, card.number)
+
+    @rule(who=PEOPLE)
+    def undoes(self, who: str) -> None:
+        left = self.queue.undoable_ms(who, self.now)
+        try:
+            card = self.queue.undo(who, self.now)
+        except Refused:
+            assert left == 0
+            return
+        assert left > 0
+        assert self.queue.holds(who, card.number)
+        del self.said[card.instance_id]
+
+    @rule()
+    def tidies(self) -> None:
+        self.queue.tidy(self.now)
+
+    # -- what always holds
+
+    @invariant()
+    def no_two_have_the_same_card(self) -> None:
+        ann, bob = self.queue.next_card("ann", self.now), self.queue.next_card("bob", self.now)
+        assert ann is None or bob is None or ann.instance_id != bob.instance_id
+
+    @invariant()
+    def nothing_is_asked_of_which_the_label_is_read(self) -> None:
+        read = self.queue.positions(LABELS).get(0, 0)
+        settled = {each.instance_id for each in self.log[LABELS][:read]}
+        for who in ("ann", "bob"):
+            card = self.queue.next_card(who, self.now)
+            assert card is None or card.instance_id not in settled
+
+    @invariant()
+    def nothing_is_sent_twice(self) -> None:
+        assert max(self.labels_of_ours.values(), default=0) <= 1
+
+    def everything_is_answered_in_the_end(self) -> None:
+        if self.flying:
+            self.queue.not_sent(self.flying)
+        while self.read(REQUESTS, 10):
+            pass
+        self.the_reader_catches_up()
+        self.now += TERMS.lease_ms + TERMS.undo_ms + 1
+        while (card := self.queue.next_card("ann", self.now)) is not None:
+            self.queue.answer("ann", card.number, None, self.now)
+            self.said[card.instance_id] = None
+        self.now += TERMS.undo_ms
+        self.flying = []
+        self.the_writer_sends(0, True, True)
+        labelled = {each.instance_id for each in self.log[LABELS]}
+        assert {each.instance_id for each in self.log[REQUESTS]} <= labelled
+        self.nothing_is_sent_twice()
+        counts = self.queue.counts(self.now)
+        assert (counts.open, counts.undoable) == (0, 0)
+
+
+TestQueue = Queue.TestCase
+TestQueue.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)

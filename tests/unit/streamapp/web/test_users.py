@@ -1,0 +1,96 @@
+"""Users: the file, passwords, how often one may be wrong, sessions."""
+
+from pathlib import Path
+
+import pytest
+
+from streamapp.cli.main import main
+from streamapp.errors import StreamappError, UsageError
+from streamapp.web.store import Store
+from streamapp.web.users import ATTEMPTS, SESSION_MS, WITHIN_MS, Sessions, SignInLimit, Users, add_user
+
+PASSWORD = "correct horse battery"
+
+
+def test_a_user_signs_in_with_his_password_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "users.txt"
+    add_user(path, "ann", PASSWORD)
+    add_user(path, "bob", "x" * 10)
+    users = Users(path)
+    assert users.check("ann", PASSWORD)
+    assert not users.check("ann", "x" * 10)
+    assert not users.check("carl", PASSWORD)
+    add_user(path, "ann", "another one of hers")
+    assert not users.check("ann", PASSWORD)
+    assert users.check("ann", "another one of hers")
+    assert PASSWORD not in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(("name", "password"), [("a:b", PASSWORD), ("", PASSWORD), ("ann", "short")])
+def test_bad_names_and_passwords_are_refused(tmp_path: Path, name: str, password: str) -> None:
+    with pytest.raises(UsageError, match="must have"):
+        add_user(tmp_path / "users.txt", name, password)
+
+
+def test_a_file_without_users_or_with_other_lines_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must have a user"):
+        Users(tmp_path / "none.txt")
+    path = tmp_path / "users.txt"
+    path.write_text("ann:secret\n")
+    with pytest.raises(StreamappError, match=r"users.txt:1 must be NAME:HASH") as refused:
+        Users(path)
+    assert "secret" not in str(refused.value)
+
+
+def test_wrong_passwords_are_counted_for_a_minute() -> None:
+    limit = SignInLimit()
+    assert [limit.admits("ann", "::1", 1000 + n) for n in range(ATTEMPTS + 1)] == [True] * ATTEMPTS + [False]
+    assert limit.admits("bob", "::1", 1010)
+    assert limit.admits("ann", "::1", 1000 + WITHIN_MS)
+    limit.succeeded("ann", "::1")
+    assert limit.admits("ann", "::1", 1001)
+
+
+def test_an_address_may_not_try_all_names() -> None:
+    limit = SignInLimit()
+    tried = [limit.admits(f"user{n}", "10.0.0.1", 0) for n in range(60)]
+    assert tried == [True] * 50 + [False] * 10
+    assert limit.admits("ann", "10.0.0.2", 0)
+
+
+def test_a_session_ends_by_time_and_by_signing_out() -> None:
+    store = Store(":memory:")
+    sessions = Sessions(store)
+    token, other = sessions.begin("ann", 0), sessions.begin("bob", 0)
+    assert (sessions.annotator(token, 1), sessions.annotator(other, 1)) == ("ann", "bob")
+    assert sessions.annotator(token, SESSION_MS) is None
+    sessions.end(token)
+    assert sessions.annotator(token, 1) is None
+    with store.reading() as db:
+        assert token.encode() not in b"".join(row[0] for row in db.execute("SELECT digest FROM session"))
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 must be a loopback address unless --users"),
+        (["--since", "yesterday"], "--since yesterday must be a time such as"),
+        (["--add-user", "ann"], "--add-user needs --users FILE"),
+        (["--certificate", "cert.pem"], "must be given together"),
+    ],
+)
+def test_what_the_command_refuses(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["web", *arguments]) == 64
+    assert said in capsys.readouterr().err
+
+
+def test_without_the_extra_the_command_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["web"]) == 1
+    assert "pip install 'streamgrove[web]'" in capsys.readouterr().err
