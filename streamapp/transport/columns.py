@@ -46,14 +46,18 @@ def decode(records: Any, log_end: int | None, most: int | None = None) -> Fetche
     memory = records._records
     position: int = records.next_fetch_offset
     found = _Found(memory.log)
-    while memory.has_next() and found.count < most:
-        batch = memory.next_batch()
-        if records._check_crcs and not batch.validate_crc():
-            msg = f"Invalid CRC - {records._tp}"
-            raise CorruptRecordException(msg)
-        if not _is_skipped(records, batch):
-            found.add(batch, memory.start, memory.end, position)
-        position = batch.next_offset
+    try:
+        while memory.has_next() and found.count < most:
+            batch = memory.next_batch()
+            if records._check_crcs and not batch.validate_crc():
+                msg = f"Invalid CRC - {records._tp}"
+                raise CorruptRecordException(msg)
+            if not _is_skipped(records, batch):
+                found.add(batch, memory.start, memory.end, position)
+            position = batch.next_offset
+    except Exception:
+        found.records()  # if an earlier batch is malformed, that is the error
+        raise
     fetched = found.records()
     records.next_fetch_offset = position
     return FetchedColumns(fetched, position, log_end)

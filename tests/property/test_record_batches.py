@@ -1,5 +1,6 @@
 """Fetched batches are read to what aiokafka's own reader makes of them, or end in the same error."""
 
+import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -242,3 +243,13 @@ def test_a_batch_without_records_is_passed(compression: int) -> None:
     empty[HEAD.size - 4 : HEAD.size] = bytes(4)
     log = with_crc(bytes(empty)) + batch(8, [(1, 1, b"k", b"v", [])], compression, 0)
     assert ours(log, 5, check=True) == theirs(log, 5, check=True)
+
+
+def test_of_two_bad_batches_the_first_one_is_told_of() -> None:
+    record: Row = (1, 1, b"k", b"v", [])
+    no_gzip = bytearray(batch(0, [record], 1, 0))
+    no_gzip[HEAD.size] ^= 1
+    damaged = bytearray(batch(1, [record], 0, 0))
+    damaged[-1] ^= 1
+    log = with_crc(bytes(no_gzip)) + bytes(damaged)
+    assert ours(log, 0, check=True) == theirs(log, 0, check=True) == gzip.BadGzipFile
