@@ -34,6 +34,7 @@ class BinaryColumn(Sequence["bytes | None"]):
         """Return a column of these values; TypeError if one is neither bytes nor None."""
         if isinstance(values, BinaryColumn):
             return values
+        values = list(values)  # a sequence that makes its values when they are asked for makes them once
         n = len(values)
         starts, is_null = np.zeros(n + 1, dtype=np.int64), None
         try:
