@@ -29,7 +29,7 @@ HEADERS: Final = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with "no-referrer" forms would have the origin "null"
 }
 _PAGE: Final = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>grove: sign in</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>

@@ -228,3 +228,34 @@ def test_a_request_is_answered_by_keyboard_alone(
         {"id": "order <i>1</i>", "label": "fraud", "annotator": "web"},
         {"id": "order 2", "label": None, "declined": True, "annotator": "web"},
     ]
+
+
+def test_two_annotators_sign_in_and_have_a_card_each(
+    kafka: dict[str, str], names: TopicNames, tmp_path: Path
+) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not here")
+    from playwright.sync_api import expect, sync_playwright
+
+    from streamapp.web.users import add_user
+
+    password, path = "correct horse battery", tmp_path / "users.txt"
+    add_user(path, "ann", password)
+    add_user(path, "bob", password)
+    ask(kafka, names, "first", "second")
+    with (
+        grove_web(kafka, names, tmp_path / "web.sqlite", "--users", str(path)) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for who, card in (("ann", "first"), ("bob", "second")):
+            page = browser.new_context().new_page()
+            page.goto(address)
+            page.get_by_label("Name").fill(who)
+            page.get_by_label("Password").fill(password)
+            page.keyboard.press("Enter")
+            heading = page.get_by_role("heading", level=1)
+            expect(heading).to_contain_text(f"which class has {card}?", timeout=PATIENCE * 1000)
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/sign-in")
+        browser.close()
