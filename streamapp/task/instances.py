@@ -189,6 +189,8 @@ class InstancesRun:
 
     def _refuse_weights(self, rows: Ints64) -> None:
         """Refuse weighed rows (int64[m]) of models that count records."""
+        if not self.store.counts_records.any():
+            return
         bad = self.store.counts_records[self.model[rows]] & (self.weight[rows] != 1.0)
         refused = self.refusals.rows()
         for row in rows[bad].tolist():

@@ -41,6 +41,7 @@ def warm_kernels(spec: Spec | None = None) -> float:
     importlib.import_module("streamapp.columnar.rows")
     importlib.import_module("streamapp.columnar.answers")
     importlib.import_module("streamapp.transport.record_batches")
+    importlib.import_module("streamapp.columnar.distinct")
     if spec is None:
         registry.modules("streams")
         jit.warm()

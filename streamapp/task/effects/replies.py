@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.model_table import Answers
+from streamapp.columnar.distinct import distinct, put_in_order
 from streamapp.task.effects.effects import PredictionGroup
 from streamapp.task.models.store import ModelStore
 from topics.codecs.offset_ids import OffsetIds
@@ -117,7 +118,7 @@ class Replies:
         if (kind == kind[0]).all():
             order = _order(store.schema(int(slots[0])).classes[: int(known[0])])
             return [self._answers(batch, rows, [order], np.zeros(len(rows), dtype=np.int64))]
-        _, first, number = np.unique(kind, return_index=True, return_inverse=True)
+        first, number = distinct(kind)
         orders = [_order(store.schema(int(slots[at])).classes[: int(known[at])]) for at in first.tolist()]
         alike: dict[tuple[str, ...], list[int]] = {}
         for which, order in enumerate(orders):
@@ -140,16 +141,19 @@ class Replies:
         """Return the answers to rows (int64[m]) that name the same classes; number: int64[m] into orders."""
         classes = orders[0].classes
         k, record, ids = len(classes), batch.record, batch.ids
-        prediction, probability, version = self.prediction, self.probability[:, :k], self.version
+        prediction, probability, version = self.prediction, self.probability, self.version
         if len(rows) < len(batch):
             record, ids = record[rows], _ids(batch, rows)
             prediction, probability, version = prediction[rows], probability[rows], version[rows]
         if any(order.moved for order in orders):
             columns = np.array([order.columns for order in orders], dtype=np.int64)
-            probability = np.take_along_axis(probability, columns[number], axis=1)
-            prediction = np.array([order.codes for order in orders])[number, prediction]
+            codes = np.array([order.codes for order in orders])
+            old, given = (prediction, probability), (number, codes, columns)
+            prediction, probability = np.empty_like(prediction), np.empty((len(rows), k))
+            put_in_order(*old, *given, prediction, probability)
         paths = self._explanation(rows)
-        return PredictionGroup(record, Predictions(classes, ids, prediction, probability, version, paths))
+        columns_of = (prediction, probability[:, :k], version)
+        return PredictionGroup(record, Predictions(classes, ids, *columns_of, paths))
 
     def _block(
         self, batch: Instances, record: int, rows: slice, model: Ints64, store: ModelStore

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.errors import SchemaError, TooManyClassesError
+from streamapp.columnar.distinct import distinct
 from streamapp.task.models.store import NO_MODEL, ModelStore
 from topics.errors import Reason
 from topics.records import Ints32, Ints64
@@ -38,7 +39,7 @@ class ClassCodes:
         uids = self._store.schema_uid[slots]
         if (uids == uids[0]).all():
             return self._of_schema(int(slots[0]))[label]
-        _, first, schema = np.unique(uids, return_index=True, return_inverse=True)
+        first, schema = distinct(uids)
         codes = np.array([self._of_schema(slot) for slot in slots[first].tolist()])
         code: Ints32 = codes[schema[key], label]
         return code
