@@ -67,15 +67,21 @@ class FullHeaders:
                 *fixed,
                 ("ce_id", event.encode()),
                 ("ce_time", rfc3339(timestamp)),
-                ("ce_subject", key or b""),
-                ("grove-model-key", key or b""),
+                *_of_key(key or b""),
                 *ours,
-                *passed_on(given),
+                *(passed_on(given) if given else ()),
             ]
             for event, timestamp, key, ours, given in zip(events, timestamps, keys, own, inputs, strict=True)
         ]
 
 
+@lru_cache(maxsize=4096)
+def _of_key(key: bytes) -> OwnHeaders:
+    """Return the headers that name a model."""
+    return ("ce_subject", key), ("grove-model-key", key)
+
+
+@lru_cache(maxsize=4096)  # a backlog has many records of one millisecond
 def rfc3339(timestamp: int) -> bytes:
     """Return a time in ms since the epoch as CloudEvents writes it.
 
