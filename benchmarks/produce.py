@@ -27,10 +27,11 @@ from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.outputs.headers import FullHeaders
 from topics import librdkafka
-from topics.binary_column import BinaryColumn, HeaderColumns
 from topics.cluster import Cluster
+from topics.header_columns import HeaderColumns
 from topics.records import Headers
 from topics.sender import Sender
+from topics.spans import Spans
 from topics.transactional_sender import TransactionalSender
 
 RUN = 2000
@@ -64,7 +65,7 @@ def answers(form: str, headers: str) -> Run:
     if form == "lists":
         return Run(values, keys, now, named)
     columns = None if named is None else HeaderColumns.of(named)
-    return Run(BinaryColumn.of(values), BinaryColumn.of(keys), np.array(now), columns)
+    return Run(Spans.of(values), Spans.of(keys), np.array(now), columns)
 
 
 @contextlib.contextmanager

@@ -23,9 +23,10 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics import librdkafka
-from topics.binary_column import BinaryColumn, HeaderColumns
+from topics.header_columns import HeaderColumns
 from topics.librdkafka import Argument, Library, Message
 from topics.records import Headers
+from topics.spans import Spans
 
 ProduceRecords = Callable[..., int]
 """A kernel that calls `rd_kafka_produceva` for each record (streamapp/columnar/produce.py)."""
@@ -42,7 +43,6 @@ _EAGER_S: Final = 0.05
 _LEVELS: Final = (50, 50, 50, 40, 30, 20, 20, 10)
 """Of `logging`, for those of syslog."""
 _NO_STARTS: Final = np.zeros(0, dtype=np.int64)
-_NO_FLAGS: Final = np.zeros(0, dtype=np.uint8)
 
 
 class Undelivered(NamedTuple):
@@ -210,7 +210,7 @@ class NativeProducer:
         the epoch, 0: now. What is given is copied before this returns. ValueError: columns that do not fit.
         """
         client = self._own()
-        value, key = BinaryColumn.of(values), BinaryColumn.of(keys)
+        value, key = Spans.of(values), Spans.of(keys)
         times = _times(timestamps)
         named = None if headers is None else HeaderColumns.of(headers)
         _check(partition, value, key, times, named)
@@ -317,7 +317,7 @@ class NativeProducer:
     def _refusal(self, failure: int) -> KafkaError | None:
         """Return why a record was not taken; None: there was no room, or nothing failed."""
         if failure == OUT_OF_BOUNDS:
-            message = "starts must rise, from 0 at least to the length of the buffer at most"
+            message = "every value of a column must lie in its buffer"
             raise ValueError(message)
         error = self._taken(failure)
         if error is None or error.code() == KafkaError._QUEUE_FULL:  # noqa: SLF001
@@ -390,8 +390,8 @@ def _end(library: Library, client: int, topics: Mapping[str, int], number: int, 
 
 def _check(
     partition: int,
-    values: BinaryColumn,
-    keys: BinaryColumn,
+    values: Spans,
+    keys: Spans,
     timestamps: Any,
     headers: HeaderColumns | None,
 ) -> None:
@@ -421,23 +421,17 @@ def _check(
             message = f"{length} {name} of {n} records: they must be as many"
             raise ValueError(message)
     for each in (values, keys) if headers is None else (values, keys, headers.values):
-        nulls = each.is_null
-        if each.buffer.dtype != np.uint8 or each.buffer.ndim != 1 or not each.buffer.flags.c_contiguous:
-            message = "a column's buffer must be a contiguous one of uint8"
+        if not isinstance(each.buffer, bytes):
+            message = f"a column's buffer of type {type(each.buffer).__name__} must be bytes"
             raise ValueError(message)
-        if each.starts.ndim != 1 or len(each.starts) == 0:
-            message = "a column's starts must be int64[n + 1]"
-            raise ValueError(message)
-        if nulls is not None and (nulls.dtype != np.bool_ or nulls.shape != (len(each),)):
-            message = "a column's is_null must be bool[n]"
+        if each.starts.ndim != 1 or each.starts.shape != each.lengths.shape:
+            message = "a column's starts and lengths must be int64[n]"
             raise ValueError(message)
 
 
 def _times(timestamps: Any) -> Any:
     """Return timestamps as kernels take them."""
-    if isinstance(timestamps, np.ndarray):
-        return _writable(timestamps)
-    return np.fromiter(timestamps, dtype=np.int64, count=len(timestamps))
+    return _writable(np.asarray(timestamps, dtype=np.int64))
 
 
 def _fill(block: Any, topic: int, partition: int) -> None:
@@ -450,19 +444,17 @@ def _fill(block: Any, topic: int, partition: int) -> None:
         block[at].vtype = librdkafka.HEADER
 
 
-def _parts(column: BinaryColumn | None) -> tuple[int, int, Any, Any]:
-    """Return address and length of a column's buffer, its starts, and its nulls (none: empty)."""
+def _parts(column: Spans | None) -> tuple[int, int, Any, Any]:
+    """Return address and length of a column's buffer, and where its values lie in it."""
     if column is None:
-        return 0, 0, _NO_STARTS, _NO_FLAGS
-    nulls = (
-        _NO_FLAGS if column.is_null is None else np.require(column.is_null, None, ("C", "W")).view(np.uint8)
-    )
-    return column.buffer.ctypes.data, len(column.buffer), _writable(column.starts), nulls
+        return 0, 0, _NO_STARTS, _NO_STARTS
+    starts, lengths = _writable(column.starts), _writable(column.lengths)
+    return column.bytes.ctypes.data, len(column.buffer), starts, lengths
 
 
-def _writable(starts: Any) -> Any:
-    """Return starts as kernels take them, without a copy if they are that."""
-    return np.require(starts, np.int64, ("C", "W"))
+def _writable(numbers: Any) -> Any:
+    """Return integers as kernels take them, without a copy if they are that."""
+    return np.require(numbers, np.int64, ("C", "W"))
 
 
 def _names(names: Sequence[str]) -> tuple[bytes, Any]:

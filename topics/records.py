@@ -89,7 +89,7 @@ class RawRecords:
         columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
         return RawRecords(self.topic, self.partition, *columns, self.headers[cut])
 
-    def chosen(self, records: Sequence[int]) -> RawRecords:
+    def chosen(self, records: Sequence[int] | Ints64) -> RawRecords:
         """Return the records with these indices."""
         spans = self.spans
         return RawRecords.over(

@@ -20,11 +20,12 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from topics import librdkafka
 from topics.access import Access, denied_kind
-from topics.binary_column import BinaryColumn, HeaderColumns
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
+from topics.header_columns import HeaderColumns
 from topics.native_producer import NativeProducer, ProduceRecords, can_carry
 from topics.records import Headers
+from topics.spans import Spans
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class _Rest:
 
     def hand_to_native(self, producer: NativeProducer) -> tuple[int, KafkaError | None]:
         """Hand the records to librdkafka itself, in one call."""
-        self.values, self.keys = BinaryColumn.of(self.values), BinaryColumn.of(self.keys)
+        self.values, self.keys = Spans.of(self.values), Spans.of(self.keys)
         if self.headers is not None:
             self.headers = HeaderColumns.of(self.headers)
         try:

@@ -89,8 +89,26 @@ class Spans(Column[bytes | None]):
         """Return values as parts of one buffer."""
         if isinstance(values, Spans):
             return values
-        buffer = b"".join(filter(None, values))
-        return cls(buffer, *_laid_out(values, 0))
+        made = list(values)
+        buffer = b"".join(filter(None, made))
+        spans = cls(buffer, *_laid_out(made, 0))
+        spans._all = made
+        return spans
+
+    @classmethod
+    def adjacent(cls, buffer: bytes, starts: Ints64) -> Spans:
+        """Return values that lie one behind the other; starts: int64[n + 1], the last one is the end."""
+        return cls(buffer, starts[:-1], np.diff(starts))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Spans]) -> Spans:
+        """Return the values of all parts (at least one), one part behind the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        if all(part.buffer is parts[0].buffer for part in parts):
+            return cls(parts[0].buffer, np.concatenate([part.starts for part in parts]), lengths)
+        ends = np.cumsum([0, *(len(part.buffer) for part in parts)]).tolist()
+        starts = [part.starts + end for part, end in zip(parts, ends, strict=False)]
+        return cls(b"".join([part.buffer for part in parts]), np.concatenate(starts), lengths)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -128,6 +146,11 @@ class Spans(Column[bytes | None]):
         if (self.lengths <= 0).any():
             return None
         return set(np.flatnonzero(np.bincount(self.bytes[self.starts])).tolist())
+
+    @property
+    def total(self) -> int:
+        """Bytes of all of them."""
+        return int(np.maximum(self.lengths, 0).sum())
 
     @property
     def any_null(self) -> bool:
@@ -286,7 +309,12 @@ class RecordSpans:
     @property
     def value_bytes(self) -> int:
         """Bytes of all values."""
-        return int(np.maximum(self.table[VALUE_LENGTH], 0).sum())
+        return self.values.total
+
+
+def any_headers(headers: Sequence[Headers]) -> bool:
+    """Tell whether a record has headers."""
+    return not headers.are_none if isinstance(headers, HeaderSpans) else any(headers)
 
 
 def _laid_out(values: Sequence[bytes | None], at: int) -> tuple[Ints64, Ints64]:

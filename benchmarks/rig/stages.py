@@ -26,7 +26,6 @@ from benchmarks.rig.systems import WORKER
 from core import run as kernels
 from streamapp.columnar.produce import produce_records
 from streamapp.outputs.encoder import Encoder
-from streamapp.outputs.senders import as_column
 from streamapp.task.config import TaskConfig
 from streamapp.task.task import CODE, Task, TaskRun
 from streamapp.transport.columns import decode
@@ -146,8 +145,7 @@ def _one_batch(
             outgoing = encoder.encode(run.raw, effects)
         with watch.measure(PRODUCE):
             for each in outgoing:
-                values = as_column(each.values)
-                sender.send_run(each.topic, partition, values, each.keys, each.timestamps, each.headers)
+                sender.send_run(each.topic, partition, each.values, each.keys, each.timestamps, each.headers)
 
 
 def _record_batches(rows: Rows, form: str, partitions: int) -> list[tuple[int, bytes]]:

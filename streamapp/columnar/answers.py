@@ -154,17 +154,6 @@ def write_offset_ids(head, offsets, out) -> int:
     return at + 1
 
 
-@kernel("void(uint8[::1], int64[::1], int64[::1], uint8[::1], int64[::1])")
-def gather(buffer, starts, order, out, out_starts) -> None:
-    """Write the texts order[i] of a buffer one behind the other; out: uint8, room for all of them."""
-    text, to = start_of(buffer), start_of(out)
-    at = 0
-    for i in range(len(order)):
-        out_starts[i] = at
-        at = _copied(text, starts[order[i]], starts[order[i] + 1], to, at)
-    out_starts[len(order)] = at
-
-
 @kernel
 def _copied(text, start: int, stop: int, to, at: int) -> int:
     """Copy a part of a text; return where it ends."""

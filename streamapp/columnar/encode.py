@@ -24,12 +24,12 @@ from streamapp.columnar.answers import (
     write_offset_ids,
     write_packed,
 )
-from streamapp.columnar.values import Bytes, Values
 from topics.codecs import encode_predictions
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
 from topics.codecs.packed.predictions import class_names
 from topics.records import Format, Ints64, Predictions
+from topics.spans import Bytes, Spans
 
 FEWEST: Final = 8
 """Answers for which the kernel is worth its call."""
@@ -40,7 +40,7 @@ _BACKSLASH: Final = 92
 _NOTHING: Final[Bytes] = np.empty(0, dtype=np.uint8)
 
 
-def encode_answers(predictions: Predictions, form: Format) -> Values:
+def encode_answers(predictions: Predictions, form: Format) -> Spans:
     """Return what `topics.codecs.encode_predictions` returns, sooner."""
     written = None
     if len(predictions) >= FEWEST and predictions.acquired is None and predictions.version.min() >= 0:
@@ -48,10 +48,10 @@ def encode_answers(predictions: Predictions, form: Format) -> Values:
             written = _json(predictions)
         elif form == "packed":
             written = _packed(predictions)
-    return Values.of(encode_predictions(predictions, form)) if written is None else written
+    return Spans.of(encode_predictions(predictions, form)) if written is None else written
 
 
-def _json(predictions: Predictions) -> Values:
+def _json(predictions: Predictions) -> Spans:
     n, texts = len(predictions), _texts(predictions.classes)
     ids, paths = _ids(predictions), _paths(predictions)
     out = np.empty(n * texts.most_bytes + len(ids) + _room(paths, n), dtype=np.uint8)
@@ -69,10 +69,10 @@ def _json(predictions: Predictions) -> Values:
         out,
         starts,
     )
-    return Values(out[:size], starts)
+    return Spans.adjacent(out[:size].tobytes(), starts)
 
 
-def _packed(predictions: Predictions) -> Values | None:
+def _packed(predictions: Predictions) -> Spans | None:
     """Return the answers; None: the codec has to write them."""
     n, count = len(predictions), len(predictions.classes)
     ids, paths = _ids(predictions), _paths(predictions)
@@ -94,7 +94,7 @@ def _packed(predictions: Predictions) -> Values | None:
         out,
         starts,
     )
-    return None if size == TOO_LONG else Values(out[:size], starts)
+    return None if size == TOO_LONG else Spans.adjacent(out[:size].tobytes(), starts)
 
 
 def _ids(predictions: Predictions) -> Bytes:

@@ -10,6 +10,7 @@ from core import jit
 from core.jit import address_of, kernel, start_of
 from topics.librdkafka import Argument, Header, Memory
 from topics.native_producer import FIXED, OUT_OF_BOUNDS
+from topics.spans import NULL
 
 _WORD: Final = 8
 _WORDS: Final = ctypes.sizeof(Argument) // _WORD
@@ -45,8 +46,8 @@ call: Callable[[Any, Any, Any, Any], Any] = _plain_call if jit.DISABLED else jit
 
 
 @kernel(
-    "int64(int64, int64, int64[::1], int64, int64, int64[::1], uint8[::1], int64, int64, int64[::1], "
-    "uint8[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], uint8[::1], int64[::1])"
+    "int64(int64, int64, int64[::1], int64, int64, int64[::1], int64[::1], int64, int64, int64[::1], "
+    "int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])"
 )
 def produce_records(
     produceva,
@@ -55,11 +56,11 @@ def produce_records(
     value_text,
     value_bytes,
     value_starts,
-    value_nulls,
+    value_lengths,
     key_text,
     key_bytes,
     key_starts,
-    key_nulls,
+    key_lengths,
     timestamps,
     name_text,
     first_header,
@@ -67,15 +68,15 @@ def produce_records(
     header_text,
     header_bytes,
     header_starts,
-    header_nulls,
+    header_lengths,
     failure,
 ) -> int:
     """Hand over records until one is not taken; return how many were.
 
     produceva, client: addresses; block: int64[arguments * 9], its arguments, of which are overwritten those
     that records do not have in common.
-    Of values, keys and headers' values: address and bytes of the buffer, starts: int64[n + 1], nulls:
-    uint8[n] (or none: there is no null).
+    Of values, keys and headers' values: address and bytes of the buffer, starts and lengths: int64[n], the
+    length NULL is that of a null.
     timestamps: int64[n]; name_text: address of the names of headers; header_names: int64[m], where the name
     of a header begins; first_header: int64[n + 1] (or none: there are no headers), the first of a record.
     failure: int64[1], gets the error of the record that is not taken, which has to be freed, or
@@ -87,8 +88,8 @@ def produce_records(
     n_arguments = FIXED
     for record in range(len(timestamps)):
         arguments[_TIMESTAMP] = timestamps[record]
-        good = _put(arguments, _KEY, _SIZE, key_text, key_bytes, key_starts, key_nulls, record)
-        good &= _put(arguments, _VALUE, _SIZE, value_text, value_bytes, value_starts, value_nulls, record)
+        good = _put(arguments, _KEY, _SIZE, key_text, key_bytes, key_starts, key_lengths, record)
+        good &= _put(arguments, _VALUE, _SIZE, value_text, value_bytes, value_starts, value_lengths, record)
         if has_headers:
             first = first_header[record]
             n_arguments = FIXED + first_header[record + 1] - first
@@ -102,7 +103,7 @@ def produce_records(
                     header_text,
                     header_bytes,
                     header_starts,
-                    header_nulls,
+                    header_lengths,
                     first + at,
                 )
         if not good:
@@ -116,13 +117,13 @@ def produce_records(
 
 
 @kernel
-def _put(arguments, place: int, size: int, text: int, n_bytes: int, starts, nulls, at: int) -> bool:
+def _put(arguments, place: int, size: int, text: int, n_bytes: int, starts, lengths, at: int) -> bool:
     """Write where a string lies and how long it is; tell whether it lies in its buffer."""
-    if len(nulls) > 0 and nulls[at] != 0:
+    start, length = starts[at], lengths[at]
+    if length == NULL:
         arguments[place] = 0
         arguments[place + size] = 0
         return True
-    start, end = starts[at], starts[at + 1]
     arguments[place] = text + start
-    arguments[place + size] = end - start
-    return 0 <= start <= end <= n_bytes
+    arguments[place + size] = length
+    return start >= 0 and 0 <= length <= n_bytes - start

@@ -22,13 +22,13 @@ from typing import Final
 
 import numpy as np
 
-from streamapp.columnar.values import Values
 from streamapp.outputs.limits import HeaderList, record_bytes
 from streamapp.outputs.outgoing import OutputRecords
 from streamapp.task.effects.effects import DeadLetter, Origin
 from topics.definitions import ROOM_BYTES
 from topics.errors import Reason
 from topics.headers import UNDECODABLE
+from topics.spans import Numbers, Spans
 
 ERRORS: Final = "__streams.errors."
 REASON: Final = "grove-dlq-reason"
@@ -57,9 +57,9 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outpu
     return OutputRecords(
         topic,
         "dead-letter",
-        Values.of([origin.value for origin in origins]),
-        [origin.key for origin in origins],
-        [origin.timestamp for origin in origins],
+        Spans.of([origin.value for origin in origins]),
+        Spans.of([origin.key for origin in origins]),
+        Numbers(np.array([origin.timestamp for origin in origins], dtype=np.int64)),
         headers,
         np.array([letter.record for letter in letters], dtype=np.int64),
         limit,

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from streamapp.columnar.encode import encode_answers
-from streamapp.columnar.values import Values
 from streamapp.outputs.dead_letters import dead_letters
 from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
 from streamapp.outputs.limits import RECORD_BYTES, HeaderList, OutputLimits, headers_bytes
@@ -33,6 +32,7 @@ from topics.codecs.content_types import (
 )
 from topics.definitions import TopicNames
 from topics.records import Format, Predictions, RawRecords
+from topics.spans import Spans, any_headers
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
@@ -200,7 +200,7 @@ class Encoder:
         topic: str,
         kind: str,
         records: npt.ArrayLike,
-        values: Values | Sequence[bytes],
+        values: Sequence[bytes | None],
         form: Format = "json",
         own: Sequence[OwnHeaders] | None = None,
         keys: Sequence[bytes | None] | None = None,
@@ -210,33 +210,26 @@ class Encoder:
         `keys`: of each, if another model's record led to it; None: that of the record it is about.
         """
         about = np.asarray(records, dtype=np.int64)
-        keys_of: Sequence[bytes | None]
-        if len(about) == len(raw) and (about == np.arange(len(raw))).all():
-            keys_of, timestamps, inputs = raw.keys, raw.timestamps, raw.headers
-        else:
-            places = about.tolist()
-            keys_of = [raw.keys[record] for record in places]
-            timestamps = [raw.timestamps[record] for record in places]
-            inputs = [raw.headers[record] for record in places]
+        is_every = len(about) == len(raw) and (about == np.arange(len(raw))).all()
+        inputs = raw if is_every else raw.chosen(about)
+        keys_of = Spans.of(inputs.keys)
         if keys is not None:
-            keys_of = [mine or key for mine, key in zip(keys, keys_of, strict=True)]
-        column = values if isinstance(values, Values) else Values.of(values)
+            keys_of = Spans.of([mine or key for mine, key in zip(keys, keys_of, strict=True)])
+        column = Spans.of(values)
         headers: list[HeaderList] | None = None
-        # All keys together are no shorter than the longest, and quicker to measure.
-        most_bytes = RECORD_BYTES + column.longest + len(b"".join(filter(None, keys_of)))
-        any_given = any(inputs)
+        most_bytes = RECORD_BYTES + column.longest + keys_of.longest
+        any_given = any_headers(inputs.headers)
         if any_given:
-            most_bytes += max(map(headers_bytes, inputs))
+            most_bytes += max(map(headers_bytes, inputs.headers))
+        times = inputs.spans.timestamps
         if self._full is not None:
-            events = _events(
-                f"{kind}-{raw.topic}-{raw.partition}", [raw.offsets[record] for record in about.tolist()]
-            )
+            events = _events(f"{kind}-{raw.topic}-{raw.partition}", list(inputs.offsets))
             given = own if own is not None else [()] * len(about)
-            headers = self._full.of(kind, form, events, timestamps, keys_of, given, inputs)
+            headers = self._full.of(kind, form, events, times, keys_of, given, inputs.headers)
             most_bytes += self._full.most_bytes(most_bytes)
         elif any_given:
-            headers = [passed_on(each) for each in inputs]
-        return OutputRecords(topic, kind, column, keys_of, timestamps, headers, about, most_bytes)
+            headers = [passed_on(each) for each in inputs.headers]
+        return OutputRecords(topic, kind, column, keys_of, times, headers, about, most_bytes)
 
 
 def _events(prefix: str, offsets: list[int]) -> list[str]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from streamapp.columnar.values import Bytes, Values
 from streamapp.outputs.limits import RECORD_BYTES, HeaderList, headers_bytes
 from topics.records import Ints64
-
-Cell = TypeVar("Cell")
+from topics.spans import Numbers, Spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,9 +18,9 @@ class OutputRecords:
 
     topic: str
     kind: str  # what each of them is
-    values: Values
-    keys: Sequence[bytes | None]
-    timestamps: Sequence[int]
+    values: Spans
+    keys: Spans
+    timestamps: Numbers
     headers: list[HeaderList] | None  # None: no record has any
     records: Ints64  # int64[n] index in RawRecords of what each is about
     most_bytes: int  # no record is larger
@@ -32,31 +29,21 @@ class OutputRecords:
         """Return the number of records."""
         return len(self.values)
 
-    @property
-    def buffer(self) -> Bytes:
-        """uint8, contiguous: all values, one behind the other; a null takes no bytes (`values.has_nulls`)."""
-        return self.values.buffer
-
-    @property
-    def starts(self) -> Ints64:
-        """int64[n + 1]: where in the buffer each value begins, and the last one ends."""
-        return self.values.starts
-
     def bytes_of(self, at: int) -> int:
         """Return what a record takes on the wire."""
         headers = () if self.headers is None else self.headers[at]
-        return RECORD_BYTES + len(self.keys[at] or b"") + self.values.size(at) + headers_bytes(headers)
+        sizes = self.keys.lengths[at], self.values.lengths[at]
+        return RECORD_BYTES + sum(max(int(size), 0) for size in sizes) + headers_bytes(headers)
 
     def taken(self, order: Ints64) -> OutputRecords:
         """Return some of the records in the given order (int64[m])."""
-        places = order.tolist()
         return OutputRecords(
             self.topic,
             self.kind,
-            self.values.taken(order),
-            _taken(self.keys, places),
-            _taken(self.timestamps, places),
-            None if self.headers is None else _taken(self.headers, places),
+            self.values.where(order),
+            self.keys.where(order),
+            Numbers(self.timestamps.array[order]),
+            None if self.headers is None else [self.headers[at] for at in order.tolist()],
             self.records[order],
             self.most_bytes,
         )
@@ -72,15 +59,11 @@ def in_input_order(parts: Sequence[OutputRecords]) -> OutputRecords:
     together = OutputRecords(
         parts[0].topic,
         parts[0].kind,
-        Values.joined([part.values for part in parts]),
-        [cell for part in parts for cell in part.keys],
-        [cell for part in parts for cell in part.timestamps],
+        Spans.joined([part.values for part in parts]),
+        Spans.joined([part.keys for part in parts]),
+        Numbers(np.concatenate([part.timestamps.array for part in parts])),
         headers,
         np.concatenate([part.records for part in parts]),
         max(part.most_bytes for part in parts),
     )
     return together.taken(np.argsort(together.records, kind="stable"))
-
-
-def _taken(cells: Sequence[Cell], order: list[int]) -> list[Cell]:
-    return [cells[at] for at in order]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from streamapp.columnar.produce import produce_records
-from streamapp.columnar.values import Values
 from streamapp.outputs.limits import OutputLimits
 from streamapp.settings.clients import librdkafka_properties
-from topics.binary_column import BinaryColumn
 from topics.sender import BATCH_BYTES, Sender
 from topics.transactional_sender import TransactionalSender
 
@@ -33,11 +31,6 @@ def transactional_sender(
         settings.transaction_timeout_ms,
         produce_records,
     )
-
-
-def as_column(values: Values) -> Sequence[bytes | None]:
-    """Return values as a sender takes them, without an object for each that has none yet."""
-    return values if values.are_cells else BinaryColumn(values.buffer, values.starts)
 
 
 def _properties(settings: Settings, limits: OutputLimits) -> dict[str, Any]:

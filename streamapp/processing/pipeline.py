@@ -27,7 +27,6 @@ from streamapp.observability.metrics import Metrics
 from streamapp.outputs.encoder import Encoder
 from streamapp.outputs.limits import OutputLimits
 from streamapp.outputs.outgoing import OutputRecords
-from streamapp.outputs.senders import as_column
 from streamapp.processing.model_loading import reload
 from streamapp.settings import Settings
 from streamapp.task.config import TaskConfig
@@ -172,8 +171,8 @@ class Pipeline:
         """
         raw = results.run.raw
         for each in results.records:
-            values = as_column(each.values)
-            self.sender.offer_run(each.topic, raw.partition, values, each.keys, each.timestamps, each.headers)
+            columns = each.values, each.keys, each.timestamps, each.headers
+            self.sender.offer_run(each.topic, raw.partition, *columns)
         self._metrics.sent(raw, results.effects)
         for notice in results.effects.notices:
             _say(results.run, notice)

@@ -23,8 +23,9 @@ from streamapp.embedded.broker import free_port
 from streamapp.processing.transactions import group_metadata
 from streamapp.transport.thread import Membership
 from topics import librdkafka
-from topics.binary_column import BinaryColumn, HeaderColumns
+from topics.header_columns import HeaderColumns
 from topics.native_producer import NativeProducer, _clients
+from topics.spans import Spans
 
 Report = tuple[int, str, str, int]
 
@@ -197,19 +198,21 @@ def test_a_fatal_error_is_raised_by_the_call_that_serves_it(cluster: dict[str, A
 
 
 N = 3
-VALUES = BinaryColumn.of([b"one", b"two", b"three"])
+VALUES = Spans.of([b"one", b"two", b"three"])
 
 
-def column(starts: list[int], buffer: Any = None, nulls: Any = None) -> BinaryColumn:
-    given = np.zeros(11, dtype=np.uint8) if buffer is None else buffer
-    return BinaryColumn(given, np.array(starts), nulls)
+def column(starts: list[int], buffer: Any = b"elevenbytes", lengths: list[int] | None = None) -> Spans:
+    each = np.array(starts)
+    return (
+        Spans(buffer, each[:-1], np.diff(each)) if lengths is None else Spans(buffer, each, np.array(lengths))
+    )
 
 
 @pytest.mark.parametrize(
     "columns",
     [
         {"values": column([0, 3, 6, 12])},
-        {"values": column([0, 3, 2, 11])},
+        {"values": column([0, 3, 1, 11])},
         {"values": column([-1, 3, 6, 11])},
         {"values": column([0, 3, 6, 1 << 62])},
         {"keys": column([0, 3, 6, 12])},
@@ -218,22 +221,22 @@ def column(starts: list[int], buffer: Any = None, nulls: Any = None) -> BinaryCo
         {"timestamps": np.zeros((3, 3), dtype=np.int64)},
         {"headers": [[]]},
         {"headers": [[("a\0b", b"")], [], []]},
-        {"headers": HeaderColumns(["a"], np.array([0]), BinaryColumn.of([b"x"]), np.array([0, 1, 2, 1]))},
-        {"headers": HeaderColumns(["a"], np.array([0]), BinaryColumn.of([b"x"]), np.array([0, 1, 1, 2]))},
-        {"headers": HeaderColumns(["a"], np.array([0]), BinaryColumn.of([]), np.array([0, 1, 1, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([0]), Spans.of([b"x"]), np.array([0, 1, 2, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([0]), Spans.of([b"x"]), np.array([0, 1, 1, 2]))},
+        {"headers": HeaderColumns(["a"], np.array([0]), Spans.of([]), np.array([0, 1, 1, 1]))},
         {"headers": HeaderColumns(["a"], np.array([0]), column([0, 99]), np.array([0, 1, 1, 1]))},
-        {"headers": HeaderColumns(["a"], np.array([1]), BinaryColumn.of([b"x"]), np.array([0, 1, 1, 1]))},
-        {"headers": HeaderColumns(["a"], np.array([-1]), BinaryColumn.of([b"x"]), np.array([0, 1, 1, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([1]), Spans.of([b"x"]), np.array([0, 1, 1, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([-1]), Spans.of([b"x"]), np.array([0, 1, 1, 1]))},
         {"partition": 1 << 31},
         {"partition": -2},
         {"topic": "a\0b"},
-        {"values": column([0, 3, 6, 11], np.zeros(11, dtype=np.int64))},
-        {"values": column([0, 3, 6, 11], np.zeros(22, dtype=np.uint8)[::2])},
-        {"values": column([0, 3, 6, 11], nulls=np.zeros(2, dtype=np.bool_))},
-        {"values": column([0, 3, 6, 11], nulls=np.zeros(3, dtype=np.int64))},
-        {"values": BinaryColumn(np.zeros(1, dtype=np.uint8), np.zeros((2, 2), dtype=np.int64))},
+        {"values": column([0, 3, 6, 11], bytearray(11))},
+        {"values": column([0, 3, 6], lengths=[1, 1])},
+        {"values": column([0, 3, 6], lengths=[1, -2, 1])},
+        {"values": column([0, 3, 1 << 62], lengths=[1, 1, 1 << 62])},
+        {"values": Spans(b"x", np.zeros((N, 2), dtype=np.int64), np.zeros((N, 2), dtype=np.int64))},
     ],
-    ids=str,
+    ids=lambda columns: next(iter(columns)),
 )
 def test_columns_that_do_not_go_together_are_refused(away: dict[str, Any], columns: dict[str, Any]) -> None:
     client = native(Told(), away)
@@ -260,7 +263,7 @@ def test_what_is_not_bytes_is_refused(away: dict[str, Any], values: list[Any]) -
 
 def test_a_full_queue_tells_how_many_were_taken(away: dict[str, Any]) -> None:
     client = native(Told(), away | {"queue.buffering.max.messages": 2})
-    rest: Any = [VALUES, BinaryColumn.of([None] * N), np.zeros(N, dtype=np.int64)]
+    rest: Any = [VALUES, Spans.of([None] * N), np.zeros(N, dtype=np.int64)]
     assert client.produce_columns("topic", 0, *rest) == (2, None)
     assert client.produce_columns("topic", 0, *(each[2:] for each in rest)) == (0, None)
     client.purge()
@@ -308,7 +311,7 @@ def test_one_thread_hands_over_while_others_poll_flush_and_purge(cluster: dict[s
         thread.start()
     handed = 0
     for part in range(300):
-        values = BinaryColumn.of([b"%d" % part] * 100)
+        values = Spans.of([b"%d" % part] * 100)
         taken, error = client.produce_columns("many", part % 4, values, [None] * 100, [0] * 100)
         assert error is None
         handed += taken
@@ -359,7 +362,7 @@ def resident() -> int:
 
 def hand_over(cluster: dict[str, Any], n: int) -> None:
     client = native(Told(), cluster | {"queue.buffering.max.messages": 20_000, "linger.ms": 0})
-    values = BinaryColumn.of([b"x" * 100] * 1000)
+    values = Spans.of([b"x" * 100] * 1000)
     rest: Any = [[b"key"] * 1000, [0] * 1000, [[("name", b"content")]] * 1000]
     left = n
     while left:

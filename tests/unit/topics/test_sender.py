@@ -10,10 +10,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import free_port
 from topics import librdkafka
-from topics.binary_column import BinaryColumn
 from topics.errors import BrokerError, DeliveryError
 from topics.native_producer import NativeProducer, ProduceRecords
 from topics.sender import Sender
+from topics.spans import Spans
 
 CLIENTS: dict[str, ProduceRecords | None] = {"confluent-kafka": None, "librdkafka": produce_records}
 
@@ -89,7 +89,7 @@ def topic_of(test: str, kernel: ProduceRecords | None) -> str:
 
 def offer(sender: Sender, n: int, prefix: str = "", topic: str = "topic") -> None:
     values = [f"{prefix}{i}".encode() for i in range(n)]
-    given = BinaryColumn.of(values) if n % 2 else values
+    given = Spans.of(values) if n % 2 else values
     sender.offer_run(topic, 0, given, [b"key"] * n, [0] * n, [[("h", value)] for value in values])
 
 
@@ -204,7 +204,7 @@ def test_values_keys_times_and_headers_arrive_as_they_are(
     sender = sender_to(cluster, kernel)
     keys, times = COLUMNS[::-1], [1, 2, 3, 4, 1_700_000_000_000]
     sender.send_run(topic, 0, COLUMNS, keys, times, HEADERS)
-    sender.send_run(topic, 0, BinaryColumn.of(COLUMNS)[1:4], BinaryColumn.of(keys)[1:4], times[1:4])
+    sender.send_run(topic, 0, Spans.of(COLUMNS)[1:4], Spans.of(keys)[1:4], times[1:4])
     sender.flush()
     sender.close()
     consumer = Consumer(cluster | {"group.id": "reader"})

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,3 +112,37 @@ def test_keys_whose_codes_are_known_are_made_of_the_distinct_ones() -> None:
     first, _, third, none = keys
     assert first is third
     assert (first, none) == (b"a", None)
+
+
+VALUES = st.lists(MAYBE, max_size=9)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4), st.data())
+def test_values_are_like_a_list(parts: list[list[bytes | None]], data: st.DataObject) -> None:
+    cells = [cell for part in parts for cell in part]
+    column = Spans.joined([Spans.of(part) for part in parts])
+    assert column == cells
+    assert column.total == sum(map(len, filter(None, cells)))
+    assert column.longest == max((len(cell or b"") for cell in cells), default=0)
+    assert [column[at] for at in range(-len(cells), len(cells))] == cells + cells
+    a, b = (data.draw(st.integers(-9, 9)) for _ in range(2))
+    assert column[a:b] == cells[a:b]
+    assert column[::-2] == cells[::-2]
+    order = data.draw(st.lists(st.integers(0, len(cells) - 1), max_size=5)) if cells else []
+    assert column.where(np.array(order, dtype=np.int64)) == [cells[at] for at in order]
+
+
+@given(st.lists(st.binary(max_size=5), max_size=9), st.integers(0, 9))
+def test_values_one_behind_the_other(cells: list[bytes], at: int) -> None:
+    starts = np.cumsum([0, *map(len, cells)], dtype=np.int64)
+    column = Spans.adjacent(b"".join(cells), starts)
+    assert column == cells
+    joined = Spans.joined([column[at:], column[:at]])
+    assert joined == cells[at:] + cells[:at]
+    assert joined.buffer is column.buffer
+
+
+@pytest.mark.parametrize("wrong", ["text", 1, [b"a"]])
+def test_what_is_not_bytes_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError):
+        Spans.of([b"a", wrong])
