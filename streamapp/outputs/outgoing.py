@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamapp.outputs.limits import RECORD_BYTES, HeaderList, headers_bytes
+from streamapp.outputs.limits import HeaderList, record_bytes
 from topics.records import Ints64
 from topics.spans import Numbers, Spans
 
@@ -32,8 +32,7 @@ class OutputRecords:
     def bytes_of(self, at: int) -> int:
         """Return what a record takes on the wire."""
         headers = () if self.headers is None else self.headers[at]
-        sizes = self.keys.lengths[at], self.values.lengths[at]
-        return RECORD_BYTES + sum(max(int(size), 0) for size in sizes) + headers_bytes(headers)
+        return record_bytes(self.keys[at], self.values[at], headers)
 
     def taken(self, order: Ints64) -> OutputRecords:
         """Return some of the records in the given order (int64[m])."""

@@ -66,18 +66,8 @@ def _read(data, at: int, batch, cells, width: int, n: int) -> int:
     cells[TIMESTAMP * width + n] = batch[BASE_TIME] + delta * batch[HAS_TIMES]
     delta, at = _number(data, at, end)
     cells[OFFSET * width + n] = batch[BASE_OFFSET] + delta
-    length, at = _number(data, at, end)
-    if at < 0 or length > end - at:
-        return _BAD
-    cells[KEY * width + n] = at
-    cells[KEY_LENGTH * width + n] = max(length, -1)
-    at += max(length, 0)
-    length, at = _number(data, at, end)
-    if at < 0 or length > end - at:
-        return _BAD
-    cells[VALUE * width + n] = at
-    cells[VALUE_LENGTH * width + n] = max(length, -1)
-    at += max(length, 0)
+    at = _bytes(data, at, end, cells, KEY * width + n, KEY_LENGTH * width + n)
+    at = _bytes(data, at, end, cells, VALUE * width + n, VALUE_LENGTH * width + n)
     cells[HEADERS * width + n] = at
     count, at = _number(data, at, end)
     if at < 0 or count < 0:
@@ -92,6 +82,17 @@ def _read(data, at: int, batch, cells, width: int, n: int) -> int:
         at += max(length, 0)
     cells[HEADERS_LENGTH * width + n] = end - cells[HEADERS * width + n] if count else 0
     return end if at == end else _BAD
+
+
+@kernel
+def _bytes(data, at: int, end: int, cells, start: int, size: int) -> int:
+    """Note where a key or a value lies, and its length; return where it ends, -1: it is malformed."""
+    length, at = _number(data, at, end)
+    if at < 0 or length > end - at:
+        return _BAD
+    cells[start] = at
+    cells[size] = max(length, -1)
+    return at + max(length, 0)
 
 
 @kernel

@@ -16,6 +16,7 @@ from nicegui import ui
 
 from streamapp.errors import UsageError
 from streamapp.web.cards import Counts
+from streamapp.web.clock import now_ms
 from streamapp.web.guard import LOOPBACK, Entry, Guard
 from streamapp.web.label_page import LabelPage, Person, Surroundings
 from streamapp.web.label_queue import LabelQueue, Terms
@@ -158,13 +159,9 @@ class _Cached:
     """Counts of the queue, asked for once a second, however many pages show them."""
 
     def __init__(self, queue: LabelQueue) -> None:
-        self._queue, self._counts, self._at = queue, queue.counts(_now()), time.monotonic()
+        self._queue, self._counts, self._at = queue, queue.counts(now_ms()), time.monotonic()
 
     def counts(self) -> Counts:
         if time.monotonic() - self._at >= COUNTS_S:
-            self._counts, self._at = self._queue.counts(_now()), time.monotonic()
+            self._counts, self._at = self._queue.counts(now_ms()), time.monotonic()
         return self._counts
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-import time
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +13,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from streamapp.web.clock import now_ms
 from streamapp.web.users import SESSION_MS, Sessions, SignInLimit, Users
 
 COOKIE: Final = "grove_session"
@@ -96,7 +96,7 @@ class Guard:
         path = scope["path"]
         if path == "/sign-in" and scope["type"] == "http":
             return await self._sign_in(users, Request(scope, receive))
-        annotator = self._entry.sessions.annotator(token, _now())
+        annotator = self._entry.sessions.annotator(token, now_ms())
         if annotator is None or not users.has(annotator):
             return RedirectResponse("/sign-in", 303)
         if path == "/sign-out" and scope.get("method") == "POST":
@@ -106,7 +106,7 @@ class Guard:
             return gone
         scope["annotator"] = annotator
         scope["signed_in"] = lambda: (
-            self._entry.sessions.annotator(token, _now()) is not None and users.has(annotator)
+            self._entry.sessions.annotator(token, now_ms()) is not None and users.has(annotator)
         )
         return None
 
@@ -135,14 +135,14 @@ class Guard:
         given = parse_qs((await request.body()).decode("utf-8", "replace"))
         name, password = given.get("name", [""])[0], given.get("password", [""])[0]
         address = request.client.host if request.client else ""
-        if not self._limit.admits(name, address, _now()):
+        if not self._limit.admits(name, address, now_ms()):
             return _page("Too many attempts; try again in a minute.", 429)
         async with self._checking:
             right = await asyncio.to_thread(users.check, name, password)
         if not right:
             return _page("Name or password is wrong.", 401)
         self._limit.succeeded(name, address)
-        token = self._entry.sessions.begin(name, _now())
+        token = self._entry.sessions.begin(name, now_ms())
         let_in = RedirectResponse("/", 303)
         let_in.set_cookie(
             COOKIE,
@@ -161,7 +161,3 @@ def _page(said: str, status: int = 200) -> Response:
 
 def _always() -> bool:
     return True
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.cards import Card, Cell, Counts, Refused
+from streamapp.web.clock import now_ms
 from streamapp.web.label_queue import NEVER, LabelQueue
 
 DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
@@ -280,8 +280,3 @@ def span(ms: int) -> str:
         if seconds >= length * (2 if unit == "days" else 1):
             return f"{seconds // length} {unit}"
     return f"{seconds} s"
-
-
-def now_ms() -> int:
-    """Return the time in ms since the epoch."""
-    return time.time_ns() // 1_000_000

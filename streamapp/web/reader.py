@@ -22,6 +22,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from streamapp.web.clock import now_ms
 from streamapp.web.decoding import classes_of, labels_of, requests_of
 from streamapp.web.label_queue import LabelQueue
 from topics.access import Access, denied_kind
@@ -84,7 +85,7 @@ class Reader:
                 self._decide_doubts()
                 if time.monotonic() - tidied >= TIDY_S:
                     tidied = time.monotonic()
-                    self._queue.tidy(_now())
+                    self._queue.tidy(now_ms())
         finally:
             self._consumer.close()
 
@@ -149,7 +150,7 @@ class Reader:
             else:
                 classes += classes_of(messages)
             positions[topic, partition] = (messages[-1].offset() or 0) + 1
-        self._queue.apply(requests, labels, positions, _now(), classes)
+        self._queue.apply(requests, labels, positions, now_ms(), classes)
         for (topic, partition), offset in positions.items():
             if topic == self._names.labels:
                 self._reached[partition] = max(self._reached[partition], offset)
@@ -214,7 +215,3 @@ def _origin(kafka: Mapping[str, Any], names: TopicNames, topics: tuple[str, ...]
 
 def _log_error(error: KafkaError) -> None:
     logger.warning("consumer: %s", error.str())
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from streamapp.web.cards import Outgoing
+from streamapp.web.clock import now_ms
 from streamapp.web.label_queue import LabelQueue
 from topics.codecs import encode_labels
 from topics.definitions import TopicNames
@@ -43,7 +43,7 @@ class Writer:
         """Send until stopped."""
         try:
             while not self._stop.wait(STEP_S):
-                answers = self._queue.due(_now())
+                answers = self._queue.due(now_ms())
                 if answers:
                     self._send(answers)
         finally:
@@ -73,8 +73,4 @@ class Writer:
                 self._sender = Sender(self._kafka, self._stop.is_set)
             return
         self.trouble = ""
-        self._queue.sent(answers, _now())
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+        self._queue.sent(answers, now_ms())

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from streamapp.web.cards import Request
+from streamapp.web.clock import now_ms
 from streamapp.web.label_queue import LabelQueue, Terms
 from streamapp.web.store import Store
 
@@ -20,7 +21,7 @@ with warnings.catch_warnings():
     from nicegui.testing.user_simulation import user_simulation
 
     from streamapp.web import label_page
-    from streamapp.web.label_page import LabelPage, Person, Surroundings, now_ms
+    from streamapp.web.label_page import LabelPage, Person, Surroundings
 
 NASTY = '<img src=x onerror="alert(1)">'
 
