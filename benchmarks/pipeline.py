@@ -9,7 +9,8 @@
     python -m benchmarks.pipeline --latency --rate 5000
     python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --with streams,loop
     python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --partitions 8 64
-    python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --latency
+    python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --latency --with streams
+    python -m benchmarks.pipeline --guarantees exactly_once --latency --commit-intervals 100 50 20
 
 What is measured, how, and what came out: docs/benchmarks-pipeline.md.
 """
@@ -25,16 +26,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from benchmarks.peers.job import COMMIT_MS
 from benchmarks.rig.backlog import load
 from benchmarks.rig.encoding import BLOCK_ROWS
 from benchmarks.rig.guarantees import measure_guarantees
-from benchmarks.rig.latency import measure_latency
+from benchmarks.rig.latency import Pace, measure_latency
 from benchmarks.rig.pairs import measure_pairs
 from benchmarks.rig.passes import Bench, measure
 from benchmarks.rig.report import Report
 from benchmarks.rig.stages import measure_stages
 from benchmarks.rig.stream import generate, model_keys
-from benchmarks.rig.systems import GUARANTEES, PEERS, WORKER, Options
+from benchmarks.rig.systems import GUARANTEES, PEERS, WORKER, Options, System
 from benchmarks.rig.visible import Cluster
 from streamapp.embedded import EmbeddedBroker
 from streamapp.worker.compile_ahead import warm_kernels
@@ -71,6 +73,13 @@ def arguments() -> argparse.Namespace:
         "--leaf", choices=("mc", "nb", "nba"), default="nba", help="leaf model, of all who learn"
     )
     parser.add_argument("--compat", choices=("moa",), help="our H-Tree as MOA has it, record by record")
+    parser.add_argument(
+        "--commit-intervals",
+        type=int,
+        nargs="+",
+        default=[COMMIT_MS],
+        help="ms, of us and of the peers in Java",
+    )
     parser.add_argument("--threads", type=int, default=1, help="stream threads of Kafka Streams")
     parser.add_argument(
         "--spec", default="", help="of our models, in place of the H-Tree that MOA and River have too"
@@ -91,6 +100,8 @@ def arguments() -> argparse.Namespace:
     given.peers = [peer for peer in given.peers.split(",") if peer]
     if wrong := sorted(set(given.guarantees) - set(GUARANTEES)):
         parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
+    if given.latency and (others := sorted(set(given.peers) - {"streams", "loop"})):
+        parser.error(f"--with {others[0]}: --latency has streams and loop; an echo always runs beside them")
     unknown = sorted(set(given.peers) - set(PEERS))
     if unknown:
         parser.error(f"--with {unknown[0]}: known are {', '.join(PEERS)}")
@@ -130,9 +141,14 @@ def topics(bootstrap: str, cluster: Cluster, partitions: int = PARTITIONS) -> It
         cluster.delete_prefix(names.prefix)
 
 
+def systems_of(given: argparse.Namespace) -> list[System]:
+    """Return our worker, unless it is left out, and the peers that were named."""
+    ours = [] if given.without_us else [WORKER]
+    return ours + [system for peer in given.peers for system in PEERS[peer]]
+
+
 def throughput(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
-    systems = [] if given.without_us else [WORKER]
-    systems += [system for peer in given.peers for system in PEERS[peer]]
+    systems = systems_of(given)
     run_length = BLOCK_ROWS if given.format == "arrow" else 1
     rows = generate(given.records, model_keys(keys, partitions), run_length)
     if given.table:
@@ -156,18 +172,25 @@ def pairs(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, r
 def latency(
     given: argparse.Namespace, cluster: Cluster, options: Options, partitions: int, keys: int, report: Report
 ) -> None:
-    """Measure each guarantee on topics of its own, one after the other, each beside an echo."""
+    """Measure each system in each guarantee on topics of its own, one after the other, beside an echo."""
+    systems, pace = systems_of(given), Pace(keys, given.rate, given.seconds)
     found = []
-    for guarantee in given.guarantees or [options.guarantee]:
+    for guarantee, system in itertools.product(given.guarantees or [options.guarantee], systems):
         with topics(options.bootstrap, cluster, partitions) as names:
             chosen = replace(options, guarantee=guarantee)
-            found += measure_latency(cluster, names, chosen, partitions, keys, given.rate, given.seconds)
+            found += measure_latency(cluster, names, chosen, system, partitions, pace)
     report.latencies(found)
 
 
-def options_of(given: argparse.Namespace, bootstrap: str) -> Options:
+def options_of(given: argparse.Namespace, bootstrap: str, commit_ms: int) -> Options:
     return Options(
-        bootstrap, given.leaf, given.spec, given.headers, compat=given.compat, threads=given.threads
+        bootstrap,
+        given.leaf,
+        given.spec,
+        given.headers,
+        compat=given.compat,
+        threads=given.threads,
+        commit_ms=commit_ms,
     )
 
 
@@ -176,8 +199,13 @@ def main() -> int:
     report = Report(sys.stdout, as_json=given.json)
     warm_kernels()  # compiled here once, if at all: no worker is to be waited for so long
     with broker() as bootstrap:
-        cluster, options = Cluster(bootstrap), options_of(given, bootstrap)
-        for partitions, keys in itertools.product(given.partitions, given.keys):
+        cluster = Cluster(bootstrap)
+        for commit_ms, partitions, keys in itertools.product(
+            given.commit_intervals, given.partitions, given.keys
+        ):
+            options = options_of(given, bootstrap, commit_ms)
+            if len(given.commit_intervals) > 1:
+                report.progress(f"commit interval {commit_ms} ms")
             if given.latency:
                 latency(given, cluster, options, partitions, keys, report)
                 continue

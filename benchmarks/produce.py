@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from streamapp.columnar.produce import produce_records
+from streamapp.columnar.text_columns import text_spans
 from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.outputs.headers import FullHeaders
 from topics import librdkafka
 from topics.cluster import Cluster
-from topics.header_columns import HeaderColumns
 from topics.records import Headers
 from topics.sender import Sender
 from topics.spans import Spans
@@ -58,14 +58,13 @@ def answers(form: str, headers: str) -> Run:
     now = [time.time_ns() // 1_000_000] * RUN
     named: Any = None
     if headers == "full":
-        events = [f"3-{n}" for n in range(RUN)]
-        own = [(("grove-model-version", b"12"),)] * RUN
-        full = FullHeaders("grove")
-        named = full.of("prediction", "json", events, now, keys, own, [()] * RUN)
+        events = text_spans([f"3-{n}" for n in range(RUN)])
+        own = {"grove-instance-id": events, "grove-model-version": text_spans(["12"] * RUN)}
+        columns = np.array(now), Spans.of(keys), own, [()] * RUN
+        named = FullHeaders("grove").of("prediction", "json", events, *columns)
     if form == "lists":
-        return Run(values, keys, now, named)
-    columns = None if named is None else HeaderColumns.of(named)
-    return Run(Spans.of(values), Spans.of(keys), np.array(now), columns)
+        return Run(values, keys, now, None if named is None else [list(each) for each in named])
+    return Run(Spans.of(values), Spans.of(keys), np.array(now), named)
 
 
 @contextlib.contextmanager

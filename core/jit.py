@@ -4,8 +4,9 @@
   disk, compiled by ``warm()``. Without one it is an inner function that entry kernels take in; it is compiled
   where it is used (core/native/inner_kernel.py) and has no cache file of its own. ``called`` is the same for
   what is too big for that.
-- numba's cache does not notice an edit in a callee's file. Hence the cache directory carries the hash of all
-  sources that a kernel can reach, of numba, numpy and the processor's name.
+- numba's cache does not notice an edit in a callee's file, nor in one that a constant comes from. Hence the
+  cache directory carries the hash of all sources that a kernel can reach (all of core; beside it what its
+  module imports), of numba, numpy and the processor's name. numba's index has the features as well.
 - ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no
   owner and no negative indices, so that passing them costs nothing and loops over them vectorise; arrays
   cost a count of references at every call. ``bits`` and ``from_bits`` reinterpret a float.
@@ -40,6 +41,7 @@ import numpy as np
 from core.native.address import Addresses
 from core.native.call_graph import calls
 from core.native.inner_kernel import OPTIONS, InnerKernel
+from core.native.sources import reached_from
 
 # numba and llvmlite are typed in part only, and wrongly in places: here they count as untyped.
 numba: Any = importlib.import_module("numba")
@@ -57,6 +59,8 @@ DISABLED: bool = bool(numba.config.DISABLE_JIT)
 _ROOT = Path(__file__).parent
 # Generators do not reach the trees' kernels nor the other way round: an edit there recompiles only there.
 _GENERATORS = _ROOT / "streams"
+_BESIDE = ("streamapp", "topics")
+"""The other packages of ours: kernels beside core take functions and constants from them."""
 _entries: list[_Entry] = []
 _called_at: dict[int, tuple[_Entry, ...]] = {}
 """The kernels at the addresses of what kernels call, by its id."""
@@ -67,16 +71,24 @@ _wanted: set[str] = set()
 _compiling = threading.RLock()
 
 
-def _source_hash(generators: bool, beside: Path | None) -> str:
-    """Return the hash of what kernels of one half of core, or of a folder beside it, can reach."""
+@functools.cache
+def _hash_of_core(generators: bool) -> bytes:
     digest = hashlib.sha256()
     for path in sorted(_ROOT.rglob("*.py")):
         if (_GENERATORS in path.parents) <= generators:
             digest.update(path.relative_to(_ROOT).as_posix().encode())
             digest.update(path.read_bytes())
-    for path in sorted(beside.glob("*.py")) if beside else ():
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _source_hash(generators: bool, module: str, file: Path | None) -> str:
+    """Return the hash of what kernels of one half of core, or of a module beside it, can reach."""
+    digest = hashlib.sha256(_hash_of_core(generators))
+    if file is not None:
+        root = file.parents[module.count(".") + (file.name == "__init__.py")]
+        for path in reached_from(file, root, {*_BESIDE, module.partition(".")[0]}):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
     cpu = numba.config.CPU_NAME or llvm.get_host_cpu_name()
     digest.update(f"{numba.__version__} {np.__version__} {cpu}".encode())
     return digest.hexdigest()[:20]
@@ -102,10 +114,13 @@ def _cache_base() -> Path:
 
 
 @functools.cache
-def cache_directory(generators: bool = False, beside: Path | None = None) -> Path | None:
-    """Return the directory of the compiled kernels, or None where none can be written."""
+def cache_directory(generators: bool = False, module: str = "", file: Path | None = None) -> Path | None:
+    """Return the directory of the compiled kernels, or None where none can be written.
+
+    module, file: those of kernels beside core.
+    """
     try:
-        path = _cache_base() / _source_hash(generators, beside)
+        path = _cache_base() / _source_hash(generators, module, file)
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             return path
@@ -174,9 +189,10 @@ class _Entry:
     def __init__(self, body: Callable[..., Any], signature: str, owner: str, is_alone: bool) -> None:
         """Take the function, the signature it will get, and the module for which it is compiled."""
         generators = body.__module__.startswith("core.streams")
-        folder = Path(body.__code__.co_filename).parent
-        is_elsewhere = "." in body.__module__ and _ROOT not in (folder, *folder.parents)
-        directory = cache_directory(generators, folder if is_elsewhere else None)
+        file = Path(body.__code__.co_filename)
+        is_elsewhere = "." in body.__module__ and _ROOT not in file.parents
+        place = (body.__module__, file) if is_elsewhere else ()
+        directory = cache_directory(generators, *place)
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
         self._dispatcher = numba.njit(cache=directory is not None, **OPTIONS)(body)

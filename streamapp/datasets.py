@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.streams.base import Generator
     from topics.readers import Batch, Dataset, Kind
 
-Format = Literal["arff", "libsvm", "csv"]
+Format = Literal["arff", "libsvm", "csv", "parquet", "arrow"]
 
 
 class GeneratedDataset:

@@ -172,6 +172,8 @@ class Cluster:
         deadline = time.monotonic() + self.timeout
         while missing := wanted - self._usable(wanted):
             if time.monotonic() > deadline:
+                if self.hidden([min(missing)]):
+                    raise CatalogueError(self.access.denied("topic", min(missing), "Describe"))
                 message = f"topic {min(missing)!r} was created but cannot be used after {self.timeout:g} s"
                 raise BrokerError(message)
             self._client.poll(0.05)

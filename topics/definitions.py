@@ -49,6 +49,7 @@ class Topic:
     group: str = LEARNING
     max_message_bytes: int | None = None  # None: the broker's default
     optional: bool = False  # of models that acquire features: the others run without it
+    of_web: bool = False  # written by `grove web` alone: workers run without it
 
     @property
     def config(self) -> dict[str, str]:
@@ -121,6 +122,13 @@ FEATURE_REQUESTS = Topic(
 DRIFT_ALERTS = Topic(
     "drift-alerts", "out", "detector, level, error rate, node, what was done", retention_ms=30 * DAY_MS
 )
+MODEL_EVENTS = Topic(
+    "model-events",
+    "out",
+    "what happened to a model: created, split, revised, pruned, drift, reset, deleted, …",
+    retention_ms=90 * DAY_MS,
+    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+)
 EVALUATIONS = Topic(
     "evaluations",
     "out",
@@ -156,6 +164,16 @@ SNAPSHOTS = Topic(
     key="part of a snapshot",
 )
 
+# Who did what by hand. A user's actions stay in order: they are of one partition.
+AUDIT = Topic(
+    "audit",
+    "internal",
+    "what a user of the web application did, when, to which record",
+    retention_ms=365 * DAY_MS,
+    key="user",
+    of_web=True,
+)
+
 CATALOGUE: tuple[Topic, ...] = (
     INSTANCES,
     LABELS,
@@ -165,10 +183,12 @@ CATALOGUE: tuple[Topic, ...] = (
     LABEL_REQUESTS,
     FEATURE_REQUESTS,
     DRIFT_ALERTS,
+    MODEL_EVENTS,
     EVALUATIONS,
     DEAD_LETTERS,
     JOURNAL,
     SNAPSHOTS,
+    AUDIT,
 )
 
 
@@ -191,10 +211,12 @@ class TopicNames:
     label_requests: str = field(init=False)
     feature_requests: str = field(init=False)
     drift_alerts: str = field(init=False)
+    model_events: str = field(init=False)
     evaluations: str = field(init=False)
     dead_letters: str = field(init=False)
     journal: str = field(init=False)
     snapshots: str = field(init=False)
+    audit: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Put the prefix before every name; refuse one that Kafka would refuse later."""

@@ -38,6 +38,51 @@ class HeaderColumns(Sequence[Headers]):
         name = np.fromiter(map(places.__getitem__, map(_NAME, flat)), dtype=np.int64, count=len(flat))
         return HeaderColumns(list(places), name, Spans.of(list(map(_CONTENT, flat))), first)
 
+    @staticmethod
+    def uniform(names: Sequence[str], values: Sequence[Spans]) -> HeaderColumns:
+        """Return headers that all n records have; values: n of each name."""
+        n, m = len(values[0]), len(names)
+        starts, lengths = np.empty((n, m), dtype=np.int64), np.empty((n, m), dtype=np.int64)
+        buffers, end = [], 0
+        for at, column in enumerate(values):
+            np.add(column.starts, end, out=starts[:, at])
+            lengths[:, at] = column.lengths
+            buffers.append(column.buffer)
+            end += len(column.buffer)
+        together = Spans(b"".join(buffers), starts.reshape(-1), lengths.reshape(-1))
+        name = np.tile(np.arange(m, dtype=np.int64), n)
+        return HeaderColumns(names, name, together, np.arange(n + 1, dtype=np.int64) * m)
+
+    @staticmethod
+    def joined(parts: Sequence[HeaderColumns]) -> HeaderColumns:
+        """Return the headers of all parts (at least one), one part behind the other."""
+        places = _Places()
+        names, values, first, end = [], [], [], 0
+        for part in parts:
+            own = slice(int(part.first[0]), int(part.first[-1]))
+            numbers = np.array([places[name] for name in part.names], dtype=np.int64)
+            names.append(numbers[part.name[own]])
+            values.append(part.values[own])
+            first.append(part.first[:-1] + (end - own.start))
+            end += own.stop - own.start
+        first.append(np.array([end]))
+        return HeaderColumns(list(places), np.concatenate(names), Spans.joined(values), np.concatenate(first))
+
+    def followed_by(self, others: HeaderColumns) -> HeaderColumns:
+        """Return for each record its headers here, and then those that `others` have for it."""
+        n = len(self)
+        order = np.arange(2 * n).reshape(2, n).T.reshape(-1)  # each record, and the same one of the others
+        both = HeaderColumns.joined([self, others]).where(order)
+        return HeaderColumns(both.names, both.name, both.values, both.first[::2])
+
+    def where(self, records: Ints64) -> HeaderColumns:
+        """Return the headers of some records, by their numbers."""
+        counts = np.diff(self.first)[records]
+        first = np.zeros(len(records) + 1, dtype=np.int64)
+        np.cumsum(counts, out=first[1:])
+        chosen = np.repeat(self.first[records] - first[:-1], counts) + np.arange(first[-1])
+        return HeaderColumns(self.names, self.name[chosen], self.values.where(chosen), first)
+
     def __len__(self) -> int:
         return len(self.first) - 1
 

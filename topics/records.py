@@ -244,15 +244,17 @@ class Predictions:
 class LabelRequests:
     """Requests for the true label of n instances, in either direction (the oracle and the demo read them)."""
 
-    request_ids: list[str]
-    instance_ids: list[str]
+    request_ids: Sequence[str]
+    instance_ids: Sequence[str]
     features: list[Features]  # rows are rows of this batch; a row is in at most one of them
-    predictions: list[str | None]  # class name the model answered; None: it knew no class yet
-    strategies: list[str]  # name of the query strategy that asked
+    predictions: Sequence[str | None]  # class name the model answered; None: it knew no class yet
+    strategies: Sequence[str]  # name of the query strategy that asked
     utility: Floats  # float64[n]: how much the strategy wants the label; NaN: it does not say
     expires_ms: Ints64  # int64[n]: event time in ms after which the label comes too late; -1: never
     record: Ints32 | None = None  # int32[n]: index in the decoded values; None when encoding
     malformed: list[Malformed] = field(default_factory=list)  # what could not be read
+    explanations: list[str | None] | None = None  # n: the path of rules, of models that explain themselves
+    probabilities: list[dict[str, float] | None] | None = None  # n: and of each class, where the path ends
 
     def __len__(self) -> int:
         return len(self.request_ids)
@@ -287,6 +289,33 @@ class DriftAlert:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelEvent:
+    """Something that happened to a model, and the record that led to it."""
+
+    event: Literal[
+        "created",
+        "configured",
+        "frozen",
+        "unfrozen",
+        "reset",
+        "imported",
+        "deleted",
+        "split",
+        "revised",
+        "pruned",
+        "drift",
+        "growth-stopped",
+    ]
+    topic: str  # of the record that led to it, in the partition of the event
+    offset: int  # of that record
+    time_ms: int  # event time
+    version: int  # labels that the model had learned
+    records: int  # records that it had answered
+    instance_id: str | None  # None: a control led to it
+    detail: dict[str, Any]  # by event: docs/records.md
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationRecord:
     """Prequential metrics of one model after some number of labels. NaN: not defined (yet)."""
 
@@ -314,6 +343,20 @@ class EvaluationRecord:
     kappa_m_windowed: float = math.nan
     kappa_temporal: float = math.nan  # against the last label
     kappa_temporal_windowed: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Something that a user of the web application did. What does not belong to the action is None."""
+
+    id: str  # of this entry: it may come more than once, for it is sent at least once
+    user: str
+    action: str  # "label", "decline", "undo", "features", …; docs/records.md lists them
+    at_ms: int
+    key: str | None = None  # model key
+    instance_id: str | None = None
+    request_id: str | None = None
+    detail: str | None = None  # the class, the features, the name of another user
 
 
 @dataclass(frozen=True, slots=True, eq=False)

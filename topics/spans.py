@@ -73,7 +73,7 @@ class Numbers(Column[int]):
 class Spans(Column[bytes | None]):
     """Keys or values: parts of a buffer."""
 
-    __slots__ = ("_all", "buffer", "coded", "lengths", "starts")
+    __slots__ = ("_all", "_first", "buffer", "coded", "lengths", "starts")
 
     def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
         """starts, lengths: int64[n]; a length of NULL: null, wherever it starts."""
@@ -83,6 +83,7 @@ class Spans(Column[bytes | None]):
         self.coded: CodedKeys | None = None
         """Their distinct values, once somebody has looked for them."""
         self._all: list[bytes | None] | None = None
+        self._first: set[int] | None = None
 
     @classmethod
     def of(cls, values: Sequence[bytes | None]) -> Spans:
@@ -143,9 +144,13 @@ class Spans(Column[bytes | None]):
 
     def first_bytes(self) -> set[int] | None:
         """Return the first bytes that there are; None: a value is null or empty."""
-        if (self.lengths <= 0).any():
-            return None
-        return set(np.flatnonzero(np.bincount(self.bytes[self.starts])).tolist())
+        if self._first is None:  # both who reads values and who answers them asks
+            if (self.lengths <= 0).any():
+                return None
+            seen = np.zeros(256, dtype=np.bool_)
+            seen[self.bytes[self.starts]] = True
+            self._first = set(np.flatnonzero(seen).tolist())
+        return self._first
 
     @property
     def total(self) -> int:

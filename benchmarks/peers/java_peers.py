@@ -23,7 +23,6 @@ STREAMS: Artifact = (
     "e554318dbc2b07461f714be32bb324744ba993eb7a49f938792beff577d7044b",
 )
 CLASSES = ("0", "1")  # MOA is told them beforehand
-COMMIT_MS = 100  # as often as our worker does by default
 FORMATS = ("json", "packed")
 MACHINE = ("-XX:+UseParallelGC", "-Xms1g", "-Xmx1g", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
 
@@ -50,7 +49,8 @@ def _command(main: str, job: Job, place: Path) -> list[str]:
         "attributes": ",".join(NAMES),
         "classes": ",".join(CLASSES),
         "options": moa.options(Task(leaf_model=job.leaf)),
-        "commit": str(COMMIT_MS),
+        "commit": str(job.commit_ms),
+        "linger": "0" if job.low_latency else "5",
         "threads": str(job.threads),
         "state": str(place),
     }

@@ -7,6 +7,9 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import Final
+
+COMMIT_MS: Final = 100  # as often as our worker does by default
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Job:
     """Those in Python have no other one."""
     threads: int = 1
     """Of Kafka Streams."""
+    commit_ms: int = COMMIT_MS
+    """Between commits; those in Python leave them to their client."""
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str] | None = None) -> Job:

@@ -1,7 +1,8 @@
-"""Time from handing over a record until a consumer sees its answer: ours and a bare echo's at once.
+"""Time from handing over a record until a consumer sees its answer: a system's and a bare echo's at once.
 
 Both read the same topic while one process produces and this one consumes both outputs: what disturbs the one
-disturbs the other. The clock is the machine's monotonic one, the same in all processes.
+disturbs the other. The clock is the machine's monotonic one, the same in all processes. Each system (our
+worker, a peer) has a pass, topics and an echo of its own: two of them at once would be each other's load.
 """
 
 from __future__ import annotations
@@ -16,75 +17,111 @@ import numpy as np
 import orjson
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from benchmarks.peers.job import Job
 from benchmarks.rig.measure import STALL_SECONDS, START_SECONDS
 from benchmarks.rig.process import Child, python
-from benchmarks.rig.systems import OURS, Options, worker_command, worker_environment
+from benchmarks.rig.systems import (
+    PEERS,
+    Options,
+    System,
+    job_of,
+    worker_command,
+    worker_environment,
+)
 from benchmarks.rig.visible import Cluster
 from topics.definitions import TopicNames
 
-ECHO = "echo confluent-kafka"
+ECHO = PEERS["echo"][0]
 WARM_SECONDS = 8.0  # not counted
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles in milliseconds over all answers after the warm-up; `guarantee`: of our worker."""
+    """Percentiles in milliseconds over all answers after the warm-up."""
 
     system: str
-    guarantee: str
+    guarantee: str  # of the system, or of the one that the echo ran beside
+    commit_ms: int  # the same
     answers: int
     p50: float
     p99: float
     p999: float
     most: float
     cpu_seconds_per_million: float
+    p99_beyond_echo: float
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What is produced while latencies are taken."""
+
+    keys: int
+    rate: int  # records per second
+    seconds: float  # after the warm-up
+
+    @property
+    def all_seconds(self) -> float:
+        return self.seconds + WARM_SECONDS
+
+    @property
+    def records(self) -> int:
+        return int(self.rate * self.all_seconds)
+
+    def command(self, bootstrap: str, topic: str, partitions: int) -> list[str]:
+        words = {
+            "bootstrap": bootstrap,
+            "topic": topic,
+            "rate": self.rate,
+            "seconds": self.all_seconds,
+            "keys": self.keys,
+            "partitions": partitions,
+        }
+        given = [word for name, value in words.items() for word in (f"--{name}", str(value))]
+        return python("-m", "benchmarks.rig.paced", *given)
 
 
 def measure_latency(
-    cluster: Cluster,
-    names: TopicNames,
-    options: Options,
-    partitions: int,
-    keys: int,
-    rate: int,
-    seconds: float,
+    cluster: Cluster, names: TopicNames, options: Options, system: System, partitions: int, pace: Pace
 ) -> list[Latency]:
-    """Return the latencies of our worker and of the echo at `rate` records per second."""
-    group = f"bench-{uuid.uuid4().hex[:8]}"
-    sink = f"{names.prefix}echo"
-    cluster.create(sink, partitions=partitions)
-    job = Job(
-        options.bootstrap, names.instances, sink, f"{group}-echo", "json", options.leaf, low_latency=True
-    )
-    topics = {names.predictions: OURS, sink: ECHO}
-    n = int(rate * (seconds + WARM_SECONDS))
+    """Return the latencies of a system and of the echo that ran beside it, on new topics."""
+    groups = {system.name: f"bench-{uuid.uuid4().hex[:8]}", ECHO.name: f"bench-{uuid.uuid4().hex[:8]}"}
+    sinks = {system.name: names.predictions, ECHO.name: f"{names.prefix}echo"}
+    cluster.create(sinks[ECHO.name], partitions=partitions)
     with TemporaryDirectory(prefix="grove-bench-") as place:
         log = Path(place)
-        environment = worker_environment(options, names, partitions, group, log / "state")
-        with (
-            Child(worker_command(), log / "worker", environment) as worker,
-            Child(python(*job.command("benchmarks.peers.echo_confluent")), log / "echo") as echo,
-        ):
-            children = {OURS: worker, ECHO: echo}
-            consumer = open_outputs(options.bootstrap, list(topics), partitions)
-            await_groups(cluster, children, {OURS: group, ECHO: f"{group}-echo"})
-            before = {system: child.cpu_seconds() for system, child in children.items()}
-            words = ["--bootstrap", options.bootstrap, "--topic", names.instances, "--rate", str(rate)]
-            words += [
-                "--seconds",
-                str(seconds + WARM_SECONDS),
-                "--keys",
-                str(keys),
-                "--partitions",
-                str(partitions),
-            ]
-            with Child(python("-m", "benchmarks.rig.paced", *words), log / "paced"):
-                seen = _observe(consumer, topics, n, children)
-            spent = {system: child.cpu_seconds() - before[system] for system, child in children.items()}
+
+        def start(which: System) -> Child:
+            group, sink = groups[which.name], sinks[which.name]
+            job = job_of(options, names.instances, sink, group, "json", low_latency=True)
+            if which.command is not None:
+                return Child(which.command(job, log), log / f"{group}.log")
+            environment = worker_environment(options, names, partitions, group, log / "state")
+            return Child(worker_command(), log / f"{group}.log", environment)
+
+        with start(system) as ours, start(ECHO) as echo:
+            children = {system.name: ours, ECHO.name: echo}
+            consumer = open_outputs(options.bootstrap, list(sinks.values()), partitions)
+            await_groups(cluster, children, groups)
+            before = {name: child.cpu_seconds() for name, child in children.items()}
+            topics = {sink: name for name, sink in sinks.items()}
+            with Child(pace.command(options.bootstrap, names.instances, partitions), log / "paced"):
+                seen = _observe(consumer, topics, pace.records, children)
+            spent = {name: child.cpu_seconds() - before[name] for name, child in children.items()}
+    ms = {name: _milliseconds(times) for name, times in seen.items()}
+    p99_of_echo = _percentile(ms[ECHO.name], 99)
     return [
-        _percentiles(system, options.guarantee, times, spent[system] / n * 1e6)
-        for system, times in seen.items()
+        Latency(
+            name,
+            options.guarantee,
+            options.commit_ms,
+            len(found),
+            p50=_percentile(found, 50),
+            p99=_percentile(found, 99),
+            p999=_percentile(found, 99.9),
+            most=float(found.max()),
+            cpu_seconds_per_million=spent[name] / pace.records * 1e6,
+            p99_beyond_echo=_percentile(found, 99) - p99_of_echo,
+        )
+        for name, found in ms.items()
     ]
 
 
@@ -139,9 +176,12 @@ def _observe(
     return seen
 
 
-def _percentiles(system: str, guarantee: str, times: list[tuple[int, int]], cpu: float) -> Latency:
+def _milliseconds(times: list[tuple[int, int]]) -> np.ndarray:
+    """Return how long each answer took that was asked for after the warm-up."""
     pairs = np.array(times)
     counted = pairs[pairs[:, 0] >= pairs[:, 0].min() + int(WARM_SECONDS * 1e9)]
-    ms = (counted[:, 1] - counted[:, 0]) / 1e6
-    p50, p99, p999 = np.percentile(ms, (50, 99, 99.9)).tolist()
-    return Latency(system, guarantee, len(ms), p50, p99, p999, float(ms.max()), cpu)
+    return np.asarray((counted[:, 1] - counted[:, 0]) / 1e6)
+
+
+def _percentile(found: np.ndarray, percent: float) -> float:
+    return float(np.percentile(found, percent))

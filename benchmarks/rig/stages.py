@@ -36,7 +36,7 @@ from topics.partitioner import partition_of
 from topics.sender import Sender
 
 BATCH_BYTES = 1 << 20
-MAX_POLL_RECORDS = 2000
+MAX_POLL_RECORDS = 6000  # what a worker comes to under load
 GC_THRESHOLDS = (100_000, 20, 20)  # as the worker sets them
 CONSUMER_THREAD = "grove"
 

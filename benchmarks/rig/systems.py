@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.peers.java_peers import FORMATS, STREAMS, loop, streams
-from benchmarks.peers.job import Job
+from benchmarks.peers.job import COMMIT_MS, Job
 from benchmarks.rig.backlog import Backlog
 from benchmarks.rig.process import python
 from streamapp.embedded.broker import free_ports
@@ -88,6 +88,8 @@ class Options:
     """Of that tree: "moa", record by record what MOA's does."""
     threads: int = 1
     """Of Kafka Streams."""
+    commit_ms: int = COMMIT_MS
+    """Between commits: our default, and so that of the peers."""
 
     @property
     def model_spec(self) -> str:
@@ -125,19 +127,27 @@ def worker_environment(
         "GROVE_MODEL_SPEC": options.model_spec,
         "GROVE_OUTPUT_HEADERS": options.headers,
         "GROVE_PROCESSING_GUARANTEE": options.guarantee,
+        "GROVE_COMMIT_INTERVAL_MS": str(options.commit_ms),
         **options.settings,
     }
 
 
 def peer_job(options: Options, backlog: Backlog, sink: str, group: str) -> Job:
+    return job_of(options, backlog.topic, sink, group, backlog.format)
+
+
+def job_of(
+    options: Options, source: str, sink: str, group: str, form: str, *, low_latency: bool = False
+) -> Job:
     return Job(
         options.bootstrap,
-        backlog.topic,
+        source,
         sink,
         group,
-        backlog.format,
+        form,
         options.leaf,
-        low_latency=False,
+        low_latency=low_latency,
         guarantee=options.guarantee,
         threads=options.threads,
+        commit_ms=options.commit_ms,
     )

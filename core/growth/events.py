@@ -64,6 +64,9 @@ class Split(Event):
     """Of the node; None: the learner does not say."""
     pair: tuple[int, int] | None = None
     """The two classes whose tree it is; None: the model has one tree for all."""
+    masses: tuple[float, ...] = ()
+    """Class weight that the node had before, of the classes that the model has learned, in the order of the
+    schema; empty: the learner does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class Pruned(Event):
     reason: Literal["gap", "tie", "only"]
     former: NodeTest
     """The test that was there."""
+    depth: int | None = None
+    """Of the node, 0: the root."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,16 +65,18 @@ def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, 
     if decision.action == "split":
         return splitting.install(model, t, node, decision, row, index)
     tree = tree_view(model.plan, model.ints, t)
-    former = test_of(tree, node)
+    former, depth = test_of(tree, node), int(tree.node_ints[node, at.NODE_DEPTH])
     if decision.action == "moved":
         move_threshold(tree, node, decision)
         splitting.watch_anew(model, t, node)
-        return replace(splitting.event_of(decision, node, row, index), former=former)
+        had = splitting.masses_of(model, t, node)
+        return replace(splitting.event_of(decision, node, row, index, depth, had), former=former)
     cut_subtree(model, tree, node)
     if decision.action == "pruned":
         model.spec.learner.resume(tree, int(tree.node_ints[node, at.NODE_SLOT]))
         grow_again(model, tree)
-        return Pruned(row, index, node, decision.merits, decision.bound, decision.n, decision.reason, former)
+        what = decision.merits, decision.bound, decision.n, decision.reason
+        return Pruned(row, index, node, *what, former, depth)
     block = model.block_places.index(t)
     event = splitting.install(model, t, node, decision, row, index)
     t = model.block_places[block]  # more room may have moved it

@@ -56,6 +56,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     """Turn leaf number ``node`` into an inner node with the decided test; return the main tree's event."""
     is_first = t == model.block_places[0]
     masses, present = divided(model, t, node, decision)
+    had = masses_of(model, t, node)
     leaves, splits = model.ints.item(t + at.TREE_LEAVES), model.ints.item(t + at.TREE_SPLITS)
     nodes = model.ints.item(t + at.TREE_NODES) + len(masses)
     if exceeds_cap(model, leaves - 1 + present, splits + 1, nodes):
@@ -81,7 +82,17 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
             if inherits:
                 learner.leaf_model.inherit([section[slot] for section in tree.leaf_model], learned)
     watch_anew(model, t, node)
-    return event_of(decision, node, row, index) if is_first else None
+    depth = int(tree.node_ints[node, at.NODE_DEPTH])
+    return event_of(decision, node, row, index, depth, had) if is_first else None
+
+
+def masses_of(model: HasState, t: int, node: int) -> tuple[float, ...]:
+    """Return the class weight that node number ``node`` knows of, in the order of the schema's classes.
+
+    Of the classes that the model has learned: how many more the schema knows depends on where runs are cut.
+    """
+    known = model.ints.item(at.MODEL_CLASSES)
+    return tuple(tree_view(model.plan, model.ints, t).masses[node, :known].tolist())
 
 
 def watch_anew(model: HasState, t: int, node: int) -> None:
@@ -90,8 +101,13 @@ def watch_anew(model: HasState, t: int, node: int) -> None:
         split_attempt.reschedule(model.plan.address, model.address, t, at.node_at(model.ints, t, node))
 
 
-def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
-    """Return the event of a decision that was carried out at node number ``node``."""
+def event_of(
+    decision: Decision, node: int, row: int, index: int, depth: int, masses: tuple[float, ...]
+) -> Split:
+    """Return the event of a decision that was carried out at node number ``node``.
+
+    masses: class weight that the node had before.
+    """
     return Split(
         row=row,
         model=index,
@@ -104,6 +120,8 @@ def event_of(decision: Decision, node: int, row: int, index: int) -> Split:
         n=decision.n,
         reason=decision.reason,
         action=decision.action,  # type: ignore[arg-type]
+        depth=depth,
+        masses=masses,
     )
 
 

@@ -264,6 +264,8 @@ class BoctLayout(TreeLayout):
         routed = tree.node_floats.item(node, at.NODE_ROUTED)
         if not tree.header[at.TREE_PATHS]:
             tree.node_floats[node, at.NODE_ROUTED] = 0.0  # its children's now
+        known = model.ints.item(at.MODEL_CLASSES)
+        had, depth = tuple(tree.masses[node, :known].tolist()), int(tree.node_ints[node, at.NODE_DEPTH])
         kind, attribute, value = int(own[rows.CUT_KIND]), int(own[rows.CUT_ATTRIBUTE]), values[rows.CUT_VALUE]
         masses = np.empty((2, 2))
         masses[:, 1] = parts[:, POSITIVES]
@@ -296,6 +298,8 @@ class BoctLayout(TreeLayout):
             bound=0.0,
             n=float(labels),
             reason="gap",
+            depth=depth,
+            masses=had,
         )
         return child, event
 

@@ -18,6 +18,9 @@ def show(
     parameters: Annotated[
         bool, typer.Option("--parameters", help="Print docs/parameters.md: what a model's spec can say.")
     ] = False,
+    rights: Annotated[
+        bool, typer.Option("--rights", help="Print docs/rights.md: what each command needs of the broker.")
+    ] = False,
 ) -> None:
     """Print every setting in force, secrets masked.
 
@@ -40,6 +43,11 @@ def show(
         from streamapp.settings.parameters_page import page as parameters_page
 
         typer.echo(parameters_page(), nl=False)
+        return
+    if rights:
+        from streamapp.settings.rights import page as rights_page
+
+        typer.echo(rights_page(), nl=False)
         return
     if schema:
         typer.echo(json.dumps(Settings.model_json_schema(), indent=2))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -16,10 +16,14 @@ Data = Annotated[
     of_data(
         "--data",
         "-d",
-        help="File (ARFF, LIBSVM, CSV; .gz too; several with commas) or gen:NAME?option=value&n=N.",
+        help="File or folder (ARFF, LIBSVM, CSV, .gz too; Parquet, Hugging Face; several with commas) "
+        "or gen:NAME?option=value&n=N.",
         metavar="FILE|gen:…",
     ),
 ]
+
+
+AnyData = Annotated[str | None, *get_args(Data)[1:]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class FileOptions:
     """How a file is read, under the names that `streamapp.datasets.open_data` has for it."""
 
     form: Annotated[
-        Literal["arff", "libsvm", "csv"] | None,
+        Literal["arff", "libsvm", "csv", "parquet", "arrow"] | None,
         of_data("--format", "-f", help="Format of the file; default: by its content."),
     ] = None
     target: Annotated[
@@ -55,7 +59,7 @@ class FileOptions:
         list[str] | None,
         of_data(
             "--ignore",
-            help="Column to leave out (ARFF, CSV), by name or index; may be repeated.",
+            help="Column to leave out (not LIBSVM), by name or index; may be repeated.",
             metavar="COLUMN",
         ),
     ] = None
@@ -63,7 +67,7 @@ class FileOptions:
         list[str] | None,
         of_data(
             "--nominal",
-            help="Column of a CSV file whose numbers are names; may be repeated.",
+            help="Column whose numbers are names (CSV, Parquet, Arrow); may be repeated.",
             metavar="COLUMN",
         ),
     ] = None

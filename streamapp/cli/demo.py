@@ -43,6 +43,9 @@ def demo(
         bool,
         typer.Option("--features", help="Records bring no features: three models buy them, in three ways."),
     ] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="With grove web beside it; it goes on until Ctrl-C.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """See it work: broker, worker, oracle and a replay of a real data set, with a live table.
@@ -54,6 +57,9 @@ def demo(
     With --features the records bring nothing: one model buys every feature, one what its path tests, one at
     random; the table shows what each pays beside its accuracy.
 
+    With --web people may look on: 'grove web' comes up beside it, its address is said, and everything goes on
+    running when the replay is over. Labels that the oracle gives are not asked of people.
+
     It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (under topics of its own, removed
     afterwards), else starts one. Exits with 0 only if every record was answered.
 
@@ -62,6 +68,7 @@ def demo(
       grove demo
       grove demo --data elec.csv --target class --records 20000
       grove demo --workers 2 --rate 3000
+      grove demo --web
       grove demo --model 'conf={"query": "conf_tree", "budget": {"limit": 0.05}}' --model all=h-tree
       grove demo --features
       grove demo --features --model 'ufodt={"learner": "ufodt"}' --model 'path={"acquire": "path"}'
@@ -89,6 +96,7 @@ def demo(
         features=features,
         bootstrap_servers=settings.bootstrap_servers if given else None,
         models=read_models(models or (), features=features),
+        web=web,
     )
     display = Display(quiet=as_json, features=features)
     with interrupted_by_terminate():

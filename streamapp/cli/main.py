@@ -13,6 +13,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from streamapp.cli import (
+    bridge,
     broker,
     config,
     demo,
@@ -54,6 +55,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+RAISED = tuple(f"{kind} [rdkafka" for kind in ("FATAL", "TXNERR", "ADDPARTS"))
+"""How lines of librdkafka begin that say of a transaction what is raised too."""
+
 START, RUN, DATA, INSTALLATION = "Start here", "Run", "Data and models", "Installation"
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # options of the generator itself
 
@@ -67,6 +71,7 @@ app.add_typer(models.app, name="models", rich_help_panel=RUN)
 app.add_typer(dlq.app, name="dlq", rich_help_panel=RUN)
 register(app, migrate.migrate, rich_help_panel=RUN)
 register(app, web.web, rich_help_panel=RUN)
+app.add_typer(bridge.app, name="bridge", rich_help_panel=RUN)
 register(app, replay.replay, rich_help_panel=DATA)
 register(app, oracle.oracle, rich_help_panel=DATA)
 register(app, prequential.prequential, rich_help_panel=DATA)
@@ -98,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a line of librdkafka says more than that it tries again, or than the error it raises."""
     said = record.getMessage()
-    return not (said.endswith("retrying") or said.startswith("FATAL [rdkafka"))
+    return not (said.endswith("retrying") or said.startswith(RAISED))
 
 
 def _usage(mistake: TyperException) -> int:

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamapp.cli.data_options import Data, FileOptions
+from streamapp.cli.data_options import AnyData, FileOptions
 from streamapp.cli.options import Json, SettingsOptions
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from topics.definitions import TopicNames
-    from topics.replay import ReplayPlan
+    from topics.replay import ReplayPlan, TopicReplayPlan
 
-of_labels, of_keys, of_time, of_records = (
-    partial(typer.Option, rich_help_panel=panel) for panel in ("Labels", "Model keys", "Time", "Records")
+of_labels, of_keys, of_time, of_records, of_topics = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("Labels", "Model keys", "Time", "Records", "Other topics")
 )
 
 
@@ -99,12 +100,72 @@ class ReplayOptions:
             ) from None
 
 
+@dataclass(frozen=True)
+class TopicOptions:
+    """Topics that are sent again, instead of a data set."""
+
+    from_topic: Annotated[
+        list[str] | None,
+        of_topics(
+            "--from-topic",
+            help="Topic to send again, to the one that its name ends with, or SOURCE=NAME; may be repeated.",
+            metavar="TOPIC",
+        ),
+    ] = None
+    begin: Annotated[
+        str | None, of_topics("--from", help="From this record time on, ISO 8601.", metavar="TIME")
+    ] = None
+    end: Annotated[str | None, of_topics("--to", help="Up to before this record time.", metavar="TIME")] = (
+        None
+    )
+
+    def plan(self, names: "TopicNames", sent: ReplayOptions) -> "TopicReplayPlan":
+        """The plan of the replay; UsageError where a topic has no target."""
+        from topics.definitions import CATALOGUE
+        from topics.replay import TopicReplayPlan, target_of
+
+        inputs = {topic.name: names.of(topic) for topic in CATALOGUE if topic.direction == "in"}
+        targets, known = {}, ", ".join(inputs)
+        for each in self.from_topic or ():
+            source, said, name = each.partition("=")
+            target = name if said else target_of(source, list(inputs))
+            if target not in inputs:
+                message = f"--from-topic {each}: its target must be one of {known}; write {source}=NAME"
+                raise UsageError(message)
+            targets[source] = inputs[target]
+        times = _milliseconds("--from", self.begin), _milliseconds("--to", self.end)
+        try:
+            return TopicReplayPlan(targets, *times, sent.rate, sent.records)
+        except ValueError as error:
+            message = f"--{str(error).replace('_', '-', 1)}"
+            raise UsageError(message) from None
+
+
+def _milliseconds(option: str, text: str | None) -> int | None:
+    """Return a time in ms since the epoch; one without a zone is that of this machine."""
+    from datetime import datetime
+
+    if text is None:
+        return None
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        message = f"{option} {text} must be a time such as 2026-11-22T18:00:00+01:00"
+        raise UsageError(message) from None
+
+
 def replay(
-    data: Data, file: FileOptions, sent: ReplayOptions, given: SettingsOptions, as_json: Json = False
+    file: FileOptions,
+    sent: ReplayOptions,
+    again: TopicOptions,
+    given: SettingsOptions,
+    data: AnyData = None,
+    as_json: Json = False,
 ) -> None:
     """Send a data set as a stream of instances, and its labels with them, later, or not at all.
 
-    Ctrl-C stops it; the report says at which row to go on.
+    Ctrl-C stops it; the report says at which row to go on. With --from-topic it sends records of other topics
+    again instead, keys, headers and times as they are, merged in the order of their times.
 
     \b
     [bold]Examples[/bold]
@@ -113,7 +174,19 @@ def replay(
       grove replay --data elec.csv --labels none --key a --key b
       grove replay --data elec.csv --labels none --withhold nswprice --withhold nswdemand
       grove replay --data 'gen:sea?n=1000000' --keys 64 --spread zipf --wire packed
+      grove replay --data sales.parquet --target returned
+      grove replay --from-topic grove.instances --from-topic grove.labels --topics-prefix trial.
+      grove replay --from-topic grove.instances --from 2026-11-01 --to 2026-11-08 --topics-prefix trial.
     """
+    if (data is None) == (not again.from_topic):
+        message = "one of --data and --from-topic must be given"
+        raise UsageError(message)
+    if data is None:
+        _replay_topics(file, sent, again, given, as_json=as_json)
+        return
+    if again != TopicOptions():
+        message = "--from and --to must be left out with --data; --from-row begins at a row"
+        raise UsageError(message)
     import dataclasses
     import json
 
@@ -137,3 +210,32 @@ def replay(
     )
     if report.stopped:
         typer.echo(f"stopped; go on with --from-row {report.next_row}")
+
+
+def _replay_topics(
+    file: FileOptions, sent: ReplayOptions, again: TopicOptions, given: SettingsOptions, *, as_json: bool
+) -> None:
+    import dataclasses
+    import json
+    from datetime import UTC, datetime
+
+    from streamapp.cli.progress import stoppable_progress
+    from topics.replay import TopicReplay
+
+    if file != FileOptions() or sent != ReplayOptions(rate=sent.rate, records=sent.records):
+        message = "--from-topic sends records as they are: beside it only --from, --to, --rate and --records"
+        raise UsageError(message)
+    _, kafka, names = given.connection()
+    running = TopicReplay(again.plan(names, sent), kafka)
+    with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
+        report = running.run(lambda so_far: bar(so_far.records))
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(report)))
+        return
+    for topic, n in report.by_topic.items():
+        typer.echo(f"{topic}: {n:,} records")
+    if report.left_out:
+        typer.echo(f"left out: {report.left_out:,} without a key, or with names of headers that are no text")
+    if report.next_ms is not None:
+        left = datetime.fromtimestamp(report.next_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        typer.echo(f"stopped; go on with --from {left}")

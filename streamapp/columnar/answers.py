@@ -7,22 +7,19 @@ from typing import Any, Final
 import numpy as np
 
 from core.jit import kernel, row_of, start_of
+from streamapp.columnar.texts import QUOTE, copied, end_of_string, write_number
+from topics.codecs.json.probabilities import STEPS, TEXTS
 
-STEPS: Final = 10_000
-"""Of a probability: four decimals."""
 STEP_BYTES: Final = 6
 """The longest text of a step is 0.9999."""
-NUMBER_BYTES: Final = 19
-"""The longest whole number is 2^63 - 1."""
 FIXED_BYTES: Final = 24
 """Of an answer in the packed layout, before its values."""
 LONGEST_ID: Final = 2**16 - 1
 """Bytes; the packed layout counts them in 16 bits."""
 TOO_LONG: Final = -1
 
-_QUOTE, _BACKSLASH, _COMMA, _CLOSE = 34, 92, 44, 125
+_COMMA, _CLOSE = 44, 125
 _OPEN_ARRAY, _CLOSE_ARRAY = 91, 93
-_DIGIT_ZERO: Final = 48
 _BETWEEN_STRINGS: Final = 3  # from the closing quote of one to the first byte of the next one
 _NULL_AND_COMMA: Final = 5
 
@@ -30,9 +27,8 @@ _NULL_AND_COMMA: Final = 5
 def _step_texts() -> Any:
     """Return uint8[STEPS + 1, 8]: each probability as text, its length in the last byte."""
     table = np.zeros((STEPS + 1, 8), dtype=np.uint8)
-    for step in range(STEPS + 1):
-        text = repr(step / STEPS).encode()
-        table[step, : len(text)] = np.frombuffer(text, dtype=np.uint8)
+    for step, text in enumerate(TEXTS):
+        table[step, : len(text)] = np.frombuffer(text.encode(), dtype=np.uint8)
         table[step, 7] = len(text)
     return table
 
@@ -64,32 +60,32 @@ def write_json(
     id_at, path_at, at = 2, 1, 0
     for row in range(len(starts) - 1):
         starts[row] = at
-        if len(paths) and path_text[path_at] == _QUOTE:
-            end = _end_of_string(path_text, path_at + 1) + 1
-            at = _copied(text, begins[last + 2], begins[last + 3], to, at)
-            at = _copied(path_text, path_at, end, to, at)
-            at = _copied(text, begins[last + 3], begins[last + 4], to, at)
+        if len(paths) and path_text[path_at] == QUOTE:
+            end = end_of_string(path_text, path_at + 1) + 1
+            at = copied(text, begins[last + 2], begins[last + 3], to, at)
+            at = copied(path_text, path_at, end, to, at)
+            at = copied(text, begins[last + 3], begins[last + 4], to, at)
             path_at = end + 1
         else:
-            at = _copied(text, begins[last + 1], begins[last + 2], to, at)
+            at = copied(text, begins[last + 1], begins[last + 2], to, at)
             path_at += _NULL_AND_COMMA
-        end = _end_of_string(id_text, id_at)
-        at = _copied(id_text, id_at, end, to, at)
+        end = end_of_string(id_text, id_at)
+        at = copied(id_text, id_at, end, to, at)
         id_at = end + _BETWEEN_STRINGS
         answer = int(prediction[row])
         if answer < 0:
             answer = classes
-        at = _copied(text, begins[answer], begins[answer + 1], to, at)
+        at = copied(text, begins[answer], begins[answer + 1], to, at)
         mine = row_of(probability, row)
         for number in range(classes):
             member = classes + 1 + number
-            at = _copied(text, begins[member], begins[member + 1], to, at)
+            at = copied(text, begins[member], begins[member + 1], to, at)
             step = 8 * _step(mine[number])
             for i in range(STEP_BYTES):
                 to[at + i] = steps[step + i]  # bytes behind its end are written over
             at += int(steps[step + 7])
-        at = _copied(text, begins[last], begins[last + 1], to, at)
-        at = _number(version[row], to, at)
+        at = copied(text, begins[last], begins[last + 1], to, at)
+        at = write_number(version[row], to, at)
         to[at] = _CLOSE
         at += 1
     starts[len(starts) - 1] = at
@@ -114,22 +110,22 @@ def write_packed(ids, paths, head, prediction, version, values, names, out, star
     for row in range(len(starts) - 1):
         starts[row] = at
         begin = at
-        at = _copied(start_of(head), 0, 12, to, at)
+        at = copied(start_of(head), 0, 12, to, at)
         at = _little_endian(prediction[row], 4, to, at)
         at = _little_endian(version[row], 8, to, at)
-        at = _copied(row_of(values, row), 0, n_values, to, at)
-        end = _end_of_string(id_text, id_at)
+        at = copied(row_of(values, row), 0, n_values, to, at)
+        end = end_of_string(id_text, id_at)
         if end - id_at > LONGEST_ID:
             return TOO_LONG
         _little_endian(end - id_at, 2, to, begin + 6)
-        at = _copied(id_text, id_at, end, to, at)
+        at = copied(id_text, id_at, end, to, at)
         id_at = end + _BETWEEN_STRINGS
-        at = _copied(name_text, 0, n_names, to, at)
+        at = copied(name_text, 0, n_names, to, at)
         if len(paths):
-            if path_text[path_at] == _QUOTE:
+            if path_text[path_at] == QUOTE:
                 to[begin + 5] = head[12]
-                end = _end_of_string(path_text, path_at + 1)
-                at = _copied(path_text, path_at + 1, end, to, at)
+                end = end_of_string(path_text, path_at + 1)
+                at = copied(path_text, path_at + 1, end, to, at)
                 path_at = end + 2
             else:
                 path_at += _NULL_AND_COMMA
@@ -144,30 +140,14 @@ def write_offset_ids(head, offsets, out) -> int:
     at = 0
     for row in range(len(offsets)):
         to[at] = _COMMA
-        to[at + 1] = _QUOTE
-        at = _copied(start, 0, len(head), to, at + 2)
-        at = _number(offsets[row], to, at)
-        to[at] = _QUOTE
+        to[at + 1] = QUOTE
+        at = copied(start, 0, len(head), to, at + 2)
+        at = write_number(offsets[row], to, at)
+        to[at] = QUOTE
         at += 1
     to[0] = _OPEN_ARRAY
     to[at] = _CLOSE_ARRAY
     return at + 1
-
-
-@kernel
-def _copied(text, start: int, stop: int, to, at: int) -> int:
-    """Copy a part of a text; return where it ends."""
-    for i in range(stop - start):
-        to[at + i] = text[start + i]
-    return at + stop - start
-
-
-@kernel
-def _end_of_string(text, at: int) -> int:
-    """Return where the closing quote of a JSON string stands."""
-    while text[at] != _QUOTE:
-        at += 2 if text[at] == _BACKSLASH else 1
-    return at
 
 
 @kernel
@@ -177,20 +157,6 @@ def _step(probability: float) -> int:
     if not steps > 0:
         return 0
     return STEPS if steps >= STEPS else int(steps)
-
-
-@kernel
-def _number(number: int, to, at: int) -> int:
-    """Write a whole number that is not negative; return where it ends."""
-    digits, rest = 1, number // 10
-    while rest:
-        digits += 1
-        rest //= 10
-    for place in range(at + digits - 1, at - 1, -1):
-        rest = number // 10
-        to[place] = _DIGIT_ZERO + number - 10 * rest
-        number = rest
-    return at + digits
 
 
 @kernel

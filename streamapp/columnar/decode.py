@@ -1,8 +1,9 @@
 """Decoding with shapes: what is plain is read by a kernel, the rest by the codec; the outcome is the same.
 
-A record is plain if its text between the values is that of a shape and its values are numbers, short strings
-of ASCII without escapes, true, false or null, each where it may be. Whatever is not, and whatever is wrong,
-the codecs of `topics` read. Which shapes are known changes the time it takes, and nothing else.
+A JSON record is plain if its text between the values is that of a shape and its values are numbers, short
+strings, true, false or null, each where it may be; a packed instance if there is
+nothing wrong with it. Whatever is not, and whatever is wrong, the codecs of `topics` read. Which shapes are
+known changes the time it takes, and nothing else.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from streamapp.columnar.keys import KeyTexts
+from streamapp.columnar.packed_forms import read_forms
 from streamapp.columnar.plain import PlainRows
 from streamapp.columnar.shape import INSTANCES, LABELS, Members
 from streamapp.columnar.shapes import Shapes
@@ -52,11 +54,17 @@ class _Decoder(ABC, Generic[Decoded]):
 
     def _parts(self, batches: dict[Format, Batch], limits: Limits) -> list[Decoded]:
         return [
-            self._read(batch, limits)
-            if form == "json" and len(batch) >= FEWEST
-            else self._by_codec(form, batch, limits)
+            self._by_codec(form, batch, limits)
+            if len(batch) < FEWEST
+            else self._read(batch, limits)
+            if form == "json"
+            else self._of_other_formats(form, batch, limits)
             for form, batch in batches.items()
         ]
+
+    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
+        """Return what the codec would make of a batch that is not JSON."""
+        return self._by_codec(form, batch, limits)
 
     def _read(self, batch: Batch, limits: Limits) -> Decoded:
         """Return what the codec would make of the batch."""
@@ -93,6 +101,14 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
         return CODECS[form].read_instances(batch, limits)
+
+    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Instances:
+        if form != "packed":
+            return self._by_codec(form, batch, limits)
+        parts, is_rest = read_forms(batch, limits)
+        if is_rest.any():
+            parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
+        return parts[0] if len(parts) == 1 else self._together(parts, batch)
 
     def _by_shape(self, plain: PlainRows, batch: Batch) -> Instances:
         return plain.instances(batch)

@@ -6,6 +6,7 @@ that JSON would escape. The texts around ids and numbers are prepared once for e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
@@ -16,7 +17,6 @@ import orjson
 
 from streamapp.columnar.answers import (
     FIXED_BYTES,
-    NUMBER_BYTES,
     STEP_BYTES,
     STEP_TEXTS,
     TOO_LONG,
@@ -24,6 +24,7 @@ from streamapp.columnar.answers import (
     write_offset_ids,
     write_packed,
 )
+from streamapp.columnar.texts import NUMBER_BYTES
 from topics.codecs import encode_predictions
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
@@ -53,7 +54,7 @@ def encode_answers(predictions: Predictions, form: Format) -> Spans:
 
 def _json(predictions: Predictions) -> Spans:
     n, texts = len(predictions), _texts(predictions.classes)
-    ids, paths = _ids(predictions), _paths(predictions)
+    ids, paths = json_ids(predictions.ids), _paths(predictions)
     out = np.empty(n * texts.most_bytes + len(ids) + _room(paths, n), dtype=np.uint8)
     starts = np.empty(n + 1, dtype=np.int64)
     probability = np.ascontiguousarray(predictions.probability[:, : len(predictions.classes)])
@@ -75,7 +76,7 @@ def _json(predictions: Predictions) -> Spans:
 def _packed(predictions: Predictions) -> Spans | None:
     """Return the answers; None: the codec has to write them."""
     n, count = len(predictions), len(predictions.classes)
-    ids, paths = _ids(predictions), _paths(predictions)
+    ids, paths = json_ids(predictions.ids), _paths(predictions)
     if _BACKSLASH in ids or _BACKSLASH in paths:  # escapes
         return None
     values = np.ascontiguousarray(predictions.probability[:, :count], dtype="<f4")
@@ -97,11 +98,10 @@ def _packed(predictions: Predictions) -> Spans | None:
     return None if size == TOO_LONG else Spans.adjacent(out[:size].tobytes(), starts)
 
 
-def _ids(predictions: Predictions) -> Bytes:
-    """Return the ids as a JSON array of strings."""
-    ids = predictions.ids
+def json_ids(ids: Sequence[str]) -> Bytes:
+    """Return ids (at least one) as a JSON array of strings."""
     if not isinstance(ids, OffsetIds) or ids.offsets.min() < 0:
-        return _array(orjson.dumps(ids if isinstance(ids, list) else list(ids)))
+        return json_array(orjson.dumps(ids if isinstance(ids, list) else list(ids)))
     head = np.frombuffer(bytearray(ids.head.encode()), dtype=np.uint8)
     text = np.empty(len(ids) * (ids.most_bytes + len('"",')) + 1, dtype=np.uint8)
     return text[: write_offset_ids(head, ids.offsets, text)]
@@ -111,10 +111,11 @@ def _paths(predictions: Predictions) -> Bytes:
     """Return the explanations as a JSON array, nothing if no row has one."""
     if predictions.explanation is None:
         return _NOTHING
-    return _array(orjson.dumps(predictions.explanation))
+    return json_array(orjson.dumps(predictions.explanation))
 
 
-def _array(text: bytes) -> Bytes:
+def json_array(text: bytes) -> Bytes:
+    """Return JSON as a kernel takes it: as an array that may be written to."""
     return np.frombuffer(bytearray(text), dtype=np.uint8)
 
 

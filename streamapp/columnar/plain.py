@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
-from streamapp.columnar.rows import FALSE, LENGTH_BITS, NULL, NUMBER, STRING, text_codes
+from streamapp.columnar.rows import ESCAPED, FALSE, LENGTH_BITS, NULL, NUMBER, STRING, text_codes
 from streamapp.columnar.shape import ANNOTATOR, DECLINED, FEATURE, ID, LABEL, TEXTS, WEIGHT, Members, Shape
 from topics.codecs.batch import Batch
-from topics.codecs.lengths import UTF8_BYTES
 from topics.codecs.limits import Limits
 from topics.records import MAX_WEIGHT, Features, Floats, Instances, Ints32, Ints64, Labels
 
@@ -39,14 +39,14 @@ class PlainRows:
 
     def are_plain(self, members: Members, limits: Limits) -> Flags:
         """Tell which rows hold, in each place, what may stand there without a second look."""
-        longest = limits.text_max_bytes // UTF8_BYTES
+        longest = limits.text_max_bytes  # and escapes only make a text shorter
         good = np.ones(len(self), dtype=np.bool_)
         for role in TEXTS:
             value = self._shape.value_of(role)
             if value >= 0:
                 # A whole number is its digits; true and false are left to the codec.
                 kind, length = self._kinds[:, value], self._cells[:, value] & _LENGTH
-                is_text = ((kind == STRING) | (kind == NUMBER)) & (length > 0) & (length <= longest)
+                is_text = (_are_strings(kind) | (kind == NUMBER)) & (length > 0) & (length <= longest)
                 good &= is_text if role in members.required else is_text | (kind == NULL)
         value = self._shape.value_of(WEIGHT)
         if value >= 0:
@@ -56,7 +56,7 @@ class PlainRows:
         if value >= 0:
             good &= (self._kinds[:, value] == FALSE) | (self._kinds[:, value] == NULL)
         features = self._features
-        are_strings = self._kinds[:, features] == STRING
+        are_strings = _are_strings(self._kinds[:, features])
         if are_strings.any():
             good &= ~(are_strings & ((self._cells[:, features] & _LENGTH) > longest)).any(axis=1)
         return good
@@ -118,6 +118,11 @@ class PlainRows:
         ends = (starts + (self._cells[:, value] & _LENGTH)).tolist()
         is_null = self._kinds[:, value] == NULL
         text = self._text
+        if (self._kinds[:, value] == ESCAPED).any():
+            return [
+                cell or default
+                for cell, default in zip(self._cells_of(value), batch.default_ids(), strict=True)
+            ]
         if not is_null.any():
             return [text[start:end].decode() for start, end in zip(starts.tolist(), ends, strict=True)]
         rows = zip(starts.tolist(), ends, is_null.tolist(), batch.default_ids(), strict=True)
@@ -126,7 +131,7 @@ class PlainRows:
     def _matrix(self) -> Features:
         columns = self._features
         values = self._cells[:, columns].copy().view(np.float64)
-        are_strings = self._kinds[:, columns] == STRING
+        are_strings = _are_strings(self._kinds[:, columns])
         strings: dict[int, list[str | None]] = {}
         if are_strings.any():
             values[are_strings] = np.nan
@@ -150,4 +155,16 @@ class PlainRows:
         found = text_codes(np.frombuffer(self._text, dtype=np.uint8), spans, table, codes, distinct)
         starts = (distinct[:found] >> LENGTH_BITS).tolist()
         ends = ((distinct[:found] >> LENGTH_BITS) + (distinct[:found] & _LENGTH)).tolist()
-        return [self._text[a:b].decode() for a, b in zip(starts, ends, strict=True)], codes
+        spelled = [self._text[a:b] for a, b in zip(starts, ends, strict=True)]
+        if not any(b"\\" in each for each in spelled):
+            return [each.decode() for each in spelled], codes
+        # One text may be spelled in several ways.
+        number: dict[str, int] = {}
+        texts = (orjson.loads(b'"%s"' % each) for each in spelled)
+        numbers = [number.setdefault(text, len(number)) for text in texts]
+        return list(number), np.array([*numbers, -1], dtype=np.int32)[codes]
+
+
+def _are_strings(kinds: npt.NDArray[np.uint8]) -> Flags:
+    found: Flags = (kinds == STRING) | (kinds == ESCAPED)
+    return found

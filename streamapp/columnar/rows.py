@@ -8,9 +8,10 @@ import numpy as np
 
 from core.jit import bits, kernel, row_of, start_of
 from streamapp.columnar.decimals import nearest
+from streamapp.columnar.utf8 import behind_character
 
-NUMBER, STRING, TRUE, FALSE, NULL = range(5)
-"""Kinds of values."""
+NUMBER, STRING, TRUE, FALSE, NULL, ESCAPED = range(6)
+"""Kinds of values; ESCAPED: a string with escapes, all of them good."""
 NO_SHAPE: Final = -1
 LENGTH_BITS: Final = 24
 """Of a span, beside its start: a string in a record is shorter than 16 MiB."""
@@ -21,9 +22,14 @@ MAX_TEXT_DIGITS: Final = 18
 MAX_POWER_DIGITS: Final = 5
 
 _QUOTE, _BACKSLASH, _SPACE, _ASCII_END = 34, 92, 32, 128
+_ESCAPES: Final = (_QUOTE, _BACKSLASH, 47, 98, 102, 110, 114, 116)
+"""What may stand behind a backslash: a quote, a backslash, a slash, b, f, n, r, t. Besides there is u."""
+_SMALL_U: Final = 117
+_HIGH_SURROGATE, _LOW_SURROGATE, _SURROGATES_END = 0xD800, 0xDC00, 0xE000
+_NO_NUMBER: Final = -1
 _MINUS, _PLUS, _POINT, _SMALL_E, _LARGE_E = 45, 43, 46, 101, 69
 _T, _F, _N = 116, 102, 110
-_DIGIT_ZERO: Final = 48
+_DIGIT_ZERO, _DIGIT_A = 48, 97
 _WORDS: Final = np.frombuffer(b"truefalsenull", dtype=np.uint8)
 _NO_VALUE: Final = -1
 _ONE_BITS: Final = int(np.float64(1.0).view(np.int64))
@@ -106,11 +112,14 @@ def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> i
         return _NO_VALUE
     byte = np.int64(text[at])
     if byte == _QUOTE:
-        stop = _end_of_string(text, at + 1, end)
+        stop = _end_of_plain(text, at + 1, end)
+        kinds[value] = STRING
+        if stop >= 0 and np.int64(text[stop]) != _QUOTE:
+            stop, has_escapes = _end_of_string(text, stop, end)
+            kinds[value] = ESCAPED if has_escapes else STRING
         if stop < 0:
             return _NO_VALUE
         cells[value] = ((at + 1) << LENGTH_BITS) | (stop - at - 1)
-        kinds[value] = STRING
         return stop + 1
     if byte in (_N, _T, _F):
         return _word(text, at, end, byte, cells, kinds, value)
@@ -118,16 +127,71 @@ def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> i
 
 
 @kernel
-def _end_of_string(text, at: int, end: int) -> int:
-    """Return where the closing quote stands; -1: escapes, what is not ASCII, or no end."""
+def _end_of_plain(text, at: int, end: int) -> int:
+    """Return where a string ends, or has an escape or what is not ASCII; -1: it does not end."""
+    while at < end:
+        byte = np.int64(text[at])
+        if byte < _SPACE or byte in (_QUOTE, _BACKSLASH) or byte >= _ASCII_END:
+            return at if byte >= _SPACE else _NO_VALUE
+        at += 1
+    return _NO_VALUE
+
+
+@kernel
+def _end_of_string(text, at: int, end: int) -> Any:
+    """Return where the closing quote stands (-1: it is no string), and whether there are escapes."""
+    has_escapes = False
     while at < end:
         byte = np.int64(text[at])
         if byte == _QUOTE:
-            return at
-        if byte == _BACKSLASH or byte < _SPACE or byte >= _ASCII_END:
-            return _NO_VALUE
-        at += 1
-    return _NO_VALUE
+            return at, has_escapes
+        if byte == _BACKSLASH:
+            at = _behind_escape(text, at + 1, end)
+            has_escapes = True
+        elif byte < _SPACE:
+            return _NO_VALUE, False
+        else:
+            at = behind_character(text, at, end)
+        if at < 0:
+            return _NO_VALUE, False
+    return _NO_VALUE, False
+
+
+@kernel
+def _behind_escape(text, at: int, end: int) -> int:
+    """Return where an escape ends, whose backslash stands before; -1: it is none."""
+    if at >= end:
+        return _NO_VALUE
+    if np.int64(text[at]) != _SMALL_U:
+        return at + 1 if np.int64(text[at]) in _ESCAPES else _NO_VALUE
+    unit = _four_digits(text, at + 1, end)
+    if unit < 0 or _LOW_SURROGATE <= unit < _SURROGATES_END:
+        return _NO_VALUE
+    at += 5
+    if unit < _HIGH_SURROGATE or unit >= _SURROGATES_END:
+        return at
+    if end - at < 2 or np.int64(text[at]) != _BACKSLASH or np.int64(text[at + 1]) != _SMALL_U:
+        return _NO_VALUE
+    unit = _four_digits(text, at + 2, end)
+    return at + 6 if _LOW_SURROGATE <= unit < _SURROGATES_END else _NO_VALUE
+
+
+@kernel
+def _four_digits(text, at: int, end: int) -> int:
+    """Return the number that four hexadecimal digits stand for, -1: they do not."""
+    if end - at < 4:
+        return _NO_NUMBER
+    number = 0
+    for place in range(at, at + 4):
+        digit = np.int64(text[place]) - _DIGIT_ZERO
+        if digit > 9:
+            digit = (np.int64(text[place]) | _SPACE) - _DIGIT_A + 10  # of a small letter
+            if digit < 10:
+                return _NO_NUMBER
+        if digit < 0 or digit > 15:
+            return _NO_NUMBER
+        number = number * 16 + int(digit)
+    return number
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -71,6 +72,8 @@ class DemoPlan:
     """Records bring no features: models buy them."""
     bootstrap_servers: str | None = None
     models: tuple[DemoModel, ...] = MODELS
+    web: bool = False
+    """The web application runs beside it, and all goes on until it is interrupted."""
 
     @property
     def address(self) -> str:
@@ -174,6 +177,7 @@ class _Demo:
         self._processes: dict[str, GuardedProcess] = {}
         self._external = plan.bootstrap_servers is not None
         self._created = False
+        self._web = ""  # address
         self._cluster = DemoCluster(self._kafka, self._names, self._settings.application_id, PARTITIONS)
 
     @property
@@ -195,13 +199,19 @@ class _Demo:
         if self._plan.features:
             self._start("feature-oracle", "oracle", "--features", *self._plan.data_options())
         self._wait_until_ready()
+        if self._plan.web:
+            self._start_web()
         with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models) as watch:
             began = time.monotonic()
             self._start("replay", "replay", *self._plan.data_options(), *self._replay_options())
             with self._display.live(watch, self._total):
                 self._follow(watch)
             ended = watch.last_answer or time.monotonic()
-            return self._summary(watch, ended - began)
+            summary = self._summary(watch, ended - began)
+        if self._plan.web:
+            self._display.say(f"the replay is over; grove web is at {self._web} until Ctrl-C")
+            self._stay()
+        return summary
 
     def close(self) -> None:
         """End every process, last started first, and on a broker of somebody else remove our topics."""
@@ -234,6 +244,26 @@ class _Demo:
             self._directory / f"{name}.log",
             environment=_environment(self._settings),
         )
+
+    def _start_web(self) -> None:
+        """Start the web application, and say where it is."""
+        self._start("web", "web", "--port", "0")
+
+        def is_there() -> bool:
+            text = (self._directory / "web.log").read_text("utf-8", "replace")
+            found = re.search(r"grove web is at (\S+)", text)
+            self._web = found[1] if found else ""
+            return bool(found)
+
+        self._wait_for("web", is_there)
+        self._display.say(f"grove web is at {self._web}")
+
+    def _stay(self) -> None:
+        """Keep everything running until somebody interrupts it."""
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                self._check_processes()
+                self._processes["web"].wait(READY_POLL_SECONDS)
 
     def _replay_options(self) -> list[str]:
         keys = [option for model in self._plan.models for option in ("--key", model.key)]

@@ -64,6 +64,8 @@ class Importer:
         partition = partition_of(key.encode(), self._cluster.partition_count(controls))
         size = piece_bytes(self._cluster, controls)
         values = control_values(data, name, size=size, replace=replace)
+        for needed in (self._names.instances, self._names.dead_letters):
+            self._cluster.partition_count(needed)  # says what is denied
         with self._reader() as reader:
             dead_letters = reader.of(self._names.dead_letters, partition).range()[1]
             start = reader.of(controls, partition).range()[1]

@@ -10,6 +10,7 @@ from streamapp.offline.errors import OfflineError
 from streamapp.offline.partition import StoredPartition
 from streamapp.task.config import TaskConfig
 from topics.cluster import Cluster
+from topics.consumer_group import members_of
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 
@@ -26,6 +27,7 @@ class Installation:
 
     @cached_property
     def partitions(self) -> int:
+        members_of(self.kafka, self.group)  # says what is denied; the group's offsets would only not come
         return Cluster(self.kafka).partition_count(self.names.instances)
 
     def partition(self, number: int) -> StoredPartition:

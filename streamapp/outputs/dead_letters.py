@@ -27,6 +27,7 @@ from streamapp.outputs.outgoing import OutputRecords
 from streamapp.task.effects.effects import DeadLetter, Origin
 from topics.definitions import ROOM_BYTES
 from topics.errors import Reason
+from topics.header_columns import HeaderColumns
 from topics.headers import UNDECODABLE
 from topics.spans import Numbers, Spans
 
@@ -60,7 +61,7 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outpu
         Spans.of([origin.value for origin in origins]),
         Spans.of([origin.key for origin in origins]),
         Numbers(np.array([origin.timestamp for origin in origins], dtype=np.int64)),
-        headers,
+        HeaderColumns.of(headers),
         np.array([letter.record for letter in letters], dtype=np.int64),
         limit,
     )

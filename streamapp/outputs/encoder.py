@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from streamapp.columnar.encode import encode_answers
+from streamapp.columnar.encode_requests import encode_requests
+from streamapp.columnar.text_columns import numbered, text_spans
 from streamapp.outputs.dead_letters import dead_letters
-from streamapp.outputs.headers import FullHeaders, OwnHeaders, passed_on
-from streamapp.outputs.limits import RECORD_BYTES, HeaderList, OutputLimits, headers_bytes
+from streamapp.outputs.headers import FullHeaders, OwnHeaders, all_passed_on
+from streamapp.outputs.limits import RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.outputs.outgoing import OutputRecords, in_input_order
 from streamapp.outputs.too_large import PREDICTION, TooLarge
 from streamapp.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
@@ -20,7 +22,7 @@ from topics.codecs import (
     encode_drift_alerts,
     encode_evaluations,
     encode_feature_requests,
-    encode_label_requests,
+    encode_model_events,
     unwritable_predictions,
 )
 from topics.codecs.content_types import (
@@ -31,7 +33,8 @@ from topics.codecs.content_types import (
     wire_of_value,
 )
 from topics.definitions import TopicNames
-from topics.records import Format, Predictions, RawRecords
+from topics.header_columns import HeaderColumns
+from topics.records import Format, Ints64, Predictions, RawRecords
 from topics.spans import Spans, any_headers
 
 if TYPE_CHECKING:
@@ -81,17 +84,21 @@ class Encoder:
         names, too_large = self._names, TooLarge(raw, self._limits)
         alerts = [(each.record, each.key, each.alert) for each in effects.alerts]
         evaluations = [(each.record, each.key, each.evaluation) for each in effects.evaluations]
+        happened = [(each.record, each.key, each.event) for each in effects.happened]
         found = [
             self._predictions(raw, effects.answers, too_large),
             *(self._requests(raw, each) for each in effects.requests),
             *(self._feature_requests(raw, each) for each in effects.feature_requests),
             self._reports(raw, names.drift_alerts, "drift-alert", alerts, encode_drift_alerts),
+            self._reports(raw, names.model_events, "model-event", happened, encode_model_events),
             self._reports(raw, names.evaluations, "evaluation", evaluations, encode_evaluations),
         ]
         fitting = [too_large.without(each) for each in found if each is not None]
         too_large.write(effects)
-        letters = dead_letters(names.dead_letters, effects.dead_letters, self._limits.of(names.dead_letters))
-        return [each for each in (*fitting, letters) if len(each)]
+        if effects.dead_letters:
+            limit = self._limits.of(names.dead_letters)
+            fitting.append(dead_letters(names.dead_letters, effects.dead_letters, limit))
+        return [each for each in fitting if len(each)]
 
     # -- predictions ----------------------------------------------------------------------------------------
 
@@ -136,45 +143,37 @@ class Encoder:
         records = answers.record[:1] if answers.block else answers.record
         values = encode_answers(predictions, form)
         keys = None if answers.key is None else [answers.key] * len(records)
-        if self._full is None:
-            return self._records(raw, topic, "prediction", records, values, form, keys=keys)
-        versions = predictions.version.tolist()
-        if answers.block:
-            own: list[OwnHeaders] = [(("grove-model-version", b"%d" % max(versions)),)]
-            return self._records(raw, topic, "prediction", records, values, form, own)
-        own = [
-            (("grove-instance-id", name.encode()), ("grove-model-version", b"%d" % version))
-            for name, version in zip(predictions.ids, versions, strict=True)
-        ]
+        own: OwnHeaders = {}
+        if self._full is not None:
+            versions = predictions.version.max(keepdims=True) if answers.block else predictions.version
+            own = {"grove-model-version": numbered(b"", versions)}
+            if not answers.block:
+                own = {"grove-instance-id": text_spans(predictions.ids), **own}
         return self._records(raw, topic, "prediction", records, values, form, own, keys)
 
     # -- other topics ---------------------------------------------------------------------------------------
 
     def _requests(self, raw: RawRecords, requests: Requests) -> OutputRecords:
         asked = requests.requests
-        own: list[OwnHeaders] = [
-            (
-                ("grove-request-id", request.encode()),
-                ("grove-instance-id", instance.encode()),
-                ("grove-strategy", strategy.encode()),
-            )
-            for request, instance, strategy in zip(
-                asked.request_ids, asked.instance_ids, asked.strategies, strict=True
-            )
-        ]
+        own: OwnHeaders = {}
+        if self._full is not None:
+            own = {
+                "grove-request-id": text_spans(asked.request_ids),
+                "grove-instance-id": text_spans(asked.instance_ids),
+                "grove-strategy": text_spans(asked.strategies),
+            }
         records, topic = requests.record, self._names.label_requests
         keys = None if requests.key is None else [requests.key] * len(records)
-        values = encode_label_requests(asked)
+        values = encode_requests(asked)
         return self._records(raw, topic, "label-request", records, values, "json", own, keys)
 
     def _feature_requests(self, raw: RawRecords, requests: FeatureRequests) -> OutputRecords:
-        own: list[OwnHeaders] = [
-            (
-                ("grove-request-id", each.request_id.encode()),
-                ("grove-instance-id", each.instance_id.encode()),
-            )
-            for each in requests.requests
-        ]
+        own: OwnHeaders = {}
+        if self._full is not None:
+            own = {
+                "grove-request-id": text_spans([each.request_id for each in requests.requests]),
+                "grove-instance-id": text_spans([each.instance_id for each in requests.requests]),
+            }
         n, topic = len(requests.requests), self._names.feature_requests
         records, keys = [requests.record] * n, [requests.key] * n
         values = encode_feature_requests(requests.requests)
@@ -202,10 +201,10 @@ class Encoder:
         records: npt.ArrayLike,
         values: Sequence[bytes | None],
         form: Format = "json",
-        own: Sequence[OwnHeaders] | None = None,
+        own: OwnHeaders | None = None,
         keys: Sequence[bytes | None] | None = None,
     ) -> OutputRecords:
-        """Return records about `records` of the run; `own`: our headers of the kind, one tuple each.
+        """Return records about `records` of the run; `own`: our headers of the kind.
 
         `keys`: of each, if another model's record led to it; None: that of the record it is about.
         """
@@ -216,36 +215,35 @@ class Encoder:
         if keys is not None:
             keys_of = Spans.of([mine or key for mine, key in zip(keys, keys_of, strict=True)])
         column = Spans.of(values)
-        headers: list[HeaderList] | None = None
+        headers: HeaderColumns | None = None
         most_bytes = RECORD_BYTES + column.longest + keys_of.longest
         any_given = any_headers(inputs.headers)
         if any_given:
             most_bytes += max(map(headers_bytes, inputs.headers))
         times = inputs.spans.timestamps
         if self._full is not None:
-            events = _events(f"{kind}-{raw.topic}-{raw.partition}", list(inputs.offsets))
-            given = own if own is not None else [()] * len(about)
-            headers = self._full.of(kind, form, events, times, keys_of, given, inputs.headers)
+            events = _events(f"{kind}-{raw.topic}-{raw.partition}", inputs.spans.offsets.array)
+            headers = self._full.of(kind, form, events, times.array, keys_of, own or {}, inputs.headers)
             most_bytes += self._full.most_bytes(most_bytes)
         elif any_given:
-            headers = [passed_on(each) for each in inputs.headers]
+            headers = all_passed_on(inputs.headers)
         return OutputRecords(topic, kind, column, keys_of, times, headers, about, most_bytes)
 
 
-def _events(prefix: str, offsets: list[int]) -> list[str]:
+def _events(prefix: str, offsets: Ints64) -> Spans:
     """Return a name for each record; several about one input (rows of a block) are numbered.
 
     The name of a record does not depend on the other inputs of its run.
     """
-    several = Counter(offsets)
-    if len(several) == len(offsets):
-        return [f"{prefix}-{offset}" for offset in offsets]
+    if len(offsets) < 2 or (np.diff(offsets) > 0).all():
+        return numbered(f"{prefix}-".encode(), offsets)
+    several = Counter(offsets.tolist())
     times: Counter[int] = Counter()
     names = []
-    for offset in offsets:
+    for offset in offsets.tolist():
         names.append(f"{prefix}-{offset}" + (f"-{times[offset]}" if several[offset] > 1 else ""))
         times[offset] += 1
-    return names
+    return text_spans(names)
 
 
 def _writable(answers: PredictionGroup, form: Format, too_large: TooLarge) -> PredictionGroup:

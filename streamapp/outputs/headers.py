@@ -6,20 +6,28 @@ would take for a statement about the *answer* are not passed on from the questio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+
+from streamapp.columnar.distinct import distinct
+from streamapp.columnar.keys import coded
+from streamapp.columnar.text_columns import repeated
 from streamapp.outputs.limits import HeaderList
 from topics.codecs import CONTENT_TYPES
-from topics.records import Format, Headers
+from topics.header_columns import HeaderColumns
+from topics.records import Format, Headers, Ints64
+from topics.spans import Spans, any_headers
 
 _ABOUT_THE_RECORD: Final = ("content-type", "ce_", "grove-", "__streams.errors.")
 
 _OUR_BYTES: Final = 2048  # names, numbers, times, and the name of a topic, of at most 249 bytes
 
-OwnHeaders = tuple[tuple[str, bytes], ...]
+OwnHeaders = Mapping[str, Spans]
+"""Values of headers that only one kind of records has, by name."""
 
 
 def passed_on(headers: Headers) -> HeaderList:
@@ -44,41 +52,53 @@ class FullHeaders:
         self,
         kind: str,
         form: Format,
-        events: Iterable[str],
-        timestamps: Iterable[int],
-        keys: Iterable[bytes | None],
-        own: Iterable[OwnHeaders],
-        inputs: Iterable[Headers],
-    ) -> list[HeaderList]:
-        """Return the headers of records of one kind and format.
+        events: Spans,
+        timestamps: Ints64,
+        keys: Spans,
+        own: OwnHeaders,
+        inputs: Sequence[Headers],
+    ) -> HeaderColumns:
+        """Return the headers of n records of one kind and format.
 
-        `events`: what makes each unique among the records of its kind; `inputs`: the headers of their
-        questions.
+        `events`: what makes each unique among the records of its kind; timestamps: int64[n]; `inputs`: the
+        headers of their questions.
         """
-        fixed = [
-            ("content-type", CONTENT_TYPES[form].encode()),
-            ("ce_specversion", b"1.0"),
-            ("ce_type", f"streamgrove.{kind}".encode()),
-            ("ce_source", self._source),
-            ("ce_dataschema", f"urn:streamgrove:{kind}:1".encode()),
-        ]
-        return [
-            [
-                *fixed,
-                ("ce_id", event.encode()),
-                ("ce_time", rfc3339(timestamp)),
-                *_of_key(key or b""),
-                *ours,
-                *(passed_on(given) if given else ()),
-            ]
-            for event, timestamp, key, ours, given in zip(events, timestamps, keys, own, inputs, strict=True)
-        ]
+        fixed = {
+            "content-type": CONTENT_TYPES[form].encode(),
+            "ce_specversion": b"1.0",
+            "ce_type": f"streamgrove.{kind}".encode(),
+            "ce_source": self._source,
+            "ce_dataschema": f"urn:streamgrove:{kind}:1".encode(),
+        }
+        always = np.zeros(len(keys), dtype=np.int64)
+        models = _named(keys)
+        columns = {
+            **{name: repeated([value], always) for name, value in fixed.items()},
+            "ce_id": events,
+            "ce_time": _times(timestamps),
+            "ce_subject": models,
+            "grove-model-key": models,
+            **own,
+        }
+        ours = HeaderColumns.uniform(list(columns), list(columns.values()))
+        return ours if not any_headers(inputs) else ours.followed_by(all_passed_on(inputs))
 
 
-@lru_cache(maxsize=4096)
-def _of_key(key: bytes) -> OwnHeaders:
-    """Return the headers that name a model."""
-    return ("ce_subject", key), ("grove-model-key", key)
+def all_passed_on(inputs: Sequence[Headers]) -> HeaderColumns:
+    """Return for each record the headers that are passed on."""
+    return HeaderColumns.of([passed_on(each) if each else () for each in inputs])
+
+
+def _named(keys: Spans) -> Spans:
+    """Return the model keys, those that are null as nothing."""
+    found = coded(keys)
+    return repeated([key or b"" for key in found.distinct], found.codes.astype(np.int64))
+
+
+def _times(timestamps: Ints64) -> Spans:
+    """Return times (int64[n]) as CloudEvents writes them; a backlog has many records of one millisecond."""
+    first, number = distinct(timestamps)
+    return repeated([rfc3339(time) for time in timestamps[first].tolist()], number)
 
 
 @lru_cache(maxsize=4096)  # a backlog has many records of one millisecond

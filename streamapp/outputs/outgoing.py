@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamapp.outputs.limits import HeaderList, record_bytes
+from streamapp.outputs.limits import record_bytes
+from topics.header_columns import HeaderColumns
 from topics.records import Ints64
 from topics.spans import Numbers, Spans
 
@@ -21,7 +22,7 @@ class OutputRecords:
     values: Spans
     keys: Spans
     timestamps: Numbers
-    headers: list[HeaderList] | None  # None: no record has any
+    headers: HeaderColumns | None  # None: no record has any
     records: Ints64  # int64[n] index in RawRecords of what each is about
     most_bytes: int  # no record is larger
 
@@ -42,7 +43,7 @@ class OutputRecords:
             self.values.where(order),
             self.keys.where(order),
             Numbers(self.timestamps.array[order]),
-            None if self.headers is None else [self.headers[at] for at in order.tolist()],
+            None if self.headers is None else self.headers.where(order),
             self.records[order],
             self.most_bytes,
         )
@@ -52,9 +53,11 @@ def in_input_order(parts: Sequence[OutputRecords]) -> OutputRecords:
     """Return the records of several parts (of one topic, at least one) in the order of what they answer."""
     if len(parts) == 1:
         return parts[0]
-    headers: list[HeaderList] | None = None
-    if any(part.headers for part in parts):
-        headers = [each for part in parts for each in part.headers or [[]] * len(part)]
+    headers: HeaderColumns | None = None
+    if any(part.headers is not None for part in parts):
+        headers = HeaderColumns.joined(
+            [HeaderColumns.of([()] * len(part)) if part.headers is None else part.headers for part in parts]
+        )
     together = OutputRecords(
         parts[0].topic,
         parts[0].kind,

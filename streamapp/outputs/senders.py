@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from streamapp.columnar.produce import produce_records
 from streamapp.outputs.limits import OutputLimits
@@ -13,6 +13,11 @@ from topics.transactional_sender import TransactionalSender
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
+
+
+LINGER_MS: Final = 0.5
+"""The records of a run are handed over in one call, which takes less: all of them wait for the last one, and
+no run waits for the next."""
 
 
 def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
@@ -38,4 +43,4 @@ def _properties(settings: Settings, limits: OutputLimits) -> dict[str, Any]:
     batch = str(given.get("batch.size", BATCH_BYTES))
     # A topic refuses a batch above its max.message.bytes, however small the records in it are.
     limited = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
-    return {**given, **limited, "message.max.bytes": limits.producer}
+    return {"linger.ms": LINGER_MS, **given, **limited, "message.max.bytes": limits.producer}

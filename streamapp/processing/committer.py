@@ -162,6 +162,9 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - whatever it is of: its part of the journal would be a hole
             await self.end(error)
             return False
+        finally:
+            if self.schedule.due is not None:  # who polls could not know when, while this one was under way
+                self.consumer.wake()
 
     async def _commit_all(self) -> bool:
         """Commit what is uncommitted; tell whether nothing of it is left."""

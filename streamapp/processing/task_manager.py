@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -136,32 +137,46 @@ class TaskManager:
     # -- runs -----------------------------------------------------------------------------------------------
 
     async def process(self, delivery: Delivery) -> None:
-        """Process a run (or tick), and start a commit when it is time to."""
+        """Process runs (or a tick), one after the other, and start a commit when it is time to."""
+        left = deque(delivery.runs)
         try:
             async with self.committer.lock:
-                partition = self.partitions.get(delivery.partition)
-                if partition is not None and self._is_ours(delivery, partition):
-                    try:
-                        if delivery.run is not None and partition.stopped is None:
-                            await self._process(partition, delivery, delivery.run)
-                        await self.committer.room()
-                    except AbortedError as error:
-                        await self.committer.abort_unless_dropped(delivery.partition, partition, error)
-                        return
-                    self.committer.commit_if_due()
+                if not left:
+                    await self._process_if_ours(delivery, delivery.partition, None)
+                while left:
+                    await self._process_if_ours(delivery, left[0].raw.partition, left[0])
+                    left.popleft()
+        except asyncio.CancelledError:  # they were handed out, and would be called processed
+            for run in left:
+                self.partitions.drop(run.raw.partition)
+            raise
         finally:
             delivery.finish()
 
-    def _is_ours(self, delivery: Delivery, partition: Partition) -> bool:
+    async def _process_if_ours(self, delivery: Delivery, number: int, run: Run | None) -> None:
+        """Process a run (or none) of a partition, unless it is not here any more."""
+        partition = self.partitions.get(number)
+        if partition is None or not self._is_ours(delivery, number, partition):
+            return
+        try:
+            if run is not None and partition.stopped is None:
+                await self._process(partition, delivery, run)
+            await self.committer.room()
+        except AbortedError as error:
+            await self.committer.abort_unless_dropped(number, partition, error)
+            return
+        self.committer.commit_if_due()
+
+    def _is_ours(self, delivery: Delivery, number: int, partition: Partition) -> bool:
         """Whether a delivery may be processed: its task is here, no rebalance dropped it, nothing failed."""
         return (
             delivery.epoch == self.consumer.epoch
-            and self.partitions.get(delivery.partition) is partition
+            and self.partitions.get(number) is partition
             and not self.committer.failed
         )
 
     async def _process(self, partition: Partition, delivery: Delivery, run: Run) -> None:
-        number = delivery.partition
+        number = run.raw.partition
         if not partition.live:  # skipped, the driver would count it as processed all the same
             error = RuntimeError(f"partition {number} is not live, and a run of it was handed out")
             await self.committer.end(error)
@@ -172,7 +187,7 @@ class TaskManager:
         began = self._clock()
         try:
             results = await self._pipeline.process(
-                partition.task, run, partial(self._is_ours, delivery, partition)
+                partition.task, run, partial(self._is_ours, delivery, number, partition)
             )
         except asyncio.CancelledError:  # it may be processed, and nobody will note it
             self.partitions.drop(number)

@@ -10,9 +10,11 @@ from typing import Any, Final
 from streamapp.errors import NotYetError
 from streamapp.journal.entry import Record, encode
 from streamapp.restore.identity import Identity
-from topics.errors import BrokerError
+from topics.access import Access
+from topics.errors import AbortedError, BrokerError
 from topics.transactional_sender import TransactionalSender
 
+DENIED: Final = "Topic authorization failed"  # librdkafka of a transaction, without the name of the topic
 PAUSE_S: Final = 0.05
 TIMEOUT_S: Final = 60.0  # with a broker, or another transaction, that somebody waits for at a terminal
 
@@ -28,8 +30,13 @@ def write_together(
     sender = TransactionalSender(kafka, f"{group}-journal-{partition}", lambda: time.monotonic() > until)
     with closing(sender):
         sender.open()
-        sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
-        sender.commit()
+        try:
+            sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
+            sender.commit()
+        except AbortedError as error:
+            if DENIED not in str(error):
+                raise
+            raise BrokerError(Access.of(kafka).denied("topic", topic, "Write")) from None
     identity = Identity(kafka)
     try:
         while identity.has_open_transaction(topic, partition):  # the broker is about to write the marker

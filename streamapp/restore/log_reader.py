@@ -48,6 +48,7 @@ class LogReader:
     def __init__(self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool]) -> None:
         """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless."""
         self._abandoned = abandoned
+        self._kafka = kafka
         self._access = Access.of(kafka)
         self._group = group
         self._consumer = Consumer(
@@ -137,6 +138,11 @@ class LogReader:
         try:
             self._consumer.commit(offsets=wanted, asynchronous=False)
         except KafkaException as failure:
+            denied = denied_kind(failure.args[0].code())
+            if denied is not None:
+                named = [self._group] if denied == "group" else list(positions)
+                said = "; ".join(self._access.denied(denied, name, "Read") for name in named)
+                raise BrokerError(said) from None
             message = (
                 f"partition {partition}: its offsets cannot be committed for group {self._group}: "
                 f"{failure.args[0].str()}; the group must have no members, try again"
@@ -169,11 +175,20 @@ class LogReader:
     def _not_now(self, error: KafkaError, what: str) -> Exception:
         """Return the error for a request that failed: to be made again, unless it is denied."""
         denied = denied_kind(error.code())
+        if error.code() == KafkaError._UNKNOWN_PARTITION and self._is_hidden(self._topic):  # noqa: SLF001
+            denied = "topic"
         if denied is None:
             return NotYetError(f"{what}: {error.str()}")
         return BrokerError(
             self._access.denied(denied, self._group if denied == "group" else self._topic, "Read")
         )
+
+    def _is_hidden(self, topic: str) -> bool:
+        """Whether a topic is not to be seen by this client; a broker that is away says nothing."""
+        try:
+            return bool(Cluster(self._kafka, REQUEST_S).hidden([topic]))
+        except BrokerError:
+            return False
 
     def offset_at(self, timestamp: int) -> int:
         """Return the first offset whose record is as late as a timestamp (ms), else the end."""
@@ -245,6 +260,8 @@ class LogReader:
                 good.append(message)
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 self.end = message.offset()
+            elif denied_kind(error.code()) == "group":
+                continue  # the client looks for a coordinator that reading does not need; `offsets` raises
             elif denied_kind(error.code()) is not None:
                 raise self._not_now(error, "")
             elif error.code() not in PASSING:

@@ -103,7 +103,10 @@ class Settings(BaseSettings):
     )
     commit_interval_ms: int = Field(100, ge=1, le=3_600_000, description="Time between commits.")
     max_poll_records: int = Field(
-        2000, ge=1, le=1_000_000, description="Rows of a run at most (a block stays whole)."
+        10_000,
+        ge=1,
+        le=1_000_000,
+        description="Records of a run at most; under load a worker finds by itself how many are worth it.",
     )
     max_poll_interval_ms: int = Field(
         300_000, ge=1000, description="A worker that asks for no records for so long leaves the group."

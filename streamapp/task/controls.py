@@ -24,6 +24,7 @@ from streamapp.task import counters
 from streamapp.task.config import TaskConfig
 from streamapp.task.creation import no_room
 from streamapp.task.effects.effects import DeadLetter, Effects, Notice, Origin
+from streamapp.task.effects.model_happenings import What, happened
 from streamapp.task.models.control_schema import control_schema
 from streamapp.task.models.exported import close_open_requests, read_exported
 from streamapp.task.models.importing import ModelPart, RefusedPartError
@@ -113,9 +114,11 @@ class ControlsRun:
         if "schema" not in control.body:
             store.await_instance(key, spec)
             return "created; its first instance will give the schema"
-        if store.create(key, spec, _schema(control, spec, self.state.config)) == NO_MODEL:
+        slot = store.create(key, spec, _schema(control, spec, self.state.config))
+        if slot == NO_MODEL:
             raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
         self.effects.count(counters.MODELS_CREATED)
+        self._say("created", control, slot)
         return "created"
 
     def _configure(self, control: Control) -> str:
@@ -126,6 +129,7 @@ class ControlsRun:
         else:
             spec = self._changed(control, self.store.spec(slot))
             self.store.configure(slot, spec)
+            self._say("configured", control, slot)
         return f"configured: {spec.to_json()}"
 
     def _freeze(self, control: Control) -> str:
@@ -138,6 +142,7 @@ class ControlsRun:
             message = f"model {control.key!r} has no schema yet; freeze it after its first instance"
             raise RefusedCommandError(message)
         self.store.freeze(slot, frozen)
+        self._say("frozen" if frozen else "unfrozen", control, slot)
         return "frozen: answers, but neither asks nor learns" if frozen else "no longer frozen"
 
     def _reset(self, control: Control) -> str:
@@ -156,12 +161,15 @@ class ControlsRun:
             self.store.await_instance(control.key, spec)
         elif slot == NO_MODEL:
             self.store.await_instance(control.key, None)
-            if self.store.create(control.key, spec, schema) == NO_MODEL:
+            slot = self.store.create(control.key, spec, schema)
+            if slot == NO_MODEL:
                 raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
         else:
             self.store.replace(slot, Model.create(spec, schema))
             self.state.pending.forget_model(slot)
             self.state.episodes.forget_model(control.key)
+        if slot != NO_MODEL:
+            self._say("reset", control, slot)
         return "reset: begins anew"
 
     def _delete(self, control: Control) -> str:
@@ -169,6 +177,7 @@ class ControlsRun:
         if slot == NO_MODEL:
             self.store.await_instance(control.key, None)
         else:
+            self._say("deleted", control, slot)
             self.store.delete(slot)
             self.state.pending.forget_model(slot)
             self.state.episodes.forget_model(control.key)
@@ -199,7 +208,12 @@ class ControlsRun:
             self.state.pending.forget_model(slot)
             self.state.episodes.forget_model(control.key)
         self.effects.count(counters.MODELS_IMPORTED)
+        self._say("imported", control, slot)
         return f"imported: the model of {exported.key!r}, {exported.model.summary().labels} labels learned"
+
+    def _say(self, what: What, control: Control, slot: int) -> None:
+        """Add a model event. What has a spec only is no model yet: its first instance makes it."""
+        self.effects.happened.append(happened(what, self.store, slot, self.raw, control.record))
 
     # -- members --------------------------------------------------------------------------------------------
 

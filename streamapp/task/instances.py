@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from streamapp.task import counters
 from streamapp.task.creation import RefusedModelError, make_model
 from streamapp.task.effects.effects import DeadLetter, Effects
 from streamapp.task.effects.model_events import ModelEvents
+from streamapp.task.effects.model_happenings import happened
 from streamapp.task.effects.record_error import RecordError
 from streamapp.task.effects.refusals import Refusals
 from streamapp.task.effects.replies import Replies
@@ -121,13 +123,16 @@ class InstancesRun:
 
     def _create(self, key: int, row: int) -> int:
         try:
-            offset = self.raw.offsets[self.batch.record[row]]
+            record = int(self.batch.record[row])
             name, groups = self.batch.keys[key], self.batch.features
-            return make_model(self.state, name, groups, row, offset, self.effects)
+            slot = make_model(self.state, name, groups, row, self.raw.offsets[record], self.effects)
         except RefusedModelError as error:
             for refused in np.flatnonzero(self.batch.key == key).tolist():
                 self.refusals.add(refused, error.reason, error.detail)
             return NO_MODEL
+        made = happened("created", self.store, slot, self.raw, record, instance_id=self.batch.ids[row])
+        self.effects.happened.append(made)
+        return slot
 
     # -- rows whose models know all the features they may take in -------------------------------------------
 
@@ -157,13 +162,13 @@ class InstancesRun:
     def _answer_rows(self, rows: Ints64, parts: Sequence[Part], wrong: dict[int, tuple[Reason, str]]) -> None:
         """Answer `rows` (int64[m], ascending); their features are in `parts`, rows with flaws in `wrong`."""
         placement, n = self.state.placement, len(self.batch)
-        placed = placement.place(parts, n, int(self.store.width[self.model[rows]].max()))
+        placed = placement.place(parts, n, int(self.store.width[self._of(rows, self.model)].max()))
         placed.flaws |= wrong
         for row, (reason, detail) in placed.flaws.items():
             self.refusals.add(row, reason, detail)
         self._refuse_weights(rows)
         rows = self._accepted(rows)
-        frozen = self.store.frozen[self.model[rows]]
+        frozen = self.store.frozen[self._of(rows, self.model)]
         held = self._release_early(rows, frozen)
         code = self._class_codes(rows, frozen, held)
         if len(self.refusals):
@@ -175,11 +180,14 @@ class InstancesRun:
         grown = placement.grow_values(placed, self.model)
         note_values(grown, self.model, self.store, self.raw, self.batch.record, self.effects)
         note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
-        self.state.will_change(np.append(self.model[rows[~frozen]], [*self.store.grown]).astype(np.int64))
+        changing = self._of(rows[~frozen] if frozen.any() else rows, self.model)
+        if self.store.grown:
+            changing = np.append(changing, [*self.store.grown])
+        self.state.will_change(changing)
         self.store.adopt_grown()
-        self.width[rows] = self.store.width[self.model[rows]]
+        self.width[rows] = self.store.width[self._of(rows, self.model)]
         # Few rows of many may be meant: those of a block that brings feature after feature.
-        self._x.append((rows, placed.x if len(rows) == n else placed.x[rows]))
+        self._x.append((rows, self._of(rows, placed.x)))
         if frozen.any():
             self.frozen[rows[frozen]] = True
             self._call(rows[frozen], placed, np.full(int(frozen.sum()), -1, dtype=np.int32), ANSWER_ONLY)
@@ -191,12 +199,16 @@ class InstancesRun:
         """Refuse weighed rows (int64[m]) of models that count records."""
         if not self.store.counts_records.any():
             return
-        bad = self.store.counts_records[self.model[rows]] & (self.weight[rows] != 1.0)
+        bad = self.store.counts_records[self._of(rows, self.model)] & (self._of(rows, self.weight) != 1.0)
         refused = self.refusals.rows()
         for row in rows[bad].tolist():
             if row not in refused:
                 rule = unit_weight_rule(self.weight[row], self.store.spec(int(self.model[row])).learner)
                 self.refusals.add(row, Reason.BAD_WEIGHT, rule)
+
+    def _of(self, rows: Ints64, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a column of rows (int64[m], ascending): itself, if they are all there are."""
+        return column if len(rows) == len(self.batch) else column[rows]
 
     def _accepted(self, rows: Ints64) -> Ints64:
         refused = self.refusals.rows()
@@ -204,9 +216,8 @@ class InstancesRun:
 
     def _call(self, rows: Ints64, placed: Placed, code: Ints32, mode: int) -> None:
         """Let the kernels answer `rows` (int64[m]), and learn where code (int32[m]) is a class."""
-        store, whole = self.store, len(rows) == len(self.batch)
-        model = self.model if whole else self.model[rows]
-        x, weight = (placed.x, self.weight) if whole else (placed.x[rows], self.weight[rows])
+        store = self.store
+        model, x, weight = (self._of(rows, column) for column in (self.model, placed.x, self.weight))
         known = self._known_classes(model, code)
         store.use(model)
         try:
@@ -219,7 +230,12 @@ class InstancesRun:
             learned &= code >= known
             np.maximum.at(store.known_classes, model[learned], code[learned] + 1)
         self.replies.add(rows, answers, known)
-        self.model_events.add(answers.events, rows, answers.version.item)
+
+        def records(at: int) -> int:
+            behind = int(np.count_nonzero(model[at + 1 :] == model[at]))
+            return store.peek(int(model[at])).scale().records - behind
+
+        self.model_events.add(answers.events, rows, answers.version.item, records)
 
     def _known_classes(self, model: Ints64, code: Ints32) -> Ints32:
         """Return int32[m]: how many classes each row's model knows when it answers.
@@ -237,8 +253,8 @@ class InstancesRun:
 
     def _class_codes(self, rows: Ints64, frozen: Mask, held: dict[int, HeldLabel]) -> Ints32:
         """Return int32[m]: the code of each row's class; -1 without a label, or if the model is frozen."""
-        label = self.label[rows]
-        code = self.classes.known(self.slots, self.batch.key[rows], label)
+        label = self._of(rows, self.label)
+        code = self.classes.known(self.slots, self._of(rows, self.batch.key), label)
         if frozen.any():
             self.effects.count(counters.INSTANCES_FROZEN, int(np.count_nonzero(label[frozen] >= 0)))
             code[frozen] = -1

@@ -268,7 +268,10 @@ class LabelsRun:
             labels = store.model(int(model[at])).summary().labels
             return labels - int(np.count_nonzero((model[at:] == model[at]) & (code[at:] >= 0)))
 
-        self.model_events.add(events, row, version)
+        def records(at: int) -> int:
+            return store.peek(int(model[at])).scale().records
+
+        self.model_events.add(events, row, version, records)
 
     def _count_ends(self, training: TrainingColumns) -> None:
         """Count the requests that these rows close, and how long labels took to come."""

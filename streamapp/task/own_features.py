@@ -6,6 +6,7 @@ import numpy as np
 
 from streamapp.task.creation import RefusedModelError, make_model
 from streamapp.task.effects.effects import Effects
+from streamapp.task.effects.model_happenings import happened
 from streamapp.task.effects.unused_features import note_ignored, note_values
 from streamapp.task.models.placement import Placed
 from streamapp.task.models.store import NO_MODEL
@@ -62,8 +63,11 @@ class OwnFeatures:
         if slot != NO_MODEL:
             return slot
         try:
-            offset = raw.offsets[self._batch.record[row]]
-            return make_model(self._state, key, self._batch.features, row, offset, effects)
+            record = int(self._batch.record[row])
+            slot = make_model(self._state, key, self._batch.features, row, raw.offsets[record], effects)
         except RefusedModelError as error:
             self.flaws[row] = (error.reason, error.detail)
             return NO_MODEL
+        made = happened("created", self._state.store, slot, raw, record, instance_id=self._batch.ids[row])
+        effects.happened.append(made)
+        return slot

@@ -132,6 +132,7 @@ class Task:
         self.checkpoint()
         raw = run.raw
         effects = self._process_records(run) if len(raw) else Effects()
+        effects.happened.sort(key=lambda each: each.record)
         effects.notices.sort(key=lambda notice: notice.offset)
         self._state.count_changes(effects)
         self.counters.update(effects.counts)

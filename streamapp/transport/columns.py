@@ -18,6 +18,7 @@ from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatch
 
+from streamapp.transport.checksum import TABLES, crc32c
 from streamapp.transport.record_batches import BATCH_COLUMNS, SMALLEST_RECORD, read_records
 from streamapp.transport.runs import FetchedColumns
 from streamapp.transport.undecodable import read_tolerantly
@@ -30,6 +31,11 @@ V2: Final = 2
 HEAD: Final = Struct(">qiibIhiqqqhii")
 """Of a batch in format v2: base offset, bytes that follow, leader epoch, magic, CRC, attributes, last offset
 delta, first and largest timestamp, producer id, its epoch, base sequence, number of records."""
+CRC_AT, CHECKED_FROM = 17, 21
+"""The checksum is that of all behind it."""
+_CRC: Final = Struct(">I")
+_LARGE: Final = 2048
+"""Bytes of a batch for which our kernel is worth its call; aiokafka verifies others."""
 COMPRESSION, APPEND_TIME = 0x07, 0x08
 """Of the attributes."""
 _DECOMPRESS: Final = {0: bytes, 1: gzip_decode, 2: snappy_decode, 3: lz4_decode, 4: zstd_decode}
@@ -49,7 +55,7 @@ def decode(records: Any, log_end: int | None, most: int | None = None) -> Fetche
     try:
         while memory.has_next() and found.count < most:
             batch = memory.next_batch()
-            if records._check_crcs and not batch.validate_crc():
+            if records._check_crcs and not _is_intact(batch, memory):
                 msg = f"Invalid CRC - {records._tp}"
                 raise CorruptRecordException(msg)
             if not _is_skipped(records, batch):
@@ -66,6 +72,16 @@ def decode(records: Any, log_end: int | None, most: int | None = None) -> Fetche
 def has_more(records: Any) -> bool:
     """Tell whether `decode` left something."""
     return bool(records._records.has_next())
+
+
+def _is_intact(batch: Any, memory: Any) -> bool:
+    """Tell whether a batch, the last one that was taken from memory, has the checksum that it says."""
+    log, start, end = memory.log, memory.start, memory.end
+    if end - start >= _LARGE and isinstance(batch, DefaultRecordBatch) and batch.magic == V2:
+        said = _CRC.unpack_from(log, start + CRC_AT)[0]
+        found = crc32c(np.frombuffer(log, dtype=np.uint8), start + CHECKED_FROM, end, TABLES)
+        return bool(said == found)
+    return bool(batch.validate_crc())
 
 
 def _is_skipped(records: Any, batch: Any) -> bool:

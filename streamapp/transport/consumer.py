@@ -1,8 +1,9 @@
-"""Consumer of the `kafkabatch://` driver: one Faust event per partition and run.
+"""Consumer of the `kafkabatch://` driver: one Faust event per run, or for several small ones.
 
 Group membership, assignor, recovery and agents stay Faust's. What differs:
 
-- `_drain_messages` hands out runs (runs.py), one event each, and waits until each is processed;
+- `_drain_messages` hands out runs (runs.py), and waits until they are processed: one event for each, or for
+  those of several partitions while together they are no larger than one may be;
 - a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all
   queues when it resumes, so whatever is fetched earlier would be lost;
 - offsets are committed by the committer, in transactions, as the member that processed the records;
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from aiokafka.errors import ConsumerStoppedError
@@ -26,7 +27,8 @@ from faust.types import TP, ConsumerMessage
 from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.application import STOP_TIMEOUT_S, App
 from streamapp.transport.delivery import Delivery
-from streamapp.transport.runs import Run, TimeOrder
+from streamapp.transport.run_size import RunSize
+from streamapp.transport.runs import MAX_RUN_BYTES, Run, TimeOrder
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,12 @@ LANES = 2  # partitions that are restored at the same time: one that waits for a
 LACKING_S = 60.0  # without partitions of a topic that belong to those we have: workers are started one by one
 LACKING_PAUSE = 1.0
 IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
+
+# While little arrives, records wait for each other: between two fetches lies a multiple of what a round of
+# runs costs, so that it takes a bounded share of a core. The first record after a silence does not wait.
+PACE_SHARE = 4.0
+PACE_MAX_S = 0.010
+ROUND_WEIGHT = 0.1
 
 
 class Consumer(driver.Consumer):
@@ -52,6 +60,8 @@ class Consumer(driver.Consumer):
         self.epoch = 0  # counts assignments and their ends
         self._standbys_read = False  # what is fetched for standbys stays in Faust's queue
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
+        self._size = RunSize(self.wiring.max_records)
+        self._round_s = 0.0  # CPU seconds of a round, smoothed
         self._delivery: Delivery | None = None
         self._going_live: asyncio.Task[None] | None = None
         self._lacks_since: float | None = None  # since when topics are missing from what is assigned
@@ -86,7 +96,7 @@ class Consumer(driver.Consumer):
                 pass
             tick = self.wiring.committer.tick_due(time.monotonic())
             if tick is not None:
-                await self._deliver(epoch, tick, None)
+                await self._deliver(epoch, tick, ())
 
     async def _take(self, timeout_s: float) -> Fetched:
         wanted = {
@@ -97,7 +107,8 @@ class Consumer(driver.Consumer):
         now = time.monotonic()
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
-        return await self._thread.take(wanted, min(waits), self._changelogs())
+        pace = min(PACE_SHARE * self._round_s, PACE_MAX_S) if timeout_s else 0.0
+        return await self._thread.take(wanted, min(waits), self._changelogs(), pace)
 
     def _changelogs(self) -> set[TP]:
         """Return the partitions of tables that Faust wants to read: those in recovery, and standbys.
@@ -116,25 +127,32 @@ class Consumer(driver.Consumer):
 
     async def _deliver_round(self, epoch: int) -> bool:
         """Deliver at most one run of each live partition; tell whether there was one."""
-        now = time.monotonic()
-        orders = list(self._orders.items())
-        runs = [(partition, run) for partition, order in orders if (run := order.next_run(now))]
-        for partition, run in runs:
-            await self._deliver(epoch, partition, run)
-        return bool(runs) and epoch == self.epoch
+        now, most = time.monotonic(), self._size.limit
+        runs = [run for order in self._orders.values() if (run := order.next_run(now, most))]
+        if not runs:
+            return False
+        spent = 0.0
+        for some in together(runs, most):
+            began = time.thread_time()
+            await self._deliver(epoch, some[0].raw.partition, some)
+            seconds = time.thread_time() - began
+            self._size.note(sum(len(run.raw) for run in some), seconds)
+            spent += seconds
+        self._round_s += ROUND_WEIGHT * (spent - self._round_s)
+        return epoch == self.epoch
 
-    async def _deliver(self, epoch: int, partition: int, run: Run | None) -> None:
+    async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> None:
         if epoch != self.epoch:
             return  # taken away meanwhile: going live again reads the run again
         if not self.flow_active:
             self.abandon()  # we stop: what was taken out of the orders must not be called processed
             return
-        delivery = self._delivery = Delivery(partition, run, epoch, self.loop.create_future())
-        topic, offset = (run.topic, run.raw.offsets[-1]) if run else (self.wiring.topics[0], 0)
-        tp = TP(topic, partition)
+        delivery = self._delivery = Delivery(partition, tuple(runs), epoch, self.loop.create_future())
+        # Faust wants to know one place of a message, and nothing comes of it.
+        tp = TP(runs[0].topic if runs else self.wiring.topics[0], partition)
         generation = self.app.consumer_generation_id
         message = ConsumerMessage(
-            topic, partition, offset, 0.0, 0, None, None, b"", None, 0, 0, tp, generation_id=generation
+            tp.topic, tp.partition, 0, 0.0, 0, None, None, b"", None, 0, 0, tp, generation_id=generation
         )
         message.value = cast(Any, delivery)  # Faust says bytes; the schema passes it through
         await self.callback(message)
@@ -352,7 +370,7 @@ class Consumer(driver.Consumer):
         if epoch == self.epoch:
             self._orders[partition] = self._new_order(partition, starts)
             self.wiring.assignments.live(partition)
-            self._thread.interrupt()
+            self.wake()
 
     def _new_order(self, partition: int, starts: Mapping[str, int]) -> TimeOrder:
         return TimeOrder(
@@ -418,6 +436,10 @@ class Consumer(driver.Consumer):
         if not self._crashed.is_set():
             await super().crash(reason)
 
+    def wake(self) -> None:
+        """End the poll at hand: what it waits for has changed."""
+        self._thread.interrupt()
+
     def drop(self, partition: int) -> None:
         """Stop fetching one partition."""
         self._orders.pop(partition, None)
@@ -457,6 +479,22 @@ class Consumer(driver.Consumer):
 
     async def verify_all_partitions_active(self) -> None:
         """Do nothing: Faust's livelock detector reads state that is not kept here."""
+
+
+def together(runs: Sequence[Run], most: int) -> Iterator[list[Run]]:
+    """Yield runs in their order, as many at a time as are no larger together than one may be."""
+    some: list[Run] = []
+    records = size = 0
+    for run in runs:
+        n, bytes_ = len(run.raw), run.raw.spans.value_bytes
+        if some and (records + n > most or size + bytes_ > MAX_RUN_BYTES):
+            yield some
+            some, records, size = [], 0, 0
+        some.append(run)
+        records += n
+        size += bytes_
+    if some:
+        yield some
 
 
 def _is_in(position: int, log: tuple[int, int]) -> bool:

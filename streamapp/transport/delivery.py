@@ -1,4 +1,4 @@
-"""Delivery: what the driver hands to the agent, one run of one partition or a tick."""
+"""Delivery: what the driver hands to the agent: a run, small ones of several partitions, or a tick."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from streamapp.transport.runs import Run
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delivery:
-    """A run, or (`run` is None) an opportunity to commit inside a stream event although nothing arrived."""
+    """Runs in their order, or (none) an opportunity to commit in a stream event although nothing arrived."""
 
-    partition: int
-    run: Run | None
+    partition: int  # of the first one; without any, one that has uncommitted work
+    runs: tuple[Run, ...]
     epoch: int  # counts assignments; a delivery of an earlier one is void
     done: asyncio.Future[None]
 

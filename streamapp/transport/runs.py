@@ -31,6 +31,8 @@ from topics.records import RawRecords
 from topics.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 
 MAX_AHEAD_BYTES = 4 << 20  # of a topic that are fetched ahead; a fetch may bring one more
+BACKLOG_RECORDS = 2000  # computed in some milliseconds: time to fetch
+BACKLOG_BYTES = 1 << 19  # the same of large ones
 MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
 
 
@@ -172,8 +174,9 @@ class TimeOrder:
 
     @property
     def backlog(self) -> bool:
-        """Whether a full run waits already."""
-        return any(len(ahead) >= self._max_records or ahead.size >= MAX_RUN_BYTES for ahead in self._order)
+        """Whether a run waits already that is worth its cost."""
+        records = min(BACKLOG_RECORDS, self._max_records)
+        return any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
 
     def seconds_to_idle(self, now: float) -> float:
         """Return how long it is until `max.task.idle.ms` is over for a topic that holds back the others."""
@@ -185,14 +188,18 @@ class TimeOrder:
         """Return the empty topics that hold back the others at `now` (seconds of a monotonic clock)."""
         return [ahead for ahead in self._order if self._holds_back(ahead, now)]
 
-    def next_run(self, now: float) -> Run | None:
-        """Hand out the next run, or nothing while a topic is waited for or all are empty."""
+    def next_run(self, now: float, most: int | None = None) -> Run | None:
+        """Hand out the next run, or nothing while a topic is waited for or all are empty.
+
+        `most`: records, if they shall be fewer than a run may have.
+        """
         waiting = self.awaited(now)
         full = [ahead for ahead in self._order if len(ahead)]
         if waiting or not full:
             return None
         chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
-        return chosen.take(self._limit(chosen, full), self._max_records)
+        records = self._max_records if most is None else min(most, self._max_records)
+        return chosen.take(self._limit(chosen, full), records)
 
     def _limit(self, chosen: ReadAhead, full: list[ReadAhead]) -> float:
         limit: float = math.inf

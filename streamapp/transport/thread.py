@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -38,14 +38,9 @@ from streamapp.transport.runs import FetchedColumns
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
 from streamapp.transport.undecodable import keep_bytes
 
-# While records flow the broker collects for a moment, so that a fetch is worth its cost (about 0.3 ms), and
-# so that the long poll of idle partitions does not hold back busy ones (aiokafka has one request per broker
-# in flight).
-FLOW_WAIT_MS = 5
-FLOW_MIN_BYTES = 1 << 16
-# aiokafka's fetcher overlooks that a request has ended when it is woken in the same moment, and then sleeps
-# for 200 ms: while records flow it looks again sooner.
-FLOW_PLAN_SECONDS = 0.005
+# aiokafka has one request per broker in flight. If that asks for some partitions only, because records of the
+# others wait here, it must not take long: the others cannot be asked for before it has ended.
+REST_WAIT_MS = 5
 MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
 RANGE_TIMEOUT_S = 5.0  # seconds for a leader to say where logs begin and end; other partitions wait for it
 
@@ -94,7 +89,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
     _interrupted = False
-    _flowing = False  # records were fetched lately, or wait to be handed out
+    _wanted: Collection[TP] = ()  # sources, by the last `take`: what is fetched of them will be taken
+    _pace_s = 0.0  # between two fetches at least
+    _next_fetch = 0.0  # on the clock of `time.monotonic`
     sources: SourceWatch
     partition_health: PartitionHealth
     fencing: Fencing
@@ -115,7 +112,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         fetcher._prefetch_backoff = 0.0
         # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
-        self._adapt_waits(fetcher)
+        self._plan_fetches(fetcher)
 
     def _report(self, error: StreamappError) -> None:
         self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
@@ -136,21 +133,34 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             # mode would then never say that this thread has ended. It cancels what is left in our loop.
             logger.warning("the consumer was stopped while the broker did not answer")
 
-    def _adapt_waits(self, fetcher: Any) -> None:
-        idle = fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes, fetcher._fetcher_timeout
-        flow = min(FLOW_WAIT_MS, idle[0]), max(FLOW_MIN_BYTES, idle[1]), FLOW_PLAN_SECONDS
+    def _plan_fetches(self, fetcher: Any) -> None:
+        """Have aiokafka fetch all partitions at once, no sooner than the pace allows, and wait as is right.
+
+        By itself it fetches, when records have come, those partitions that had none: for as long as that
+        request waits at the broker the busy ones are not fetched.
+        """
+        wait_ms, look_s = fetcher._fetch_max_wait_ms, fetcher._fetcher_timeout
         plan = fetcher._get_actions_per_node
 
-        def plan_with_waits(assignment: Any) -> Any:
-            waits = flow if self._flowing or fetcher._records else idle
-            fetcher._fetch_max_wait_ms, fetcher._fetch_min_bytes, fetcher._fetcher_timeout = waits
+        def plan_at_its_time(assignment: Any) -> Any:
+            if all(task.done() for task in fetcher._pending_tasks):
+                # It overlooks that a request has ended when it is woken in the same moment.
+                fetcher._in_flight.clear()
+            now = time.monotonic()
+            if any(tp in fetcher._records for tp in self._wanted):
+                return [], {}, look_s, False, []  # `_drain` wakes it
+            if now < self._next_fetch:
+                return [], {}, self._next_fetch - now, False, []
+            fetcher._fetch_max_wait_ms = min(REST_WAIT_MS, wait_ms) if fetcher._records else wait_ms
             fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
+            if fetches:
+                self._next_fetch = now + self._pace_s
             if invalid_metadata and self.sources.suspects:
                 # For a topic that is gone aiokafka would ask thousands of times a second; the watch asks.
                 invalid_metadata, timeout = False, max(timeout, LOOK_AGAIN)
             return fetches, resets, timeout, invalid_metadata, resumed
 
-        fetcher._get_actions_per_node = plan_with_waits
+        fetcher._get_actions_per_node = plan_at_its_time
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -184,15 +194,16 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     # -- fetch ----------------------------------------------------------------------------------------------
 
     async def take(
-        self, wanted: Mapping[TP, int], timeout_s: float, changelogs: Iterable[TP] = ()
+        self, wanted: Mapping[TP, int], timeout_s: float, changelogs: Iterable[TP] = (), pace_s: float = 0.0
     ) -> Fetched:
         """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
-        waiting up to `timeout_s`."""
-        return await self._in_thread(self._take(wanted, timeout_s, tuple(changelogs)))
+        waiting up to `timeout_s`; `pace_s`: seconds between two fetches at least."""
+        return await self._in_thread(self._take(wanted, timeout_s, tuple(changelogs), pace_s))
 
     def interrupt(self) -> None:
         """Let a `take` that waits return: what is wanted has changed."""
-        self.thread_loop.call_soon_threadsafe(self._interrupt)
+        if not self.thread_loop.is_closed():  # a crash ends it before us
+            self.thread_loop.call_soon_threadsafe(self._interrupt)
 
     def _interrupt(self) -> None:
         self._interrupted = True
@@ -201,7 +212,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             fetcher._notify(waiter)
 
     async def _take(
-        self, wanted: Mapping[TP, int], timeout_s: float, changelogs: tuple[TP, ...] = ()
+        self,
+        wanted: Mapping[TP, int],
+        timeout_s: float,
+        changelogs: tuple[TP, ...] = (),
+        pace_s: float = 0.0,
     ) -> Fetched:
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
@@ -209,6 +224,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
         deadline = time.monotonic() + timeout_s
+        self._wanted, self._pace_s = wanted.keys(), pace_s
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = Fetched()
             self._drain(fetcher, wanted, fetched, changelogs)
@@ -225,7 +241,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 self._drain(fetcher, wanted, fetched, changelogs)
         fetched.unserved = self.partition_health.unserved(wanted)
         self._interrupted = False
-        self._flowing = bool(fetched.columns) or timeout_s == 0
         return fetched
 
     def _drain(

@@ -15,15 +15,27 @@ from fastapi import FastAPI, Request
 from nicegui import ui
 
 from streamapp.errors import UsageError
+from streamapp.web.audit_log import AuditLog
 from streamapp.web.cards import Counts
 from streamapp.web.clock import now_ms
+from streamapp.web.frame import Person
 from streamapp.web.guard import LOOPBACK, Entry, Guard
-from streamapp.web.label_page import LabelPage, Person, Surroundings
+from streamapp.web.inspector import Inspector
+from streamapp.web.label_page import LabelPage
 from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.proxy import Proxy
 from streamapp.web.reader import Reader
 from streamapp.web.store import Store
+from streamapp.web.sure_page import SurePage
+from streamapp.web.surroundings import Surroundings
 from streamapp.web.users import Sessions, Users
+from streamapp.web.watch_pages import add_watch_pages
+from streamapp.web.watch_reader import WatchReader
+from streamapp.web.watched import Watched
+from streamapp.web.watching import Watching
 from streamapp.web.writer import Writer
+from topics.admin import existing
+from topics.cluster import Cluster
 from topics.definitions import TopicNames
 
 logger = logging.getLogger(__name__)
@@ -47,14 +59,21 @@ class WebPlan:
     private_key: Path | None = None
     hide_guess: bool = True
     terms: Terms = field(default_factory=Terms)
+    proxy: Proxy | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    experiments: Path = Path("experiments")
+    environment: Mapping[str, str] = field(default_factory=dict)  # of the process that looks into models
 
     def __post_init__(self) -> None:
-        """Refuse doors without a lock."""
-        if self.host not in LOOPBACK and self.users is None:
+        """Refuse doors without a lock, or with two."""
+        if self.host not in LOOPBACK and self.users is None and self.proxy is None:
             message = (
                 f"--host {self.host} must be a loopback address unless --users names who may sign in; make "
-                "the file with 'grove web --users FILE --add-user NAME'"
+                "the file with 'grove web --users FILE --add-user NAME', or name --proxy-header"
             )
+            raise UsageError(message)
+        if self.users is not None and self.proxy is not None:
+            message = "--users and --proxy-header must not be given together: one of them says who comes in"
             raise UsageError(message)
         if (self.certificate is None) != (self.private_key is None):
             message = "--certificate and --private-key must be given together"
@@ -81,26 +100,46 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
     """Serve until interrupted; `started` gets the address. Raises what ended the reader or the writer."""
     users = Users(plan.users) if plan.users is not None else None
     store = Store(plan.store)
+    watched = Watched(plan.store.with_name(f"{plan.store.stem}-watched.sqlite"))
+    inspector = Inspector(plan.environment)
     try:
         queue = LabelQueue(store, plan.terms)
-        reader = Reader(kafka, plan.names, queue, plan.since_ms)
-        writer = Writer(kafka, plan.names, queue)
-        entry = Entry(Sessions(store), users, plan.annotator, plan.host in LOOPBACK)
+        names = existing(Cluster(kafka), plan.names)
+        reader = Reader(kafka, names, queue, plan.since_ms)
+        watch_reader = WatchReader(kafka, names, watched, plan.since_ms)
+        audit = AuditLog(store)
+        writer = Writer(kafka, names, queue, audit)
+        here = plan.host in LOOPBACK and plan.proxy is None
+        entry = Entry(Sessions(store), users, plan.annotator, here, audit, plan.proxy)
         around = Surroundings(
-            queue, _Cached(queue).counts, lambda: writer.trouble, plan.hide_guess, users is not None
+            queue,
+            _Cached(queue).counts,
+            lambda: writer.trouble,
+            plan.hide_guess,
+            users is not None,
+            plan.units,
         )
-        server = _server(plan, around, entry, started)
+
+        def noted(user: str, action: str, detail: str) -> None:
+            audit.note(user, action, now_ms(), detail=detail)
+
+        watching = Watching(watched, inspector, plan.experiments, noted, users is not None)
+        server = _server(plan, around, entry, started, watching)
 
         def end() -> None:
             server.should_exit = True
 
-        parts = [_Part("reader", reader.run, end), _Part("writer", writer.run, end)]
+        parts = [
+            _Part("reader", reader.run, end),
+            _Part("watch reader", watch_reader.run, end),
+            _Part("writer", writer.run, end),
+        ]
         for part in parts:
             part.start()
         try:
             server.run()
         finally:
-            for running in (reader, writer):
+            for running in (reader, watch_reader, writer):
                 running.stop()
             for part in parts:
                 part.join(JOIN_S)
@@ -108,6 +147,8 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
             if part.error is not None:
                 raise part.error
     finally:
+        inspector.close()
+        watched.close()
         store.close()
 
 
@@ -122,13 +163,29 @@ class _Server(uvicorn.Server):  # type: ignore[misc] # its types are not looked 
             self.said()
 
 
-def _server(plan: WebPlan, around: Surroundings, entry: Entry, started: Callable[[str], None]) -> _Server:
+def _server(
+    plan: WebPlan,
+    around: Surroundings,
+    entry: Entry,
+    started: Callable[[str], None],
+    watching: Watching | None = None,
+) -> _Server:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
-    def page(request: Request) -> None:
-        LabelPage(around, Person(request.scope["annotator"], request.scope["signed_in"]))
+    def person(request: Request) -> Person:
+        scope = request.scope
+        return Person(scope["annotator"], scope["signed_in"], scope["role"])
 
-    ui.page("/", title="grove: label")(page)
+    def label(request: Request) -> None:
+        LabelPage(around, person(request))
+
+    def sure(request: Request) -> None:
+        SurePage(around, person(request))
+
+    ui.page("/", title="grove: label")(label)
+    ui.page("/sure", title="grove: sure ones")(sure)
+    if watching is not None:
+        add_watch_pages(watching, person)
     ui.run_with(app, title="grove", language="en-US", tailwind=False, show_welcome_message=False)
     config = uvicorn.Config(
         Guard(app, entry),

@@ -1,14 +1,32 @@
-"""Decoding: records of topics as requests, labels and names of classes."""
+"""Decoding: records of topics as requests, labels, feature values and what controls declare."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from confluent_kafka import Message
 
-from streamapp.web.cards import CELLS_MAX, TEXT_MAX, Cell, Label, Request
-from topics.codecs import decode_controls, decode_label_requests, decode_labels
-from topics.records import Features, Headers, RawRecords
+from streamapp.web.cards import (
+    CELLS_MAX,
+    RULES_MAX,
+    TEXT_MAX,
+    WANTED_MAX,
+    Attribute,
+    Cell,
+    Given,
+    Label,
+    Request,
+    Values,
+)
+from topics.codecs import (
+    decode_controls,
+    decode_feature_requests,
+    decode_feature_values,
+    decode_label_requests,
+    decode_labels,
+)
+from topics.records import FeatureRequest, Features, Headers, RawRecords
 
 
 def requests_of(messages: Sequence[Message]) -> list[Request]:
@@ -37,9 +55,61 @@ def requests_of(messages: Sequence[Message]) -> list[Request]:
                 strategy=found.strategies[row],
                 features=dict(list(cells.items())[:CELLS_MAX]),
                 left_out=max(0, len(cells) - CELLS_MAX),
+                rules=_cut(found.explanations[row] if found.explanations else None),
+                shares=(found.probabilities[row] if found.probabilities else None) or {},
             )
         )
     return requests
+
+
+def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
+    """Return the requests among records of `feature-requests`, without those that ask for too much."""
+    usable = [(message, key) for message in messages if (key := _key(message)) is not None]
+    requests = []
+    for (message, key), found in zip(
+        usable, decode_feature_requests([message.value() or b"" for message, _ in usable]), strict=True
+    ):
+        if not isinstance(found, FeatureRequest) or not 0 < len(found.features) <= WANTED_MAX:
+            continue
+        if not all(isinstance(name, str) and 0 < len(name) <= TEXT_MAX for name in found.features):
+            continue
+        cells: dict[str, Cell] = {
+            name: cell[:TEXT_MAX] if isinstance(cell, str) else float(cell)
+            for name, cell in found.known.items()
+            if isinstance(cell, (str, int, float))
+        }
+        requests.append(
+            Request(
+                partition=message.partition() or 0,
+                key=key,
+                request_id=found.request_id,
+                instance_id=found.instance_id,
+                asked_ms=message.timestamp()[1],
+                expires_ms=found.expires_ms,
+                utility=float(found.utility),
+                prediction=None,
+                strategy="acquisition",
+                features=dict(list(cells.items())[:CELLS_MAX]),
+                left_out=max(0, len(cells) - CELLS_MAX),
+                wanted=tuple(dict.fromkeys(found.features)),
+                cost=float(found.cost),
+            )
+        )
+    return requests
+
+
+def values_of(messages: Sequence[Message]) -> list[Values]:
+    """Return what records of one partition of `feature-values` say; the worker dead-letters what is wrong."""
+    found = decode_feature_values(_raw(messages))
+    return [
+        Values(
+            found.keys[found.key[row]],
+            found.ids[row],
+            Given(found.values[row], found.unavailable[row], found.finish[row]),
+            messages[found.record[row]].timestamp()[1],
+        )
+        for row in range(len(found))
+    ]
 
 
 def labels_of(messages: Sequence[Message]) -> list[Label]:
@@ -57,18 +127,51 @@ def labels_of(messages: Sequence[Message]) -> list[Label]:
     ]
 
 
-def classes_of(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return (model key, class) of every class that a control names in a schema."""
-    named: list[tuple[str, str]] = []
+def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], list[Attribute]]:
+    """Return (model key, class) of every class, and every feature, that a control names in a schema."""
+    classes: list[tuple[str, str]] = []
+    attributes: list[Attribute] = []
     for control in decode_controls(_raw(messages)).items:
         schema = control.body.get("schema")
-        classes = schema.get("classes") if isinstance(schema, dict) else None
-        for name in classes if isinstance(classes, list) else ():
+        if not isinstance(schema, dict):
+            continue
+        names, declared = schema.get("classes"), schema.get("attributes")
+        for name in names if isinstance(names, list) else ():
             if isinstance(name, bool):
-                named.append((control.key, str(name).lower()))
+                classes.append((control.key, str(name).lower()))
             elif isinstance(name, int) or (isinstance(name, str) and name):
-                named.append((control.key, str(name)))
-    return named
+                classes.append((control.key, str(name)))
+        for each in declared if isinstance(declared, list) else ():
+            if isinstance(each, dict) and isinstance(each.get("name"), str):
+                attributes.append(_attribute(control.key, each))
+    return classes, attributes
+
+
+def _attribute(key: str, declared: dict[str, Any]) -> Attribute:
+    """Return what a control declares, without judging it: whether it is sound the worker says."""
+    values, limits = declared.get("values"), declared.get("range")
+    low, high = None, None
+    if (
+        isinstance(limits, list)
+        and len(limits) == 2
+        and all(isinstance(each, (int, float)) for each in limits)
+    ):
+        low, high = float(limits[0]), float(limits[1])
+    return Attribute(
+        key,
+        declared["name"],
+        "nominal" if declared.get("kind") == "nominal" else "numeric",
+        tuple(each[:TEXT_MAX] for each in values if isinstance(each, str))
+        if isinstance(values, list)
+        else (),
+        declared.get("open") is True,
+        low,
+        high,
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= RULES_MAX else f"{text[:RULES_MAX]} …"
 
 
 def _raw(messages: Sequence[Message]) -> RawRecords:

@@ -1,9 +1,10 @@
-"""Guard: what stands before every request and websocket: origin, session, headers; the sign-in page."""
+"""Guard: what stands before every request and websocket: origin, session, role, rate; the sign-in page."""
 
 from __future__ import annotations
 
 import asyncio
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -13,12 +14,20 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
-from streamapp.web.users import SESSION_MS, Sessions, SignInLimit, Users
+from streamapp.web.frame import OF_ANNOTATORS
+from streamapp.web.proxy import Proxy
+from streamapp.web.rate_limit import RateLimit
+from streamapp.web.users import OPERATOR, SESSION_MS, Role, Sessions, SignInLimit, Users
 
 COOKIE: Final = "grove_session"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 BODY_MAX: Final = 8192
+ASSETS: Final = "/_nicegui"
+"""Below it lies what pages are made of."""
+REQUESTS_PER_S, REQUESTS_BURST = 50.0, 1000  # of a user; a page is made of about 40
+MESSAGES_PER_S, MESSAGES_BURST = 50.0, 500  # of a websocket: each is a key, a click, or a sign of life
 # NiceGUI writes its page's script and styles into the page, and Vue compiles templates in the browser.
 POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
@@ -49,15 +58,28 @@ class Entry:
     users: Users | None  # None: whoever reaches the loopback address
     nobody: str  # the annotator's name without users
     loopback: bool  # names of the host are those of this machine, and cookies need no TLS
+    audit: AuditLog
+    proxy: Proxy | None = None  # who signs users in instead of us
+
+
+@dataclass(frozen=True, slots=True)
+class _Who:
+    """Who asks, and for how long that is so."""
+
+    name: str
+    role: Role
+    still: Callable[[], bool]
+    token: str = ""
 
 
 class Guard:
-    """An ASGI application around another; `scope["annotator"]` is who asks."""
+    """An ASGI application around another; `scope["annotator"]` is who asks, `scope["role"]` as what."""
 
     def __init__(self, app: ASGIApp, entry: Entry) -> None:
         self.app = app
         self._entry = entry
         self._limit = SignInLimit()
+        self._rate = RateLimit(REQUESTS_PER_S, REQUESTS_BURST)
         self._checking = asyncio.Semaphore(2)  # a check takes 64 MB and a core
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +97,7 @@ class Guard:
 
         answer = await self._answer(scope, receive)
         if answer is None:
-            await self.app(scope, receive, with_headers)
+            await self.app(scope, _slowed(receive) if scope["type"] == "websocket" else receive, with_headers)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
@@ -86,29 +108,52 @@ class Guard:
         said = self._foreign(Headers(scope=scope), scope)
         if said:
             return PlainTextResponse(said, 403)
-        connection = HTTPConnection(scope)
-        token = connection.cookies.get(COOKIE, "")
-        users = self._entry.users
-        if users is None:
-            scope["annotator"] = self._entry.nobody
-            scope["signed_in"] = _always
-            return None
+        who = self._known(scope)
+        address = scope["client"][0] if scope.get("client") else ""
+        if not self._rate.admits(f"user {who.name}" if who else f"address {address}", now_ms()):
+            return PlainTextResponse("too many requests; wait a moment", 429)
         path = scope["path"]
-        if path == "/sign-in" and scope["type"] == "http":
-            return await self._sign_in(users, Request(scope, receive))
-        annotator = self._entry.sessions.annotator(token, now_ms())
-        if annotator is None or not users.has(annotator):
+        if self._entry.users is not None and path == "/sign-in" and scope["type"] == "http":
+            return await self._sign_in(self._entry.users, Request(scope, receive))
+        if who is None:
+            if self._entry.proxy is not None:
+                return PlainTextResponse("the proxy in front has not said who you are", 403)
             return RedirectResponse("/sign-in", 303)
-        if path == "/sign-out" and scope.get("method") == "POST":
-            self._entry.sessions.end(token)
-            gone = RedirectResponse("/sign-in", 303)
-            gone.delete_cookie(COOKIE)
-            return gone
-        scope["annotator"] = annotator
-        scope["signed_in"] = lambda: (
-            self._entry.sessions.annotator(token, now_ms()) is not None and users.has(annotator)
-        )
+        if path == "/sign-out" and scope.get("method") == "POST" and self._entry.users is not None:
+            return self._sign_out(who)
+        for_all = path in (*OF_ANNOTATORS, "/favicon.ico") or path.startswith(ASSETS)
+        if who.role != OPERATOR and not for_all:
+            return PlainTextResponse("this page is for operators", 403)
+        scope["annotator"], scope["role"], scope["signed_in"] = who.name, who.role, who.still
         return None
+
+    def _known(self, scope: Scope) -> _Who | None:
+        """Return who asks; None: nobody that we know."""
+        entry = self._entry
+        if entry.proxy is not None:
+            address = scope["client"][0] if scope.get("client") else ""
+            named = entry.proxy.user(Headers(scope=scope), address)
+            return None if named is None else _Who(*named, _always)
+        users = entry.users
+        if users is None:
+            return _Who(entry.nobody, OPERATOR, _always)
+        token = HTTPConnection(scope).cookies.get(COOKIE, "")
+        name = entry.sessions.annotator(token, now_ms())
+        role = None if name is None else users.role(name)
+        if name is None or role is None:
+            return None
+
+        def still() -> bool:
+            return entry.sessions.annotator(token, now_ms()) is not None and users.role(name) == role
+
+        return _Who(name, role, still, token)
+
+    def _sign_out(self, who: _Who) -> Response:
+        self._entry.sessions.end(who.token)
+        self._entry.audit.note(who.name, "sign-out", now_ms())
+        gone = RedirectResponse("/sign-in", 303)
+        gone.delete_cookie(COOKIE)
+        return gone
 
     def _foreign(self, headers: Headers, scope: Scope) -> str:
         """Return what is wrong about where a request comes from; "": nothing.
@@ -143,6 +188,7 @@ class Guard:
             return _page("Name or password is wrong.", 401)
         self._limit.succeeded(name, address)
         token = self._entry.sessions.begin(name, now_ms())
+        self._entry.audit.note(name, "sign-in", now_ms())
         let_in = RedirectResponse("/", 303)
         let_in.set_cookie(
             COOKIE,
@@ -153,6 +199,19 @@ class Guard:
             secure=not self._entry.loopback,
         )
         return let_in
+
+
+def _slowed(receive: Receive) -> Receive:
+    """Return the messages of a websocket as far as they come at a person's pace; then it is closed."""
+    limit = RateLimit(MESSAGES_PER_S, MESSAGES_BURST)
+
+    async def slowed() -> Message:
+        message = await receive()
+        if message["type"] == "websocket.receive" and not limit.admits("", now_ms()):
+            return {"type": "websocket.disconnect", "code": 1008}
+        return message
+
+    return slowed
 
 
 def _page(said: str, status: int = 200) -> Response:

@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from nicegui import run, ui
 
-from streamapp.web.cards import Card, Cell, Counts, Refused
+from streamapp.web.cards import Card
 from streamapp.web.clock import now_ms
-from streamapp.web.label_queue import NEVER, LabelQueue
+from streamapp.web.feature_form import FeatureForm
+from streamapp.web.frame import Person, frame
+from streamapp.web.label_queue import NEVER
+from streamapp.web.surroundings import TOO_FAST, Messages, Surroundings
+from streamapp.web.wording import features_table, span
 
 DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
 UNSEEN_MS: Final = 250
 """A key that comes so soon after a card was for the card before: nobody has read this one."""
-_STYLE: Final = """
-body { background: #fff; color: #111; }
-.grove-page { width: 100%; max-width: 46rem; margin: 0 auto; padding: .5rem; }
-.grove-page .q-btn { min-height: 44px; }
-.grove-page .q-table td, .grove-page .q-table th {
-  font-size: 1rem; overflow-wrap: anywhere; white-space: normal;
-}
-:focus-visible { outline: 3px solid #0b57d0 !important; outline-offset: 2px; }
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Who has the page before him, and for how long that is so."""
-
-    annotator: str
-    signed_in: Callable[[], bool] = lambda: True
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all pages share."""
-
-    queue: LabelQueue
-    counts: Callable[[], Counts]  # of a moment ago
-    trouble: Callable[[], str]  # why nothing is read or sent; "": all is well
-    hide_guess: bool = True
-    has_users: bool = False
+NOTHING: Final = "Nothing is asked at the moment. A card appears here by itself."
 
 
 class LabelPage:
-    """The elements of one browser's page, and what its keys do."""
+    """The elements of one browser's page, and what its keys do.
+
+    They are made once; a card changes their texts, which is quicker than to make others.
+    """
 
     def __init__(self, around: Surroundings, person: Person) -> None:
         """Make the elements; a card comes with the first tick."""
@@ -56,27 +35,37 @@ class LabelPage:
         self._shown_ms = 0
         self._guess_shown = not around.hide_guess
         self._busy = False
-        ui.colors(primary="#0b57d0")  # 6.4 : 1 on white; NiceGUI's own blue has 3 : 1
-        ui.add_css(_STYLE)
-        with ui.element("main").classes("grove-page"):
-            with ui.row().classes("items-center w-full"):
-                self._status = ui.label().props("role=status")
-                ui.space()
-                ui.label(person.annotator)
-                if around.has_users:
-                    ui.html(
-                        '<form method="post" action="/sign-out"><button>Sign out</button></form>',
-                        sanitize=False,
-                    )
-            self._trouble = ui.label().props("role=alert").style("color:#8c0000")
-            self._said = ui.label().props("role=alert aria-live=assertive").classes("text-weight-bold")
-            self._place = ui.column().classes("w-full")
-            with ui.row().classes("w-full"):
-                self._undo = ui.button(f"Undo ({UNDO})", on_click=self.undo).props("no-caps outline")
+        self._classes: tuple[str, ...] | None = None
+        with frame("/", person, has_users=around.has_users):
+            self._messages = Messages(around)
+            self._make()
         ui.keyboard(on_key=self._key, repeating=False, ignore=["input", "select", "textarea"])
         self._draw()
         ui.timer(1.0, self.tick)
         ui.timer(0.0, self.tick, once=True)
+
+    def _make(self) -> None:
+        self._heading = ui.label().props("role=heading aria-level=1").classes("text-h6 grove-text")
+        with ui.column().classes("w-full") as self._of_card:
+            self._age = ui.label()
+            self._features = ui.html(sanitize=False).classes("w-full")
+            self._left_out = ui.label()
+            with ui.row().classes("items-center w-full"):
+                self._guess = ui.label().classes("grove-text")
+                self._show_guess = ui.button(
+                    f"Show the model's guess ({GUESS})", on_click=self.show_guess
+                ).props("no-caps flat")
+            with ui.column().classes("w-full") as self._of_label:
+                self._buttons = ui.row().classes("w-full").props('role=group aria-label="Classes"')
+                ui.button(f"I do not know ({DONT_KNOW})", on_click=lambda: self.answer(None)).props(
+                    "no-caps outline"
+                )
+                with ui.row().classes("items-center w-full"):
+                    self._field = ui.input("Another class").props('maxlength=1024 aria-label="Another class"')
+                    ui.button("Answer with it", on_click=self._answer_new).props("no-caps outline")
+            self._form = FeatureForm(self.give, self._around.units)
+            ui.button(f"Skip ({SKIP})", on_click=self.skip).props("no-caps outline")
+        self._undo = ui.button(f"Undo ({UNDO})", on_click=self.undo).props("no-caps outline")
 
     @property
     def shown_number(self) -> int | None:
@@ -86,68 +75,53 @@ class LabelPage:
     # -- what it shows ------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        """Draw the card anew."""
+        """Show the card, or that there is none."""
+        card = self._card
         self._shown_ms = now_ms()
         self._guess_shown = not self._around.hide_guess
-        self._place.clear()
-        with self._place:
-            if self._card is None:
-                ui.label("Nothing is asked at the moment. A card appears here by itself.").classes("text-h6")
-                return
-            self._draw_card(self._card)
+        self._of_card.set_visibility(card is not None)
+        if card is None:
+            self._heading.set_text(NOTHING)
+            return
+        question = "which values has" if card.wanted else "which class has"
+        self._heading.set_text(f"{card.key}: {question} {card.instance_id}?")
+        self._age.set_text(_age(card, now_ms()))
+        self._features.set_content(features_table(card, self._around.units))
+        self._left_out.set_visibility(bool(card.left_out))
+        self._left_out.set_text(f"and {card.left_out:,} more features, which are not shown")
+        self._of_label.set_visibility(not card.wanted)
+        self._form.show(card)
+        if not card.wanted:
+            self._field.set_value("")
+            self._draw_classes(card.classes)
+        self._draw_guess(card)
 
-    def _draw_card(self, card: Card) -> None:
-        ui.label(f"{card.key}: which class has {card.instance_id}?").classes("text-h6").props(
-            "role=heading aria-level=1"
-        ).style("overflow-wrap:anywhere")
-        self._age = ui.label(_age(card, now_ms()))
-        rows = [{"name": name, "value": shown(cell)} for name, cell in card.features.items()]
-        columns = [
-            {"name": "name", "label": "Feature", "field": "name", "align": "left", "sortable": True},
-            {"name": "value", "label": "Value", "field": "value", "align": "left"},
-        ]
-        ui.table(rows=rows, columns=columns, row_key="name").props("flat bordered dense").classes("w-full")
-        if card.left_out:
-            ui.label(f"and {card.left_out:,} more features, which are not shown")
-        with ui.row().classes("items-center w-full"):
-            self._guess = ui.label()
-            if card.prediction is not None and not self._guess_shown:
-                ui.button(f"Show the model's guess ({GUESS})", on_click=self.show_guess).props("no-caps flat")
-        self._draw_guess()
-        with ui.row().classes("w-full").props('role=group aria-label="Classes"'):
-            for place, name in enumerate(card.classes):
+    def _draw_classes(self, classes: tuple[str, ...]) -> None:
+        if classes == self._classes:
+            return
+        self._classes = classes
+        self._buttons.clear()
+        with self._buttons:
+            for place, name in enumerate(classes):
                 key = f" ({CLASS_KEYS[place]})" if place < len(CLASS_KEYS) else ""
                 ui.button(f"{name}{key}", on_click=lambda _, name=name: self.answer(name)).props(
                     "no-caps"
-                ).style("overflow-wrap:anywhere")
-        with ui.row().classes("w-full"):
-            ui.button(f"I do not know ({DONT_KNOW})", on_click=lambda: self.answer(None)).props(
-                "no-caps outline"
-            )
-            ui.button(f"Skip ({SKIP})", on_click=self.skip).props("no-caps outline")
-        with ui.row().classes("items-center w-full"):
-            field = ui.input("Another class").props('maxlength=1024 aria-label="Another class"')
-            ui.button(
-                "Answer with it", on_click=lambda: self.answer(field.value.strip(), new_class=True)
-            ).props("no-caps outline")
+                ).classes("grove-text")
 
-    def _draw_guess(self) -> None:
-        card = self._card
-        if card is not None and self._guess_shown:
-            guess = "knows no class yet" if card.prediction is None else f"says {card.prediction}"
-            self._guess.set_text(f"The model {guess}")
+    def _draw_guess(self, card: Card) -> None:
+        hidden = card.prediction is not None and not self._guess_shown
+        self._show_guess.set_visibility(hidden and not card.wanted)
+        self._guess.set_visibility(self._guess_shown and not card.wanted)
+        self._guess.set_text(_guess(card))
 
     async def tick(self) -> None:
         """Look whether the card is still his, and for one if there is none."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return
-        counts = self._around.counts()
-        self._status.set_text(f"{counts.open:,} open, {counts.leased:,} with somebody, {counts.sent:,} sent")
-        self._trouble.set_text(self._around.trouble())
+        self._messages.tick()
         left = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
-        self._undo.set_text(f"Undo ({UNDO}), {left / 1000:.0f} s left" if left else f"Undo ({UNDO})")
-        self._undo.set_enabled(bool(left))
+        self._draw_undo(left)
         card = self._card
         if self._busy:
             return
@@ -163,9 +137,13 @@ class LabelPage:
         else:
             await self._next(None)
 
+    def _draw_undo(self, left: int) -> None:
+        self._undo.set_text(f"Undo ({UNDO}), {left / 1000:.0f} s left" if left else f"Undo ({UNDO})")
+        self._undo.set_enabled(bool(left))
+
     async def _next(self, said: str | None) -> None:
         if said is not None:
-            self._said.set_text(said)
+            self._messages.say(said)
         before = self._card
         self._card = await run.io_bound(self._queue.next_card, self._person.annotator, now_ms())
         if self._card != before or before is not None:
@@ -177,28 +155,24 @@ class LabelPage:
         """Carry out one thing at a time, say what came of it, and show the card that is next."""
         if self._busy or not self._person.signed_in():
             return
+        if not self._around.rate.admits(self._person.annotator, now_ms()):
+            self._messages.say(TOO_FAST)
+            return
         self._busy = True
+        annotator = self._person.annotator
+
         try:
-            card = await run.io_bound(act)
-        except Refused as refused:
-            self._said.set_text(str(refused))
-            card = None
-        else:
-            self._said.set_text(said)
-        try:
-            if card is not None:
-                self._card = card
-                self._draw()
-            else:
-                await self._next(None)
+            refused, self._card, left = await run.io_bound(self._queue.act, annotator, act, now_ms())
         finally:
             self._busy = False
-        await self.tick()
+        self._messages.say(refused or said)
+        self._draw()
+        self._draw_undo(left)
 
     async def answer(self, label: str | None, *, new_class: bool = False) -> None:
         """Answer the card that is shown; None: he does not know."""
         card = self._card
-        if card is None:
+        if card is None or card.wanted:
             return
         said = f"{card.instance_id}: {'not known' if label is None else label}"
 
@@ -206,6 +180,20 @@ class LabelPage:
             self._queue.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
 
         await self._do(act, said)
+
+    async def _answer_new(self) -> None:
+        await self.answer(self._field.value.strip(), new_class=True)
+
+    async def give(self, finish: bool) -> None:
+        """Answer the card that is shown with its fields; finish: the rest is not to be waited for."""
+        card = self._card
+        if card is None or not card.wanted:
+            return
+
+        def act() -> None:
+            self._queue.give(self._person.annotator, card.number, self._form.given(card, finish), now_ms())
+
+        await self._do(act, f"{card.instance_id}: values given")
 
     async def skip(self) -> None:
         """Give the card back."""
@@ -221,9 +209,10 @@ class LabelPage:
         await self._do(lambda: self._queue.undo(self._person.annotator, now_ms()), "Taken back.")
 
     def show_guess(self) -> None:
-        """Show what the model answered."""
+        """Show what the model answered, and why."""
         self._guess_shown = True
-        self._draw_guess()
+        if self._card is not None:
+            self._draw_guess(self._card)
 
     async def _key(self, event: Any) -> None:
         held = event.modifiers
@@ -249,15 +238,14 @@ class LabelPage:
             await self.answer(card.classes[place])
 
 
-def shown(cell: Cell) -> str:
-    """Return a cell as people write it.
-
-    >>> shown(12.0), shown(0.1), shown(None), shown("red")
-    ('12', '0.1', '(missing)', 'red')
-    """
-    if cell is None:
-        return "(missing)"
-    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
+def _guess(card: Card) -> str:
+    told = "The model knows no class yet" if card.prediction is None else f"The model says {card.prediction}"
+    if card.rules is not None:
+        told += f", because {'of no rule yet' if card.rules == 'all' else card.rules}"
+    if card.shares:
+        by_share = sorted(card.shares.items(), key=lambda each: -each[1])
+        told += ". There it has seen: " + ", ".join(f"{name} {share:.0%}" for name, share in by_share[:10])
+    return told
 
 
 def _age(card: Card, now: int) -> str:
@@ -266,17 +254,5 @@ def _age(card: Card, now: int) -> str:
         left = card.expires_ms - now
         told += f", {span(left)} left" if left > 0 else ", late by the clock"
     utility = "" if card.utility is None else f" with utility {card.utility:.3g}"
-    return f"{told}; by {card.strategy}{utility}"
-
-
-def span(ms: int) -> str:
-    """Return a time in its largest unit.
-
-    >>> span(1500), span(90_000), span(7_200_000), span(200_000_000)
-    ('1 s', '1 min', '2 h', '2 days')
-    """
-    seconds = max(0, ms) // 1000
-    for unit, length in (("days", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= length * (2 if unit == "days" else 1):
-            return f"{seconds // length} {unit}"
-    return f"{seconds} s"
+    cost = "" if card.cost is None else f", at a cost of {card.cost:g}"
+    return f"{told}; by {card.strategy}{utility}{cost}"

@@ -1,52 +1,75 @@
 """Label queue: open requests, leases, answers and their undo window. No clock, no broker, no page.
 
-A request is open from the moment it was read until a label for it is known: its own answer when the broker
-has it, or anybody's label on the topic. Of each there is at most one answer that is on its way.
+A request is open from the moment it was read until its answer is known: ours when the broker has it, or
+anybody's on the topic. Of each there is at most one answer that is on its way.
 
     open ── answer ──▶ waiting ── undo window over ──▶ sending ── broker has it ──▶ sent
-      ▲                  │  └── somebody else's label ──▶ overtaken   │
-      └───── undo ───────┘                         process died ──▶ doubt ──▶ sent, or sending again
+      ▲                  │  └── somebody else's answer ──▶ overtaken  │
+      └───── undo ───────┘                          process died ──▶ doubt ──▶ sent, or sending again
 
-After a restart an answer in doubt waits until the labels of before are read: if it is among them it was sent.
+After a restart an answer in doubt waits until the answers of before are read: if it is among them it was
+sent. Where several annotators have to agree (`Terms.agree`), what they say are votes, and the answer is made
+of them (`agreement.py`).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Final, NamedTuple
 
-from streamapp.web.cards import Card, Counts, Label, Outgoing, Refused, Request
+import orjson
+
+from streamapp.web import agreement, audit_log, intake
+from streamapp.web.cards import Attribute, Card, Counts, Given, Label, Outgoing, Refused, Request, Values
+from streamapp.web.intake import EARLIER_MS
 from streamapp.web.store import Store
 
 NEVER: Final = -1
 KEEP_MS: Final = 14 * 24 * 3600 * 1000
 """How long answers and settled instances are remembered: twice what the topics keep."""
-EARLIER_MS: Final = 60_000
-"""A label may bear a time so long before its request and be an answer to it: clocks differ."""
 OUTGOING_MAX: Final = 500
 ANSWERED_LIMIT: Final = 1024  # bytes of a class name, as text.max.bytes has it by default
+LOOKED_AT: Final = 2000  # requests that are looked at for those that go together
 
-_FREE = """
+_FREE: Final = """
 FROM request r LEFT JOIN lease l ON l.request = r.number
   LEFT JOIN skip s ON s.request = r.number AND s.annotator = :annotator
 WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
-  AND (l.request IS NULL OR l.until_ms <= :now OR l.annotator = :annotator)
+  AND (l.request IS NULL OR l.until_ms <= :now OR (l.annotator = :annotator AND NOT l.several))
+  AND (r.needed = 1 OR (
+    NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = r.number AND v.annotator = :annotator)
+    AND (SELECT count(*) FROM vote v WHERE v.request = r.number) < r.needed))
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long things last, in ms, and how many requests are kept."""
+    """How long things last, in ms, how many requests are kept, and how many annotators have to agree."""
 
     lease_ms: int = 300_000
     undo_ms: int = 5_000
     jump_ms: int = 24 * 3600 * 1000  # event time further behind the clock than this is that of the past
     open_max: int = 200_000
     text_max: int = ANSWERED_LIMIT
+    agree: int = 1
+    weighted: bool = False  # a label's weight is the share of votes for it
+    sure_utility: float = 0.1  # of this utility and less the model is sure
+
+
+class _Asked(NamedTuple):
+    """A request that somebody answers."""
+
+    number: int
+    kind: str
+    key: str
+    instance_id: str
+    request_id: str
+    partition: int
+    asked_ms: int
+    needed: int
 
 
 class LabelQueue:
@@ -61,6 +84,9 @@ class LabelQueue:
         self.terms = terms or Terms()
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
+            db.execute(
+                "UPDATE request SET needed = ? WHERE kind = 'label' AND needed <> ?", (self.terms.agree,) * 2
+            )
 
     # -- what the topics say ------------------------------------------------------------------------------
 
@@ -70,15 +96,19 @@ class LabelQueue:
             return dict(db.execute("SELECT partition, next FROM position WHERE topic = ?", (topic,)))
 
     def begin(self, origin: Mapping[str, str]) -> bool:
-        """Note where the topics are; return whether what is stored is of others, and so was given up."""
+        """Note where the topics are; return whether what is stored is of others, and so was given up.
+
+        A topic that was not there before makes no others of the rest.
+        """
         with self._store.transaction() as db:
             before = dict(db.execute("SELECT name, value FROM origin"))
             if before == dict(origin):
                 return False
-            for table in ("answer", "request", "settled", "position", "clock", "class", "origin"):
-                db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
-            db.executemany("INSERT INTO origin VALUES (?, ?)", list(origin.items()))
-            return bool(before)
+            others = any(origin.get(name) != value for name, value in before.items())
+            if others:
+                intake.forget(db)
+            db.executemany("INSERT OR REPLACE INTO origin VALUES (?, ?)", list(origin.items()))
+            return others
 
     def apply(
         self,
@@ -87,80 +117,22 @@ class LabelQueue:
         positions: Mapping[tuple[str, int], int],
         now: int,
         classes: Sequence[tuple[str, str]] = (),
+        values: Sequence[Values] = (),
+        attributes: Sequence[Attribute] = (),
     ) -> None:
         """Take in what was read, with the positions behind it.
 
-        The order in which requests and labels come makes no difference. `classes`: model key and class name.
+        The order in which records come makes no difference. `classes`: model key and class name.
         """
-        with self._store.transaction() as db:
-            for label in labels:
-                self._settle(db, label, now)
-            for request in requests:
-                self._open(db, request)
+        with self._store.transaction(durable=False) as db:  # the topics have it
+            intake.take_labels(db, labels, now)
+            intake.take_values(db, values, now)
+            intake.open_requests(db, requests, self.terms.agree)
+            intake.widen_ranges(db, requests)
             names = {(each.key, each.label) for each in labels if each.label is not None}
             names |= {(each.key, each.prediction) for each in requests if each.prediction is not None}
-            db.executemany("INSERT OR IGNORE INTO class VALUES (?, ?)", sorted({*names, *classes}))
-            db.executemany(
-                "INSERT INTO position VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next",
-                [(topic, partition, offset) for (topic, partition), offset in positions.items()],
-            )
-
-    def _settle(self, db: sqlite3.Connection, label: Label, now: int) -> None:
-        db.execute(
-            "INSERT INTO settled VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "label_ms = max(label_ms, excluded.label_ms), seen_ms = excluded.seen_ms",
-            (label.key, label.instance_id, label.timestamp, now),
-        )
-        found = db.execute(
-            "SELECT r.number, a.number, a.state, a.annotator FROM request r "
-            "LEFT JOIN answer a ON a.request = r.number "
-            "WHERE r.key = ? AND r.instance_id = ? AND r.asked_ms <= ?",
-            (label.key, label.instance_id, label.timestamp + EARLIER_MS),
-        ).fetchone()
-        if found is None:
-            return
-        request, answer, state, annotator = found
-        ours = state in ("sending", "doubt") and annotator == label.annotator
-        if state == "sending" and not ours:
-            return  # the broker may get it yet: `sent` or `caught_up` follows
-        if answer is not None:
-            told = "sent" if ours else "overtaken"
-            db.execute("UPDATE answer SET state = ? WHERE number = ?", (told, answer))
-        db.execute("DELETE FROM request WHERE number = ?", (request,))
-
-    def _open(self, db: sqlite3.Connection, request: Request) -> None:
-        db.execute(
-            "INSERT INTO clock VALUES (?, ?) ON CONFLICT DO UPDATE "
-            "SET event_ms = max(event_ms, excluded.event_ms)",
-            (request.partition, request.asked_ms),
-        )
-        settled = db.execute(
-            "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
-            (request.key, request.instance_id, request.asked_ms - EARLIER_MS),
-        ).fetchone()
-        if settled is not None:
-            return
-        db.execute(
-            "INSERT INTO request (key, instance_id, request_id, partition, asked_ms, expires_ms, utility, "
-            "prediction, strategy, features, left_out) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (key, instance_id) DO UPDATE SET request_id = excluded.request_id, "
-            "asked_ms = excluded.asked_ms, expires_ms = excluded.expires_ms, utility = excluded.utility, "
-            "prediction = excluded.prediction, strategy = excluded.strategy, features = excluded.features, "
-            "left_out = excluded.left_out WHERE excluded.asked_ms >= asked_ms",
-            (
-                request.key,
-                request.instance_id,
-                request.request_id,
-                request.partition,
-                request.asked_ms,
-                request.expires_ms,
-                None if math.isnan(request.utility) else request.utility,
-                request.prediction,
-                request.strategy,
-                json.dumps(request.features),
-                request.left_out,
-            ),
-        )
+            intake.take_names(db, {*names, *classes}, attributes)
+            intake.next_offsets(db, positions)
 
     def tidy(self, now: int) -> None:
         """Let go of what has expired, of what is above the limit, and of what is too old to matter."""
@@ -172,7 +144,7 @@ class LabelQueue:
                     f"AND {unanswered}",
                     (partition, self._event_time(event_ms, now) - 1),
                 )
-            (count,) = db.execute("SELECT count(*) FROM request").fetchone()
+            (count,) = db.execute("SELECT n FROM tally WHERE name = 'request'").fetchone()
             if count > self.terms.open_max:
                 gone = db.execute(
                     "DELETE FROM request WHERE number IN (SELECT number FROM request "  # noqa: S608
@@ -186,9 +158,9 @@ class LabelQueue:
                     (gone,),
                 )
             db.execute("DELETE FROM settled WHERE seen_ms < ?", (now - KEEP_MS,))
+            db.execute("DELETE FROM given WHERE seen_ms < ?", (now - KEEP_MS,))
             db.execute(
-                "DELETE FROM answer WHERE state IN ('sent', 'overtaken') AND answered_ms < ?",
-                (now - KEEP_MS,),
+                "DELETE FROM answer WHERE state IN ('sent', 'overtaken') AND due_ms < ?", (now - KEEP_MS,)
             )
             db.execute("DELETE FROM lease WHERE until_ms <= ?", (now,))
 
@@ -201,14 +173,31 @@ class LabelQueue:
 
     # -- what people do -----------------------------------------------------------------------------------
 
+    def act(
+        self, annotator: str, action: Callable[[], Card | None], now: int
+    ) -> tuple[str, Card | None, int]:
+        """Carry out an action and lease the next card in one transaction: the disk is waited for once.
+
+        Return why it was refused ("": it was not), his card, and for how long he can undo.
+        """
+        refused, card = "", None
+        with self._store.transaction():
+            try:
+                card = action()
+            except Refused as reason:
+                refused = str(reason)
+            card = card or self.next_card(annotator, now)
+            return refused, card, self.undoable_ms(annotator, now)
+
     def next_card(self, annotator: str, now: int) -> Card | None:
         """Lease the most useful request that nobody has; the one he has already, if he has one.
 
         What he skipped comes again when nothing else is left.
         """
-        with self._store.transaction() as db:
+        with self._store.transaction(durable=False) as db:
             held = db.execute(
-                "SELECT request FROM lease WHERE annotator = ? AND until_ms > ?", (annotator, now)
+                "SELECT request FROM lease WHERE annotator = ? AND until_ms > ? AND NOT several",
+                (annotator, now),
             ).fetchone()
             number = held[0] if held else self._best(db, annotator, now)
             if number is None:
@@ -232,6 +221,61 @@ class LabelQueue:
                     return int(number)
         return None
 
+    def sure(self, annotator: str, now: int, most: int) -> list[Card]:
+        """Lease requests of one model that it answers alike and is sure of, the surest first.
+
+        Those that he had so before are given back. Their cards are answered by `confirm`.
+        """
+        with self._store.transaction() as db:
+            db.execute("DELETE FROM lease WHERE annotator = ? AND several", (annotator,))
+            rows = db.execute(
+                f"SELECT r.number, r.partition, r.expires_ms, r.key, r.prediction {_FREE} "
+                "AND r.kind = 'label' AND r.prediction IS NOT NULL AND s.request IS NULL "
+                "AND (l.request IS NULL OR l.until_ms <= :now) "
+                "AND ifnull(r.utility, -9e999) BETWEEN -1e308 AND :limit "
+                "ORDER BY ifnull(r.utility, -9e999), r.asked_ms DESC, r.number DESC LIMIT :looked_at",
+                {
+                    "annotator": annotator,
+                    "now": now,
+                    "limit": self.terms.sure_utility,
+                    "looked_at": LOOKED_AT,
+                },
+            ).fetchall()
+            alike: list[int] = []
+            like: tuple[str, str] | None = None
+            for number, partition, expires_ms, *of in rows:
+                if self._expired(db, partition, expires_ms, now) or like not in (None, tuple(of)):
+                    continue
+                like = (of[0], of[1])
+                alike.append(number)
+                if len(alike) == most:
+                    break
+            until = now + self.terms.lease_ms
+            db.executemany(
+                "INSERT OR REPLACE INTO lease VALUES (?, ?, ?, 1)",
+                [(number, annotator, until) for number in alike],
+            )
+            return [self._card(db, number) for number in alike]
+
+    def confirm(self, annotator: str, right: Sequence[int], others: Sequence[int], now: int) -> list[str]:
+        """Answer requests with what the model predicts, and give others back; return what was refused."""
+        refused = []
+        with self._store.transaction() as db:
+            for number in right:
+                try:
+                    asked = self._asked(db, annotator, number, now)
+                    (label,) = db.execute(
+                        "SELECT prediction FROM request WHERE number = ?", (number,)
+                    ).fetchone()
+                    self._take_label(db, asked, annotator, label, now)
+                except Refused as reason:
+                    refused.append(str(reason))
+            db.executemany(
+                "DELETE FROM lease WHERE request = ? AND annotator = ?",
+                [(number, annotator) for number in others],
+            )
+        return refused
+
     def _expired(self, db: sqlite3.Connection, partition: int, expires_ms: int, now: int) -> bool:
         if expires_ms == NEVER:
             return False
@@ -239,19 +283,30 @@ class LabelQueue:
         return self._event_time(event_ms, now) > expires_ms
 
     def _lease(self, db: sqlite3.Connection, number: int, annotator: str, now: int) -> None:
-        db.execute("DELETE FROM lease WHERE annotator = ? OR request = ?", (annotator, number))
-        db.execute("INSERT INTO lease VALUES (?, ?, ?)", (number, annotator, now + self.terms.lease_ms))
+        db.execute(
+            "DELETE FROM lease WHERE (annotator = ? AND NOT several) OR request = ?", (annotator, number)
+        )
+        until = now + self.terms.lease_ms
+        db.execute("INSERT INTO lease VALUES (?, ?, ?, 0)", (number, annotator, until))
 
     def _card(self, db: sqlite3.Connection, number: int) -> Card:
         row = db.execute(
             "SELECT number, key, instance_id, asked_ms, expires_ms, utility, prediction, strategy, features, "
-            "left_out FROM request WHERE number = ?",
+            "left_out, cost, rules, shares, wanted FROM request WHERE number = ?",
             (number,),
         ).fetchone()
-        names = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (row[1],)).fetchall()
         members = dict(zip((field.name for field in fields(Card)), row, strict=False))
-        members |= {"features": json.loads(members["features"])}
-        return Card(**members, classes=tuple(name for (name,) in names))
+        key, features, wanted = members["key"], orjson.loads(members["features"]), orjson.loads(row[-1])
+        names = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,)).fetchall()
+        members |= {
+            "features": features,
+            "shares": orjson.loads(members["shares"]),
+            "wanted": intake.left(db, key, members["instance_id"], wanted, members["asked_ms"]),
+            "classes": tuple(name for (name,) in names),
+            "attributes": intake.attributes_of(db, key, [*features, *wanted]),
+            "ranges": intake.ranges_of(db, key, [*features, *wanted]),
+        }
+        return Card(**members)
 
     def holds(self, annotator: str, number: int) -> bool:
         """Whether a request is still his, unanswered: pages ask when they are drawn anew."""
@@ -272,41 +327,107 @@ class LabelQueue:
         class (`new_class`: he says that it is one).
         """
         with self._store.transaction() as db:
-            row = db.execute(
-                "SELECT r.key, r.instance_id, r.partition, r.asked_ms, r.expires_ms, l.annotator, "
-                "l.until_ms, (SELECT a.annotator FROM answer a WHERE a.request = r.number) "
-                "FROM request r LEFT JOIN lease l ON l.request = r.number WHERE r.number = ?",
-                (number,),
-            ).fetchone()
-            if row is None:
-                message = "This request is closed: its label came from elsewhere, or its time is over."
-                raise Refused(message)
-            key, instance_id, partition, asked_ms, expires_ms, holder, until_ms, answered_by = row
-            if answered_by is not None:
-                message = f"{answered_by} has answered this request already."
-                raise Refused(message)
-            if holder not in (None, annotator) and until_ms > now:
-                message = f"Your time for this card was over, and {holder} has it now."
-                raise Refused(message)
-            if self._expired(db, partition, expires_ms, now):
-                message = "This request has expired: the model would not learn the label any more."
+            asked = self._asked(db, annotator, number, now)
+            if asked.kind != "label":
+                message = "This card asks for features, not for a class."
                 raise Refused(message)
             if label is not None:
-                self._check_class(db, key, label, new_class=new_class)
+                self._check_class(db, asked.key, label, new_class=new_class)
+            self._take_label(db, asked, annotator, label, now)
+
+    def _take_label(
+        self, db: sqlite3.Connection, asked: _Asked, annotator: str, label: str | None, now: int
+    ) -> None:
+        if asked.needed == 1:
+            self._insert(db, asked, annotator, now, label, None)
+        else:
+            due_ms = now + self.terms.undo_ms
             db.execute(
-                "INSERT INTO answer (request, key, instance_id, partition, asked_ms, annotator, label, "
-                "answered_ms, due_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')",
-                (
-                    *(number, key, instance_id, partition, asked_ms),
-                    *(annotator, label, now, now + self.terms.undo_ms),
-                ),
+                "INSERT INTO vote VALUES (?, ?, ?, ?, ?)", (asked.number, annotator, label, now, due_ms)
             )
-            db.execute("DELETE FROM lease WHERE request = ?", (number,))
+            db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
+        self._note(db, annotator, "decline" if label is None else "label", now, asked.number, label)
+
+    def give(self, annotator: str, number: int, given: Given, now: int) -> None:
+        """Take features that were asked for; they are sent when their undo window is over.
+
+        Refused as an answer is, and if a feature is missing, was not asked for, or cannot have such a value.
+        """
+        with self._store.transaction() as db:
+            asked = self._asked(db, annotator, number, now)
+            if asked.kind != "features":
+                message = "This card asks for a class, not for features."
+                raise Refused(message)
+            (wanted,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
+            names = intake.left(db, asked.key, asked.instance_id, orjson.loads(wanted), asked.asked_ms)
+            self._check_given(given, names, intake.attributes_of(db, asked.key, names))
+            self._insert(db, asked, annotator, now, None, intake.written(given))
+            self._note(db, annotator, "features", now, number, intake.written(given))
+
+    def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
+        """Return the request that he may answer; Refused."""
+        row = db.execute(
+            "SELECT r.number, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms, r.needed, "
+            "r.expires_ms, l.annotator, l.until_ms, "
+            "(SELECT a.annotator FROM answer a WHERE a.request = r.number), "
+            "(SELECT v.annotator FROM vote v WHERE v.request = r.number AND v.annotator = ?) "
+            "FROM request r LEFT JOIN lease l ON l.request = r.number WHERE r.number = ?",
+            (annotator, number),
+        ).fetchone()
+        if row is None:
+            message = "This request is closed: its answer came from elsewhere, or its time is over."
+            raise Refused(message)
+        *members, expires_ms, holder, until_ms, answered_by, voted = row
+        asked = _Asked(*members)
+        if answered_by is not None or voted is not None:
+            message = f"{voted or answered_by} has answered this request already."
+            raise Refused(message)
+        if holder not in (None, annotator) and until_ms > now:
+            message = f"Your time for this card was over, and {holder} has it now."
+            raise Refused(message)
+        if self._expired(db, asked.partition, expires_ms, now):
+            message = "This request has expired: the model would not learn the answer any more."
+            raise Refused(message)
+        return asked
+
+    def _insert(
+        self,
+        db: sqlite3.Connection,
+        asked: _Asked,
+        annotator: str,
+        now: int,
+        label: str | None,
+        given: str | None,
+    ) -> None:
+        db.execute(
+            "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
+            "given, weight, answered_ms, due_ms, state) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1.0, ?, ?, 'waiting')",
+            (
+                *(asked.number, asked.kind, asked.key, asked.instance_id, asked.partition, asked.asked_ms),
+                *(annotator, label, given, now, now + self.terms.undo_ms),
+            ),
+        )
+        db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
+
+    def _note(
+        self,
+        db: sqlite3.Connection,
+        user: str,
+        action: str,
+        now: int,
+        number: int,
+        detail: str | None = None,
+    ) -> None:
+        key, instance_id, request_id = db.execute(
+            "SELECT key, instance_id, request_id FROM request WHERE number = ?", (number,)
+        ).fetchone()
+        about = {"key": key, "instance_id": instance_id, "request_id": request_id}
+        audit_log.note(db, user, action, now, **about, detail=detail)
 
     def _check_class(self, db: sqlite3.Connection, key: str, label: str, *, new_class: bool) -> None:
-        limit = self.terms.text_max
-        if not label or len(label.encode("utf-8", "surrogatepass")) > limit or not label.isprintable():
-            message = f"A class must have 1 to {limit:,} bytes, all of them printable."
+        if not self._is_name(label):
+            message = f"A class must have 1 to {self.terms.text_max:,} bytes, all of them printable."
             raise Refused(message)
         if db.execute("SELECT 1 FROM class WHERE key = ? AND name = ?", (key, label)).fetchone():
             return
@@ -315,6 +436,42 @@ class LabelQueue:
             raise Refused(message)
         db.execute("INSERT INTO class VALUES (?, ?)", (key, label))
 
+    def _is_name(self, text: str) -> bool:
+        limit = self.terms.text_max
+        return bool(text) and len(text.encode("utf-8", "surrogatepass")) <= limit and text.isprintable()
+
+    def _check_given(self, given: Given, wanted: Sequence[str], declared: Mapping[str, Attribute]) -> None:
+        names = {*given.features, *given.unavailable}
+        if extra := sorted(names - set(wanted)):
+            message = f"{extra[0]} is not asked for, or was given meanwhile."
+            raise Refused(message)
+        missing = [name for name in wanted if name not in names]
+        if missing and not given.finish:
+            message = f"{missing[0]} is missing: give a value, or say that it is not to be had."
+            raise Refused(message)
+        for reason in given.unavailable.values():
+            if reason is not None and not self._is_name(reason):
+                message = f"A reason must have 1 to {self.terms.text_max:,} bytes, all of them printable."
+                raise Refused(message)
+        for name, value in given.features.items():
+            if problem := self._problem(value, declared.get(name)):
+                message = f"{name}: {problem}"
+                raise Refused(message)
+
+    def _problem(self, value: float | str, declared: Attribute | None) -> str:
+        """Return what is wrong about a value; "": nothing."""
+        if isinstance(value, str):
+            if declared is not None and declared.kind == "numeric":
+                return f"{value[:40]!r} is no number."
+            if not self._is_name(value):
+                return f"a text must have 1 to {self.terms.text_max:,} bytes, all of them printable."
+            if declared is not None and not declared.open and value not in declared.values:
+                return f"{value[:40]!r} is none of {', '.join(declared.values[:20])}."
+            return ""
+        if declared is not None and declared.kind == "nominal":
+            return f"{value:g} is a number, and this feature has texts."
+        return "" if math.isfinite(value) else f"{value} is no finite number."
+
     def skip(self, annotator: str, number: int, now: int) -> None:
         """Give a card back unanswered."""
         with self._store.transaction() as db:
@@ -322,45 +479,54 @@ class LabelQueue:
                 return
             db.execute("DELETE FROM lease WHERE request = ? AND annotator = ?", (number, annotator))
             db.execute("INSERT OR REPLACE INTO skip VALUES (?, ?, ?)", (number, annotator, now))
+            self._note(db, annotator, "skip", now, number)
 
     def undo(self, annotator: str, now: int) -> Card:
-        """Take back his last answer and lease its request again; Refused if it is on its way."""
+        """Take back what he answered last, and lease its request again; Refused if it is on its way.
+
+        Of answers that were confirmed together all are taken back, and one is leased.
+        """
         with self._store.transaction() as db:
-            row = db.execute(
-                "SELECT number, request, due_ms FROM answer WHERE annotator = ? AND state = 'waiting' "
-                "ORDER BY number DESC LIMIT 1",
-                (annotator,),
-            ).fetchone()
-            if row is None or row[2] <= now:
+            rows = db.execute(
+                "SELECT request, answered_ms FROM answer WHERE annotator = :who AND state = 'waiting' "
+                "AND due_ms > :now UNION ALL SELECT request, answered_ms FROM vote "
+                "WHERE annotator = :who AND due_ms > :now ORDER BY 2 DESC, 1 DESC",
+                {"who": annotator, "now": now},
+            ).fetchall()
+            together = [request for request, answered_ms in rows if answered_ms == rows[0][1]]
+            if not together:
                 message = "There is nothing to undo: your last answer has been sent."
                 raise Refused(message)
-            db.execute("DELETE FROM answer WHERE number = ?", (row[0],))
-            self._lease(db, row[1], annotator, now)
-            return self._card(db, row[1])
+            for request in together:
+                db.execute("DELETE FROM answer WHERE request = ?", (request,))
+                db.execute("DELETE FROM vote WHERE request = ? AND annotator = ?", (request, annotator))
+                self._note(db, annotator, "undo", now, request)
+            self._lease(db, together[0], annotator, now)
+            return self._card(db, together[0])
 
     def undoable_ms(self, annotator: str, now: int) -> int:
         """Return for how long his last answer can still be taken back; 0: not at all."""
         with self._store.reading() as db:
-            (due_ms,) = db.execute(
+            (answer,) = db.execute(
                 "SELECT max(due_ms) FROM answer WHERE annotator = ? AND state = 'waiting'", (annotator,)
             ).fetchone()
-        return max(0, due_ms - now) if due_ms is not None else 0
+            (vote,) = db.execute("SELECT max(due_ms) FROM vote WHERE annotator = ?", (annotator,)).fetchone()
+        return max(0, max(answer or 0, vote or 0) - now)
 
     def counts(self, now: int) -> Counts:
         """Return what there is."""
         with self._store.reading() as db:
-            states = dict(db.execute("SELECT state, count(*) FROM answer GROUP BY state"))
-            (requests,) = db.execute("SELECT count(*) FROM request").fetchone()
+            tally = dict(db.execute("SELECT name, n FROM tally"))
             (leased,) = db.execute("SELECT count(*) FROM lease WHERE until_ms > ?", (now,)).fetchone()
             (dropped,) = db.execute("SELECT sum(next) FROM position WHERE topic = 'dropped'").fetchone()
-            (answered,) = db.execute("SELECT count(request) FROM answer").fetchone()
-        under_way = sum(states.get(each, 0) for each in ("waiting", "sending", "doubt"))
+            (answered,) = db.execute("SELECT count(*) FROM answer WHERE request IS NOT NULL").fetchone()
+        under_way = sum(tally[each] for each in ("waiting", "sending", "doubt"))
         return Counts(
-            requests - answered,
+            tally["request"] - answered,
             leased,
             under_way,
-            states.get("sent", 0),
-            states.get("overtaken", 0),
+            tally["sent"],
+            tally["overtaken"],
             dropped or 0,
         )
 
@@ -369,25 +535,27 @@ class LabelQueue:
     def due(self, now: int) -> list[Outgoing]:
         """Return answers whose undo window is over; from now on they are being sent."""
         with self._store.transaction() as db:
+            agreement.decide(db, now, self.terms.agree, self.terms.text_max, weighted=self.terms.weighted)
             rows = db.execute(
-                "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms) "
-                "FROM answer WHERE state = 'waiting' AND due_ms <= ? ORDER BY due_ms, number LIMIT ?",
+                "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
+                "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "
+                "ORDER BY due_ms, number LIMIT ?",
                 (now, OUTGOING_MAX),
             ).fetchall()
             db.executemany(
                 "UPDATE answer SET state = 'sending' WHERE number = ?", [(row[0],) for row in rows]
             )
-        return [Outgoing(*row) for row in rows]
+        return [Outgoing(*(*row[:8], None if row[8] is None else intake.read_given(row[8]))) for row in rows]
 
     def sent(self, answers: Sequence[Outgoing], now: int) -> None:
         """Note that the broker has these."""
         with self._store.transaction() as db:
             for each in answers:
-                db.execute(
-                    "INSERT INTO settled VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                    "label_ms = max(label_ms, excluded.label_ms), seen_ms = excluded.seen_ms",
-                    (each.key, each.instance_id, each.timestamp, now),
-                )
+                if each.given is None:
+                    intake.settle(db, each.key, each.instance_id, each.timestamp, now)
+                else:
+                    about = (each.key, each.instance_id, each.given, each.timestamp)
+                    intake.remember_given(db, *about, now)
                 db.execute(
                     "DELETE FROM request WHERE number = (SELECT request FROM answer WHERE number = ?)",
                     (each.number,),
@@ -408,24 +576,33 @@ class LabelQueue:
             return [number for (number,) in db.execute("SELECT number FROM answer WHERE state = 'doubt'")]
 
     def caught_up(self, numbers: Sequence[int]) -> None:
-        """Note that what the topic had when these were in doubt is read: those that still are, are due.
+        """Note that what the topics had when these were in doubt is read: those that still are, are due.
 
-        Not those of which somebody else's label came while they were on their way.
+        Not those of which somebody else's answer came while they were on their way.
         """
-        rows = [(number,) for number in numbers]
         with self._store.transaction() as db:
-            db.executemany(
-                "UPDATE answer SET state = 'overtaken' WHERE number = ? AND state = 'doubt' AND EXISTS ("
-                "SELECT 1 FROM settled s WHERE s.key = answer.key AND s.instance_id = answer.instance_id "
-                "AND s.label_ms >= answer.asked_ms - ?)",
-                [(number, EARLIER_MS) for number in numbers],
-            )
-            db.executemany(
-                "DELETE FROM request WHERE number = "
-                "(SELECT request FROM answer WHERE number = ? AND state = 'overtaken')",
-                rows,
-            )
-            db.executemany(
-                "UPDATE answer SET state = 'waiting', due_ms = 0 WHERE number = ? AND state = 'doubt'",
-                rows,
-            )
+            for number in numbers:
+                found = db.execute(
+                    "SELECT a.request, a.key, a.instance_id, a.asked_ms, r.wanted FROM answer a "
+                    "LEFT JOIN request r ON r.number = a.request WHERE a.number = ? AND a.state = 'doubt'",
+                    (number,),
+                ).fetchone()
+                if found is None:
+                    continue
+                request, key, instance_id, asked_ms, wanted = found
+                if self._is_closed(db, key, instance_id, asked_ms, orjson.loads(wanted or "[]")):
+                    db.execute("UPDATE answer SET state = 'overtaken' WHERE number = ?", (number,))
+                    db.execute("DELETE FROM request WHERE number = ?", (request,))
+                else:
+                    db.execute("UPDATE answer SET state = 'waiting', due_ms = 0 WHERE number = ?", (number,))
+
+    def _is_closed(
+        self, db: sqlite3.Connection, key: str, instance_id: str, asked_ms: int, wanted: Sequence[str]
+    ) -> bool:
+        if wanted:
+            return not intake.left(db, key, instance_id, wanted, asked_ms)
+        found = db.execute(
+            "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
+            (key, instance_id, asked_ms - EARLIER_MS),
+        ).fetchone()
+        return found is not None

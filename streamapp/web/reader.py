@@ -1,6 +1,7 @@
-"""Reader: label requests, labels and controls, from where the store has them on; without a group.
+"""Reader: requests, answers to them and controls, from where the store has them on; without a group.
 
-Controls are read for the names of classes. What was read and the positions behind it are stored together.
+Controls are read for the names of classes and features. What was read and the positions behind it are stored
+together.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from confluent_kafka import (
 )
 
 from streamapp.web.clock import now_ms
-from streamapp.web.decoding import classes_of, labels_of, requests_of
+from streamapp.web.decoding import declared_in, feature_requests_of, labels_of, requests_of, values_of
 from streamapp.web.label_queue import LabelQueue
 from topics.access import Access, denied_kind
 from topics.cluster import TIMEOUT_S, Cluster
@@ -33,7 +34,7 @@ from topics.errors import BrokerError, CatalogueError
 logger = logging.getLogger(__name__)
 
 POLL_S: Final = 0.2
-BATCH_RECORDS: Final = 500
+BATCH_RECORDS: Final = 50  # of a transaction, which nobody should wait for
 BATCH_BYTES: Final = 8 << 20
 TIDY_S: Final = 5.0
 QUEUED_KB: Final = 16_384  # what librdkafka fetches ahead
@@ -49,10 +50,12 @@ class Reader:
         self._names, self._queue, self._since_ms = names, queue, since_ms
         self._access = Access.of(kafka)
         self._stop = threading.Event()
-        self._doubts: list[int] = []  # answers that are decided when labels are read up to `_ends`
-        self._ends: dict[int, int] = {}
-        self._reached: dict[int, int] = {}  # of the labels: the offset behind what was read
-        self._topics = (names.controls, names.labels, names.label_requests)
+        self._doubts: list[int] = []  # answers that are decided when answers are read up to `_ends`
+        self._ends: dict[tuple[str, int], int] = {}
+        self._reached: dict[tuple[str, int], int] = {}  # of the answers: the offset behind what was read
+        self._answers = (names.labels, *((names.feature_values,) if names.features else ()))
+        asked = (names.label_requests, *((names.feature_requests,) if names.features else ()))
+        self._topics = (names.controls, *self._answers, *asked)
         self._partitions = _partitions(kafka, self._topics)
         if queue.begin(_origin(kafka, names, self._topics)):
             logger.warning("the topics are not those of the store; it is filled anew")
@@ -99,8 +102,8 @@ class Reader:
             for number in range(self._partitions):
                 place = found.get(number, TopicPartition(topic, number, stored.get(number, OFFSET_BEGINNING)))
                 places.append(place)
-                if topic == self._names.labels:
-                    self._reached[number] = max(0, place.offset)
+                if topic in self._answers:
+                    self._reached[topic, number] = max(0, place.offset)
         return places
 
     def _sought(self, topic: str, numbers: list[int]) -> list[TopicPartition]:
@@ -130,8 +133,13 @@ class Reader:
             if error is not None:
                 if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
                     self._raise_or_log(error, topic)
-                elif topic == self._names.labels and partition is not None and offset is not None:
-                    self._reached[partition] = max(self._reached[partition], offset)
+                elif (
+                    topic is not None
+                    and topic in self._answers
+                    and partition is not None
+                    and offset is not None
+                ):
+                    self._reached[topic, partition] = max(self._reached[topic, partition], offset)
                 continue
             assert topic is not None and partition is not None
             runs[topic, partition].append(message)
@@ -141,49 +149,56 @@ class Reader:
             self._store(runs)
 
     def _store(self, runs: Mapping[tuple[str, int], list[Message]]) -> None:
-        requests, labels, classes, positions = [], [], [], {}
+        requests, labels, values, classes, attributes, positions = [], [], [], [], [], {}
         for (topic, partition), messages in runs.items():
             if topic == self._names.label_requests:
                 requests += requests_of(messages)
+            elif topic == self._names.feature_requests:
+                requests += feature_requests_of(messages)
             elif topic == self._names.labels:
                 labels += labels_of(messages)
+            elif topic == self._names.feature_values:
+                values += values_of(messages)
             else:
-                classes += classes_of(messages)
+                of_classes, of_features = declared_in(messages)
+                classes += of_classes
+                attributes += of_features
             positions[topic, partition] = (messages[-1].offset() or 0) + 1
-        self._queue.apply(requests, labels, positions, now_ms(), classes)
+        self._queue.apply(requests, labels, positions, now_ms(), classes, values, attributes)
         for (topic, partition), offset in positions.items():
-            if topic == self._names.labels:
-                self._reached[partition] = max(self._reached[partition], offset)
+            if topic in self._answers:
+                self._reached[topic, partition] = max(self._reached[topic, partition], offset)
 
     def _decide_doubts(self) -> None:
-        """Let answers in doubt be decided when all labels are read that the topic has by now."""
+        """Let answers in doubt be decided when all answers are read that the topics have by now."""
         if not self._doubts and (doubts := self._queue.in_doubt()):
-            self._ends = self._label_ends()  # after the question: what is in doubt comes no later than now
+            self._ends = self._answer_ends()  # after the question: what is in doubt comes no later than now
             self._doubts = doubts if self._ends else []
-        if self._doubts and all(self._reached[number] >= end for number, end in self._ends.items()):
+        if self._doubts and all(self._reached[place] >= end for place, end in self._ends.items()):
             self._queue.caught_up(self._doubts)
             self._doubts = []
 
-    def _label_ends(self) -> dict[int, int]:
-        """Return the end of each partition; none if the broker is away."""
-        ends: dict[int, int] = {}
-        for number in range(self._partitions):
+    def _answer_ends(self) -> dict[tuple[str, int], int]:
+        """Return the end of each partition of each topic of answers; none if the broker is away."""
+        ends: dict[tuple[str, int], int] = {}
+        for topic, number in [(topic, n) for topic in self._answers for n in range(self._partitions)]:
             try:
-                found = self._consumer.get_watermark_offsets(
-                    TopicPartition(self._names.labels, number), timeout=TIMEOUT_S
-                )
+                found = self._consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=TIMEOUT_S)
             except KafkaException as failure:
-                self._raise_or_log(failure.args[0], self._names.labels)
+                self._raise_or_log(failure.args[0], topic)
                 return {}
             if found is None:
                 return {}
-            first, ends[number] = found
-            self._reached[number] = max(self._reached[number], first)  # what is gone cannot be read
+            first, ends[topic, number] = found
+            # What is gone cannot be read.
+            self._reached[topic, number] = max(self._reached[topic, number], first)
         return ends
 
     def _raise_or_log(self, error: KafkaError, topic: str | None) -> None:
         """Raise what no waiting will cure; a broker that is away comes back."""
         denied = denied_kind(error.code())
+        if denied == "group":
+            return  # librdkafka looks for the coordinator of a group that is not joined
         if denied is not None:
             raise BrokerError(self._access.denied(denied, topic or "", "Read,Describe"))
         if error.fatal() or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

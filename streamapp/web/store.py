@@ -8,6 +8,7 @@ skips, answers within their undo window and sessions are here alone.
 from __future__ import annotations
 
 import fcntl
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -17,45 +18,80 @@ from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 1
+VERSION: Final = 2
 _BUSY_S: Final = 5.0
 
 _SCHEMA: Final = """
+CREATE TABLE identity (name TEXT NOT NULL);
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE position (
   topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
 CREATE TABLE clock (partition INTEGER PRIMARY KEY, event_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE class (key TEXT, name TEXT, PRIMARY KEY (key, name)) WITHOUT ROWID;
+CREATE TABLE attribute (
+  key TEXT, name TEXT, declared TEXT NOT NULL, PRIMARY KEY (key, name)
+) WITHOUT ROWID;
+CREATE TABLE range (key TEXT PRIMARY KEY, ranges TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE request (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, instance_id TEXT NOT NULL,
-  request_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
+  number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, key TEXT NOT NULL, subject TEXT NOT NULL,
+  instance_id TEXT NOT NULL, request_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
   expires_ms INTEGER NOT NULL, utility REAL, prediction TEXT, strategy TEXT NOT NULL,
-  features TEXT NOT NULL, left_out INTEGER NOT NULL,
-  UNIQUE (key, instance_id)
+  features TEXT NOT NULL, left_out INTEGER NOT NULL, wanted TEXT NOT NULL, cost REAL, rules TEXT,
+  shares TEXT NOT NULL, needed INTEGER NOT NULL,
+  UNIQUE (kind, key, subject)
 );
 CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
 CREATE INDEX by_expiry ON request (partition, expires_ms);
+CREATE INDEX by_instance ON request (key, instance_id);
 CREATE TABLE settled (
   key TEXT, instance_id TEXT, label_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
   PRIMARY KEY (key, instance_id)
 ) WITHOUT ROWID;
 CREATE INDEX settled_by_age ON settled (seen_ms);
+CREATE TABLE given (
+  key TEXT, instance_id TEXT, name TEXT, given_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
+  PRIMARY KEY (key, instance_id, name)
+) WITHOUT ROWID;
+CREATE INDEX given_by_age ON given (seen_ms);
 CREATE TABLE lease (
-  request INTEGER PRIMARY KEY REFERENCES request ON DELETE CASCADE, annotator TEXT NOT NULL UNIQUE,
-  until_ms INTEGER NOT NULL
+  request INTEGER PRIMARY KEY REFERENCES request ON DELETE CASCADE, annotator TEXT NOT NULL,
+  until_ms INTEGER NOT NULL, several INTEGER NOT NULL
 );
+CREATE INDEX lease_by_annotator ON lease (annotator);
 CREATE TABLE skip (
   request INTEGER REFERENCES request ON DELETE CASCADE, annotator TEXT, skipped_ms INTEGER NOT NULL,
   PRIMARY KEY (request, annotator)
 ) WITHOUT ROWID;
+CREATE TABLE vote (
+  request INTEGER REFERENCES request ON DELETE CASCADE, annotator TEXT, label TEXT,
+  answered_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (request, annotator)
+) WITHOUT ROWID;
+CREATE INDEX vote_by_annotator ON vote (annotator, due_ms);
 CREATE TABLE answer (
   number INTEGER PRIMARY KEY AUTOINCREMENT, request INTEGER UNIQUE REFERENCES request ON DELETE SET NULL,
-  key TEXT NOT NULL, instance_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
-  annotator TEXT NOT NULL, label TEXT, answered_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL,
+  kind TEXT NOT NULL, key TEXT NOT NULL, instance_id TEXT NOT NULL, partition INTEGER NOT NULL,
+  asked_ms INTEGER NOT NULL, annotator TEXT NOT NULL, label TEXT, given TEXT, weight REAL NOT NULL,
+  answered_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('waiting', 'sending', 'doubt', 'sent', 'overtaken'))
 );
 CREATE INDEX answer_by_state ON answer (state, due_ms);
+CREATE INDEX answer_by_annotator ON answer (annotator, due_ms) WHERE state = 'waiting';
+CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO tally VALUES
+  ('request', 0), ('waiting', 0), ('sending', 0), ('doubt', 0), ('sent', 0), ('overtaken', 0);
+CREATE TRIGGER request_came AFTER INSERT ON request BEGIN
+  UPDATE tally SET n = n + 1 WHERE name = 'request'; END;
+CREATE TRIGGER request_went AFTER DELETE ON request BEGIN
+  UPDATE tally SET n = n - 1 WHERE name = 'request'; END;
+CREATE TRIGGER answer_came AFTER INSERT ON answer BEGIN
+  UPDATE tally SET n = n + 1 WHERE name = new.state; END;
+CREATE TRIGGER answer_changed AFTER UPDATE OF state ON answer BEGIN
+  UPDATE tally SET n = n - 1 WHERE name = old.state;
+  UPDATE tally SET n = n + 1 WHERE name = new.state; END;
+CREATE TRIGGER answer_went AFTER DELETE ON answer BEGIN
+  UPDATE tally SET n = n - 1 WHERE name = old.state; END;
+CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL);
 CREATE TABLE session (
   digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -94,21 +130,29 @@ class Store:
     def _prepare(self, path: Path | str) -> None:
         run = self._connection.execute
         run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = FULL")  # an answer that was shown as taken survives the machine
         run("PRAGMA foreign_keys = ON")
         if str(path) != ":memory:":
             Path(path).chmod(0o600)
         (version,) = run("PRAGMA user_version").fetchone()
         if version == 0:
             self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            run("INSERT INTO identity VALUES (?)", (secrets.token_hex(8),))
         elif version != VERSION:
             message = f"it has format {version}, this release knows {VERSION}"
             raise sqlite3.DatabaseError(message)
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to this thread; what is done with it happens whole or not at all."""
+    def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Give the connection to this thread; what is done with it happens whole or not at all.
+
+        A transaction within another is a part of it. Not durable: the disk is not waited for, and the
+        machine's end may take it back, with all that came later and was not durable either.
+        """
         with self._turn:
+            if self._connection.in_transaction:
+                yield self._connection
+                return
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

@@ -1,4 +1,4 @@
-"""Users: who may sign in, in a file of names and argon2 hashes; how often a password may be wrong."""
+"""Users: who may sign in and as what, in a file of argon2 hashes; how often a password may be wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import tempfile
 from collections import OrderedDict, deque
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -18,6 +18,9 @@ from streamapp.errors import StreamappError, UsageError
 from streamapp.web.store import Store
 
 NAME: Final = re.compile(r"[\w.@+-]{1,100}")
+Role = Literal["annotator", "operator"]
+ANNOTATOR: Final[Role] = "annotator"  # answers requests
+OPERATOR: Final[Role] = "operator"  # sees and does everything
 PASSWORD_MIN: Final = 10
 PASSWORD_MAX: Final = 1024
 SESSION_MS: Final = 12 * 3600 * 1000
@@ -29,37 +32,53 @@ _HASHER: Final = PasswordHasher()
 _NOBODY: Final = _HASHER.hash(secrets.token_hex(16))  # checked for a name nobody has: it takes as long
 
 
+class User(NamedTuple):
+    """What the file has of a user beside his name."""
+
+    digest: str
+    role: Role
+
+
 class Users:
-    """The file, read again at each sign-in: a line a user, the name and its hash with a colon between."""
+    """The file, read again when it has changed: a line a user, NAME:HASH, or NAME:operator:HASH."""
 
     def __init__(self, path: Path) -> None:
         """Read the file once; UsageError where it is none, or has nobody."""
         self._path = path
+        self._known: tuple[tuple[int, int, int], dict[str, User]] = ((0, 0, 0), {})
         if not self._read():
             message = (
                 f"--users {path} must have a user; make one with 'grove web --users {path} --add-user NAME'"
             )
             raise UsageError(message)
 
-    def _read(self) -> dict[str, str]:
-        return read_users(self._path)
+    def _read(self) -> dict[str, User]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return read_users(self._path)
+        version = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if self._known[0] != version:
+            self._known = (version, read_users(self._path))
+        return self._known[1]
 
     def check(self, name: str, password: str) -> bool:
         """Whether this is the password of a user; about 50 ms of CPU."""
         known = self._read().get(name)
         try:
-            right = _HASHER.verify(known or _NOBODY, password[:PASSWORD_MAX])
+            right = _HASHER.verify(known.digest if known else _NOBODY, password[:PASSWORD_MAX])
         except (VerificationError, InvalidHashError):
             return False
         return right and known is not None
 
-    def has(self, name: str) -> bool:
-        """Whether a user is (still) in the file."""
-        return name in self._read()
+    def role(self, name: str) -> Role | None:
+        """Return as what a user may come in; None: he is not (any more) in the file."""
+        known = self._read().get(name)
+        return None if known is None else known.role
 
 
-def read_users(path: Path) -> dict[str, str]:
-    """Return name → hash; a file that is not there has nobody."""
+def read_users(path: Path) -> dict[str, User]:
+    """Return the users by name; a file that is not there has nobody."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -69,28 +88,30 @@ def read_users(path: Path) -> dict[str, str]:
         raise StreamappError(message) from None
     users = {}
     for number, line in enumerate(lines, 1):
-        name, colon, digest = line.partition(":")
+        name, *role, digest = line.split(":")
         if not line.strip():
             continue
-        if not colon or not NAME.fullmatch(name) or not digest.startswith("$argon2"):
+        known = role in ([], [ANNOTATOR], [OPERATOR])
+        if not known or not NAME.fullmatch(name) or not digest.startswith("$argon2"):
             message = (
-                f"--users {path}:{number} must be NAME:HASH; make lines with 'grove web --add-user NAME'"
+                f"--users {path}:{number} must be NAME:HASH or NAME:operator:HASH; make lines with "
+                "'grove web --add-user NAME --role ROLE'"
             )
             raise StreamappError(message)
-        users[name] = digest
+        users[name] = User(digest, OPERATOR if role == [OPERATOR] else ANNOTATOR)
     return users
 
 
-def add_user(path: Path, name: str, password: str) -> None:
-    """Add a user to the file, or give him another password; readers see the file whole."""
+def add_user(path: Path, name: str, password: str, role: Role = ANNOTATOR) -> None:
+    """Add a user to the file, or give him another password and role; readers see the file whole."""
     if not NAME.fullmatch(name):
         message = f"--add-user {name!r} must have 1 to 100 letters, digits, '.', '_', '@', '+' or '-'"
         raise UsageError(message)
     if not PASSWORD_MIN <= len(password) <= PASSWORD_MAX:
         message = f"the password must have {PASSWORD_MIN} to {PASSWORD_MAX:,} characters"
         raise UsageError(message)
-    users = read_users(path) | {name: _HASHER.hash(password)}
-    text = "".join(f"{each}:{digest}\n" for each, digest in users.items())
+    users = read_users(path) | {name: User(_HASHER.hash(password), role)}
+    text = "".join(f"{each}:{user.role}:{user.digest}\n" for each, user in users.items())
     handle, written = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     with os.fdopen(handle, "w", encoding="utf-8") as file:  # mkstemp: only its owner may read it
         file.write(text)

@@ -231,16 +231,18 @@ def check_topics(settings: Settings) -> tuple[int, bool]:
     optional = {name for name, topic in names.all().items() if topic.optional}
     missing = {each.topic for each in differences if each.what == "missing"}
     features = not optional <= missing
+    spared = {name for name, topic in names.all().items() if topic.of_web} | (set() if features else optional)
     fatal = [
         difference.message
         for difference in differences
-        if difference.what in FATAL and (features or difference.topic not in optional)
+        if difference.what in FATAL and difference.topic not in spared
     ]
     if fatal:
         raise SettingsError("; ".join(fatal))
     unseen = [difference for difference in differences if difference.what == "settings"]
+    not_ours = [each for each in differences if each.what == "denied"]  # of what is spared: others' topics
     for difference in differences:
-        if difference not in unseen[1:]:
+        if difference not in (*unseen[1:], *not_ours):
             logger.warning("%s", difference.message)
     if len(unseen) > 1:
         logger.warning("the settings of %d more topics cannot be compared either", len(unseen) - 1)

@@ -1,75 +1,130 @@
-"""An embedded broker with users and access control: what is not allowed is denied."""
+"""An embedded broker behind TLS, with users (SCRAM-SHA-512) and ACLs: what is not allowed is denied."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import trustme
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialUpsertion,
 )
+from cryptography.hazmat.primitives import serialization
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
 from streamapp.embedded.broker import free_ports
 from streamapp.embedded.configuration import server_properties
-from tests.broker.workers import PATIENCE
+from tests.broker.workers import PATIENCE, wait_until
 
 USER, PASSWORD = "grove", "secret"
+ITERATIONS = 4096  # the least that Kafka takes
+EVERYTHING = AclBindingFilter(
+    ResourceType.ANY,
+    None,  # type: ignore[arg-type] # any name, user and host: the annotations are stricter than the client
+    ResourcePatternType.ANY,
+    None,  # type: ignore[arg-type]
+    None,  # type: ignore[arg-type]
+    AclOperation.ANY,
+    AclPermissionType.ANY,
+)
 
 
 class SecuredBroker:
-    """Two listeners: one whose clients may do everything, and one for USER, who may do nothing."""
+    """Two listeners: one whose clients may do everything, and one for users, who may do what is granted."""
 
-    def __init__(self, broker: EmbeddedBroker, clients: str) -> None:
+    def __init__(self, broker: EmbeddedBroker, clients: str, authority: Path) -> None:
         self.bootstrap_servers = broker.bootstrap_servers
-        self.clients = clients  # address for USER
+        self.clients = clients  # address for users
+        self.authority = authority
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        self.add_users([USER])
+        wait_until(self._lets_in, PATIENCE, lambda: f"{clients} does not let {USER} in")
+
+    def add_users(self, users: Iterable[str]) -> None:
+        how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, ITERATIONS)
+        wanted: list[UserScramCredentialAlteration] = [
+            UserScramCredentialUpsertion(user, how, PASSWORD.encode()) for user in users
+        ]
+        for done in self._admin.alter_user_scram_credentials(wanted).values():
+            done.result(PATIENCE)
+
+    def _lets_in(self) -> bool:
+        """Whether a user is known by now, and the listener answers; commands wait for seconds only."""
+        names = {name: name.removeprefix("GROVE_KAFKA_").lower().replace("_", ".") for name in self.settings}
+        client = AdminClient({names[name]: value for name, value in self.settings.items()} | {"log_level": 0})
+        try:
+            return bool(client.list_topics(timeout=5).brokers)
+        except KafkaException:
+            return False
 
     @property
     def settings(self) -> dict[str, str]:
         """Environment of a command of USER."""
+        return self.settings_of(USER)
+
+    def settings_of(self, user: str) -> dict[str, str]:
+        """Environment of a command of a user."""
         return {
             "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.clients,
-            "GROVE_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
-            "GROVE_KAFKA_SASL_MECHANISM": "PLAIN",
-            "GROVE_KAFKA_SASL_USERNAME": USER,
+            "GROVE_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "GROVE_KAFKA_SSL_CA_LOCATION": str(self.authority),
+            "GROVE_KAFKA_SASL_MECHANISM": "SCRAM-SHA-512",
+            "GROVE_KAFKA_SASL_USERNAME": user,
             "GROVE_KAFKA_SASL_PASSWORD": PASSWORD,
         }
 
-    def allow(self, kind: ResourceType, name: str, *operations: AclOperation) -> None:
-        """Let USER do something with a resource, or with all whose names begin so (`prefix*`)."""
+    def allow(self, kind: ResourceType, name: str, *operations: AclOperation, user: str = USER) -> None:
+        """Let a user do something with a resource, or with all whose names begin so (`prefix*`)."""
         pattern = ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL
-        rules = [
-            AclBinding(
-                kind, name.rstrip("*"), pattern, f"User:{USER}", "*", operation, AclPermissionType.ALLOW
-            )
-            for operation in operations
-        ]
-        for done in self._admin.create_acls(rules).values():
+        self.grant(
+            [
+                AclBinding(
+                    kind, name.rstrip("*"), pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW
+                )
+                for operation in operations
+            ]
+        )
+
+    def grant(self, rules: Sequence[AclBinding]) -> None:
+        for done in self._admin.create_acls(list(rules)).values():
+            done.result(PATIENCE)
+
+    def revoke_everything(self) -> None:
+        """Take every right of every user."""
+        for done in self._admin.delete_acls([EVERYTHING]).values():
             done.result(PATIENCE)
 
 
 @contextmanager
-def secured_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecuredBroker]:
-    """A broker that knows USER."""
+def secured_broker(monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator[SecuredBroker]:
+    """A broker that knows USER; its certificates lie in `directory`."""
     plain, port = server_properties, free_ports(1)
+    authority, identity = certificates(directory)
 
     def secured(data: Path, own: int, controller: int) -> str:
         more = {
             "listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port},"
             f"CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,"
-            "CLIENTS:SASL_PLAINTEXT",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.clients.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain."
-            f'PlainLoginModule required user_{USER}="{PASSWORD}";',
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,CLIENTS:SASL_SSL",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.clients.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.clients.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram."
+            "ScramLoginModule required;",
+            "listener.name.clients.ssl.keystore.type": "PEM",
+            "listener.name.clients.ssl.keystore.location": identity,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
         }
@@ -78,4 +133,18 @@ def secured_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecuredBroker]:
 
     monkeypatch.setattr(embedded, "server_properties", secured)
     with EmbeddedBroker(brief=True) as broker:
-        yield SecuredBroker(broker, f"127.0.0.1:{port}")
+        yield SecuredBroker(broker, f"127.0.0.1:{port}", authority)
+
+
+def certificates(directory: Path) -> tuple[Path, Path]:
+    """Make an authority and a broker's certificate with its key; return where they lie (PEM)."""
+    made = trustme.CA()
+    broker = made.issue_cert("127.0.0.1", "localhost")
+    authority, identity = directory / "authority.pem", directory / "broker.pem"
+    made.cert_pem.write_to_path(authority)
+    # Java reads keys in PKCS #8 only.
+    key = serialization.load_pem_private_key(broker.private_key_pem.bytes(), None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    identity.write_bytes(key + b"".join(pem.bytes() for pem in broker.cert_chain_pems))
+    return authority, identity

@@ -49,7 +49,7 @@ def run(settings: dict[str, str], *command: str) -> tuple[int, str]:
 def test_what_is_denied_is_named_with_the_right_to_grant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with secured_broker(monkeypatch) as broker:
+    with secured_broker(monkeypatch, tmp_path) as broker:
         place = Installation(broker.bootstrap_servers, "denied.", 2, tmp_path)
         names, group = place.names, place.group
         settings = broker.settings | {"GROVE_TOPICS_PREFIX": place.prefix, "GROVE_APPLICATION_ID": group}

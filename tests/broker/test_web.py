@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
-from confluent_kafka import Producer
 
+from streamapp.web.audit_log import AuditLog
 from streamapp.web.cards import Card
 from streamapp.web.label_queue import LabelQueue, Terms
 from streamapp.web.reader import Reader
 from streamapp.web.store import Store
+from streamapp.web.users import add_user
 from streamapp.web.writer import Writer
 from tests.broker.kafka_log import read_topic
+from tests.broker.web_rig import (
+    KEY,
+    PARTITIONS,
+    PHONE,
+    ask,
+    ask_for_features,
+    browser,
+    grove_web,
+    knows_classes,
+    labels,
+    send,
+    sign_in,
+)
 from tests.broker.workers import PATIENCE, wait_until
 from topics import admin
-from topics.codecs import encode_controls, encode_label_requests, encode_labels
+from topics.codecs import decode_audit, encode_controls, encode_label_requests, encode_labels
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
-from topics.records import Features, LabelRequests
+from topics.records import AuditEntry, Features, LabelRequests
 
 pytestmark = pytest.mark.broker
-
-CHROMIUM = Path("/usr/bin/chromium")
-PARTITIONS = 3
-KEY = b"shop <1>"
 
 
 @pytest.fixture
@@ -50,46 +54,16 @@ def names(kafka: dict[str, str]) -> TopicNames:
     return names
 
 
-def send(kafka: dict[str, str], topic: str, values: list[bytes]) -> None:
-    producer = Producer(kafka)
-    for value in values:
-        producer.produce(topic, value, KEY, partition_of(KEY, PARTITIONS))
-    assert producer.flush(PATIENCE) == 0
-
-
-def ask(kafka: dict[str, str], names: TopicNames, *ids: str) -> None:
-    n = len(ids)
-    features = Features.of(["amount", "country"], np.full((n, 2), 12.5), {1: ["<b>DE</b>"] * n})
-    requests = LabelRequests(
-        [f"r-{i}" for i in ids],
-        list(ids),
-        [features],
-        ["fraud"] * n,
-        ["random"] * n,
-        np.arange(n, 0, -1) / n,
-        np.full(n, -1, dtype=np.int64),
-    )
-    send(kafka, names.label_requests, encode_label_requests(requests))
-
-
-def knows_classes(kafka: dict[str, str], names: TopicNames, *classes: str) -> None:
-    schema = {"attributes": [{"name": "amount"}], "classes": list(classes)}
-    send(kafka, names.controls, encode_controls([("create", {"schema": schema})]))
-
-
-def labels(kafka: dict[str, str], names: TopicNames) -> list[dict[str, Any]]:
-    import orjson
-
-    return [orjson.loads(message.value()) for message in read_topic(kafka, names.labels)]
-
-
 class Threads:
     """Reader and writer on a store, as one process has them."""
 
     def __init__(self, kafka: dict[str, str], names: TopicNames, path: Path, terms: Terms) -> None:
         self.store = Store(path)
         self.queue = LabelQueue(self.store, terms)
-        self.reader, self.writer = Reader(kafka, names, self.queue), Writer(kafka, names, self.queue)
+        self.reader, self.writer = (
+            Reader(kafka, names, self.queue),
+            Writer(kafka, names, self.queue, AuditLog(self.store)),
+        )
         self.threads = [threading.Thread(target=each.run) for each in (self.reader, self.writer)]
 
     def __enter__(self) -> LabelQueue:
@@ -164,49 +138,25 @@ def test_what_was_read_answered_and_sent_survives_the_process(
     assert found == [("first", "good", "ann"), ("second", "fraud", "ann"), ("third", "good", "oracle")]
 
 
-@contextmanager
-def grove_web(kafka: dict[str, str], names: TopicNames, path: Path, *options: str) -> Iterator[str]:
-    """The command as a process of its own; gives its address."""
-    command = [sys.executable, "-m", "streamapp", "web", "--port", "0", "--state", str(path), *options]
-    command += ["-b", kafka["bootstrap.servers"], "--topics-prefix", names.prefix]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=None, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            address = re.search(r"http://\S+", line)
-            assert address, f"{line!r}, {process.poll()}"
-            yield address[0]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE) == 130
-
-
 def test_a_request_is_answered_by_keyboard_alone(
     kafka: dict[str, str], names: TopicNames, tmp_path: Path
 ) -> None:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not here")
-    from playwright.sync_api import expect, sync_playwright
-
     knows_classes(kafka, names, "fraud", "good")
     with (
+        browser() as chromium,
         grove_web(kafka, names, tmp_path / "web.sqlite", "--undo-seconds", "2") as address,
-        sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 360, "height": 740})  # a phone's
+        from playwright.sync_api import expect
+
+        page = chromium.new_page(viewport=PHONE)
         complaints: list[str] = []
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)
-        expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible(timeout=PATIENCE * 1000)
+        expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible()
         ask(kafka, names, "order <i>1</i>", "order 2")
         heading = page.get_by_role("heading", level=1)
-        expect(heading).to_have_text(
-            f"{KEY.decode()}: which class has order <i>1</i>?", timeout=PATIENCE * 1000
-        )
+        expect(heading).to_have_text(f"{KEY.decode()}: which class has order <i>1</i>?")
         expect(page.get_by_role("cell", name="<b>DE</b>")).to_be_visible()
         expect(page.get_by_text("The model says")).not_to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it fits a phone"
@@ -214,7 +164,7 @@ def test_a_request_is_answered_by_keyboard_alone(
         def press(key: str, then: str) -> None:
             page.wait_for_timeout(400)  # a key before the card can have been read is not taken
             page.keyboard.press(key)
-            expect(page.get_by_text(then)).to_be_visible(timeout=PATIENCE * 1000)
+            expect(page.get_by_text(then)).to_be_visible()
 
         press("g", "The model says fraud")
         press("2", "which class has order 2?")
@@ -223,39 +173,103 @@ def test_a_request_is_answered_by_keyboard_alone(
         press("x", "Nothing is asked at the moment")
         wait_until(lambda: len(labels(kafka, names)) == 2, PATIENCE, lambda: str(labels(kafka, names)))
         assert complaints == []
-        browser.close()
     assert labels(kafka, names) == [
         {"id": "order <i>1</i>", "label": "fraud", "annotator": "web"},
         {"id": "order 2", "label": None, "declined": True, "annotator": "web"},
     ]
 
 
+def test_features_are_given_by_keyboard_alone_and_everything_is_audited(
+    kafka: dict[str, str], names: TopicNames, tmp_path: Path
+) -> None:
+    declared = {"attributes": [{"name": "age"}, {"name": "colour", "kind": "nominal", "values": ["red"]}]}
+    send(kafka, names.controls, encode_controls([("create", {"schema": declared})]))
+    ask_for_features(kafka, names, "loan <1>", "age", "colour", "undeclared")
+    with (
+        browser() as chromium,
+        grove_web(kafka, names, tmp_path / "web.sqlite", "--undo-seconds", "0") as address,
+    ):
+        from playwright.sync_api import expect
+
+        page = chromium.new_page(viewport=PHONE)
+        page.goto(address)
+        expect(page.get_by_role("heading", level=1)).to_have_text(
+            f"{KEY.decode()}: which values has loan <1>?"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it fits a phone"
+        page.get_by_label("age", exact=True).focus()
+        page.keyboard.type("x1")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("colour is missing")).to_be_visible()
+        page.get_by_label("undeclared is not to be had").focus()
+        page.keyboard.press("Space")
+        page.get_by_label("colour", exact=True).click()
+        page.get_by_role("option", name="red").click()
+        page.get_by_label("age", exact=True).focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("'x1' is no number")).to_be_visible()
+        page.get_by_label("age", exact=True).fill("41")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible()
+
+        def given() -> list[dict[str, Any]]:
+            return [orjson.loads(message.value()) for message in read_topic(kafka, names.feature_values)]
+
+        wait_until(lambda: bool(given()), PATIENCE, lambda: "no values came")
+        wait_until(lambda: bool(read_topic(kafka, names.audit)), PATIENCE, lambda: "no audit entry came")
+    (values,) = given()
+    assert values == {
+        "id": "loan <1>",
+        "features": {"age": 41.0, "colour": "red"},
+        "unavailable": {"undeclared": None},
+    }
+    (entry,) = decode_audit([message.value() for message in read_topic(kafka, names.audit)])
+    assert isinstance(entry, AuditEntry)
+    assert (entry.user, entry.action, entry.instance_id) == ("web", "features", "loan <1>")
+
+
 def test_two_annotators_sign_in_and_have_a_card_each(
     kafka: dict[str, str], names: TopicNames, tmp_path: Path
 ) -> None:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not here")
-    from playwright.sync_api import expect, sync_playwright
-
-    from streamapp.web.users import add_user
-
     password, path = "correct horse battery", tmp_path / "users.txt"
     add_user(path, "ann", password)
     add_user(path, "bob", password)
     ask(kafka, names, "first", "second")
     with (
+        browser() as chromium,
         grove_web(kafka, names, tmp_path / "web.sqlite", "--users", str(path)) as address,
-        sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        from playwright.sync_api import expect
+
         for who, card in (("ann", "first"), ("bob", "second")):
-            page = browser.new_context().new_page()
+            page = chromium.new_context().new_page()
             page.goto(address)
-            page.get_by_label("Name").fill(who)
-            page.get_by_label("Password").fill(password)
-            page.keyboard.press("Enter")
+            sign_in(page, who, password)
             heading = page.get_by_role("heading", level=1)
-            expect(heading).to_contain_text(f"which class has {card}?", timeout=PATIENCE * 1000)
+            expect(heading).to_contain_text(f"which class has {card}?")
         page.get_by_role("button", name="Sign out").click()
         page.wait_for_url("**/sign-in")
-        browser.close()
+        assert page.goto(address + "_nicegui/anything").url.endswith("/sign-in")
+
+
+def test_a_megabyte_of_features_makes_a_card_of_some_of_them(
+    kafka: dict[str, str], names: TopicNames, tmp_path: Path
+) -> None:
+    n = 60_000
+    features = Features.of([f"feature {i} <b>" for i in range(n)], np.ones((1, n)))
+    requests = LabelRequests(
+        ["r"], ["large"], [features], ["fraud"], ["random"], np.ones(1), np.full(1, -1, dtype=np.int64)
+    )
+    (value,) = encode_label_requests(requests)
+    assert len(value) > 1 << 20
+    send(kafka, names.label_requests, [value])
+    with (
+        browser() as chromium,
+        grove_web(kafka, names, tmp_path / "web.sqlite") as address,
+    ):
+        from playwright.sync_api import expect
+
+        page = chromium.new_page(viewport=PHONE)
+        page.goto(address)
+        expect(page.get_by_text("and 59,500 more features, which are not shown")).to_be_visible()
+        expect(page.get_by_role("cell", name="feature 0 <b>", exact=True)).to_be_visible()

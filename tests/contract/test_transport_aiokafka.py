@@ -238,6 +238,8 @@ def test_the_fetcher_keeps_what_was_fetched_where_we_take_it() -> None:
         "_fetch_min_bytes",
         "_subscriptions",
         "_wait_consume_future",
+        "_pending_tasks = set()",
+        "_in_flight = set()",
         "_closed",
     ):
         assert f"self.{attribute}" in init
@@ -253,7 +255,12 @@ def test_how_long_a_fetch_waits_is_read_when_it_is_planned() -> None:
     plan = source(fetcher.Fetcher._get_actions_per_node)
     assert "FetchRequest( self._fetch_max_wait_ms, self._fetch_min_bytes," in plan
     assert "backoff = self._fetcher_timeout" in plan
-    assert "self._get_actions_per_node(assignment)" in source(fetcher.Fetcher._fetch_requests_routine)
+    assert "elif node_id in self._in_flight: # We have in-flight fetches to this node continue" in plan
+    routine = source(fetcher.Fetcher._fetch_requests_routine)
+    assert "self._get_actions_per_node(assignment)" in routine
+    assert "self._pending_tasks.add(task) self._in_flight.add(node_id)" in routine
+    assert "other_futs = [self._wait_consume_future, assignment.unassign_future]" in routine
+    assert "timeout=timeout, return_when=asyncio.FIRST_COMPLETED" in routine, "an empty plan waits, and ends"
 
 
 def test_a_position_out_of_range_becomes_an_error_of_its_partition() -> None:

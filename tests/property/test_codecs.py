@@ -22,6 +22,7 @@ from topics.codecs import (
     decode_instances,
     decode_label_requests,
     decode_labels,
+    decode_model_events,
     decode_predictions,
     encode_instances,
     encode_label_requests,
@@ -292,3 +293,4 @@ def test_reading_outputs_never_raises(values: list[bytes]) -> None:
         range(n)
     )
     assert len(decode_drift_alerts(values)) == len(decode_evaluations(values)) == n
+    assert len(decode_model_events(values)) == n

@@ -31,15 +31,28 @@ OTHERS = (
     *("null", "true", "false", "nul", "truE", "NaN", "Infinity", "[]", "{}", "[1]", "", " 1"),
     *('""', '"a"', '"red"', '"blü"', '"a\\"b"', '"\\u0041"', '"\\ud83d\\ude00"', '"tab\t"', '"x'),
     *(f'"{"l" * n}"' for n in (16, 17, 64, 65)),
+    *(f'"{"é" * n}"' for n in (16, 17, 32, 33)),
+    *('"' + r"\u00e9" * n + '"' for n in (2, 10, 11, 33)),
 )
-VALUES = (*NUMBERS, *OTHERS)
+STRINGS = (
+    *('"é"', r'"\u00e9"', r'"\u00E9"', '"e\u0301"', '"\U0001f600"', r'"\uD83D\uDE00"'),
+    *('"\u20ac\uffff\U0010ffff"', r'"a\nb"', r'"\"\\\/\b\f\n\r\t"', r'"\u0000"', r'"\u0022"'),
+    *(r'"red\u0020"', '"red "', r'"\uffff"', r'"\ue000"', '"\x7f"'),
+)
+"""Strings beyond plain ASCII, all of them good."""
+BROKEN = (
+    *(r'"\ud800"', r'"\udc00"', r'"\ud83d\u0041"', r'"\ud83dx"', r'"\ud83d\"', r'"\ud83d\ud83d"'),
+    *(r'"\u12"', r'"\u12g4"', r'"\u/000"', r'"\u:000"', r'"\u@aaa"', r'"\u`aaa"', r'"\U0041"'),
+    *(r'"\x41"', '"\\', r'"\"', r'"\u', '"\ud800"', '"a\x1f"'),
+)
+VALUES = (*NUMBERS, *OTHERS, *STRINGS, *BROKEN)
 MEMBERS = ("id", "features", "label", "weight", "extra", "features ", "declined", "annotator")
 USUAL = {
-    "id": ["1", '"x"'],
-    "label": ["0", '"yes"', "null", "true"],
+    "id": ["1", '"x"', *STRINGS],
+    "label": ["0", '"yes"', "null", "true", *STRINGS],
     "weight": ["1", "2.5", "null"],
     "declined": ["false", "null"],
-    "annotator": ['"ann"', "7", "null"],
+    "annotator": ['"ann"', "7", "null", '"\\u00e9"', '"é"'],
 }
 
 
@@ -83,17 +96,20 @@ class Producer:
         ]
         text = bytearray(("{" + self._comma.join(written) + "}").encode(errors="surrogatepass"))
         if self._rng.random() < self._oddness / 4:
-            at = self._rng.randrange(len(text))
+            strange = [at for at, byte in enumerate(text) if byte >= 128 or byte == ord("\\")]
+            at = self._rng.choice(strange or range(len(text)))
             text[at : at + self._rng.randint(0, 2)] = self._rng.randbytes(self._rng.randint(0, 2))
         return bytes(text)
 
     def _plain(self, name: str) -> str:
-        return self._rng.choice(USUAL.get(name, ["1", "2.5", '"x"', "null", "true", '"y"']))
+        return self._rng.choice(USUAL.get(name, ["1", "2.5", '"x"', "null", "true", '"é"', '"y"']))
 
     def _cell(self, name: str) -> str:
         if self._rng.random() < self._oddness:
             return value(self._rng)
         usual = self._usual[name]
+        if usual in STRINGS:
+            return self._rng.choice(STRINGS)
         return f"{self._rng.uniform(0, 9):.4f}" if usual == "2.5" else usual
 
 
@@ -195,6 +211,27 @@ def test_most_records_of_a_steady_producer_take_the_short_way() -> None:
     asked = labels(run_of(values), LIMITS)
     assert [len(rows) for rows, _ in labels._shapes.scan(values, LIMITS)] == [100]
     assert_same(labels(run_of(values), LIMITS), asked)
+
+
+@pytest.mark.parametrize("cell", STRINGS)
+def test_escapes_and_what_is_not_ascii_take_the_short_way(cell: str) -> None:
+    decode = InstanceDecoder()
+    records = [f'{{"id":"é{i}","features":{{"a":{cell},"é":{i}}},"label":{cell}}}' for i in range(20)]
+    values: list[bytes] = [record.encode() for record in records]
+    for _ in range(2):
+        assert_same(decode(run_of([*values]), LIMITS), decode_instances(run_of([*values]), LIMITS))
+    assert [len(rows) for rows, _ in decode._shapes.scan(values, LIMITS)] == [20]
+
+
+def test_a_text_that_is_spelled_in_several_ways_is_one() -> None:
+    decode = InstanceDecoder()
+    cells = ['"é"', '"\\u00e9"', '"e"', '"\\u00E9"', '"\\u0065"'] * 4
+    values: list[bytes | None] = [f'{{"features":[{cell}],"label":{cell}}}'.encode() for cell in cells]
+    for _ in range(2):
+        found = decode(run_of(values), LIMITS)
+    assert found.label_values == ["é", "e"]
+    assert found.label.tolist() == [0, 0, 1, 0, 1] * 4
+    assert found.features[0].strings == {0: ["é", "é", "e", "é", "e"] * 4}
 
 
 def test_a_shape_that_is_not_used_gives_way() -> None:

@@ -1,6 +1,7 @@
 """Fetched batches are read to what aiokafka's own reader makes of them, or end in the same error."""
 
 import gzip
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -227,6 +228,21 @@ def spoilt(draw: st.DrawFn) -> bytes:
 @given(spoilt(), st.integers(0, 20), st.booleans())
 def test_spoilt_batches_end_in_the_same_records_or_the_same_error(log: bytes, at: int, check: bool) -> None:
     assert ours(log, at, check=check) == theirs(log, at, check=check)
+
+
+@pytest.mark.parametrize("compression", range(5))
+def test_any_wrong_bit_of_a_large_batch_is_noticed(compression: int) -> None:
+    """Of those our own kernel verifies the checksum; a few hundred bits do."""
+    rng = random.Random(compression)
+    log = batch(0, [(1, 5, b"k%d" % i, rng.randbytes(100), []) for i in range(60)], compression, 0)
+    assert len(log) > columns._LARGE
+    read = ours(log, 0, check=True)
+    assert read == theirs(log, 0, check=True)
+    assert len(read[0]) == 60  # type: ignore[index]
+    for bit in rng.sample(range(8 * CRC, 8 * len(log)), 200):
+        damaged = bytearray(log)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert ours(bytes(damaged), 0, check=True) is CorruptRecordException
 
 
 @given(st.binary(max_size=200))

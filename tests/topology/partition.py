@@ -92,7 +92,7 @@ class Partition:
         skipped = frozenset(offset for offset in raw.offsets if (source, offset) in self.to_skip)
         effects, sent = process_isolated(self.task, run, self.encoder.encode, skipped)
         for each in sent:
-            headers = each.headers or [[] for _ in each.values]
+            headers: Sequence[Headers] = [()] * len(each) if each.headers is None else each.headers
             self.sent[each.topic.removeprefix("t.")] += [
                 Sent(key, value, timestamp, tuple(given))
                 for key, value, timestamp, given in zip(

@@ -3,7 +3,7 @@
 import pytest
 from orjson import dumps
 
-from tests.topology.partition import Partition, Record, config
+from tests.topology.partition import ALWAYS, Partition, Record, config
 
 
 def rows(n):
@@ -41,3 +41,19 @@ def test_it_can_be_configured() -> None:
     partition.control("configure", spec={"explain": True})
     partition.instances(*rows(5)[3:])
     assert ["explanation" in prediction for prediction in partition.predictions] == [False] * 3 + [True] * 2
+
+
+@pytest.mark.parametrize("explain", [True, False])
+def test_a_request_has_the_path_and_the_shares_of_a_model_that_explains(explain: bool) -> None:
+    partition = Partition(config(ALWAYS | {"explain": explain}))
+    partition.instances(*rows(100))
+    partition.instances(*({"id": f"n{i}", "features": {"size": i % 10}} for i in range(50)))
+    told = {each["id"]: each for each in partition.predictions}
+    assert partition.requests
+    for request in partition.requests:
+        if not explain:
+            assert {"explanation", "probabilities"}.isdisjoint(request)
+            continue
+        prediction = told[request["instance_id"]]
+        assert request["explanation"] == prediction["explanation"]
+        assert request["probabilities"] == prediction["probabilities"]

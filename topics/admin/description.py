@@ -13,6 +13,7 @@ from confluent_kafka.admin import OffsetSpec
 from topics.access import denied_kind
 from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
 from topics.definitions import TopicNames, retention
+from topics.errors import CatalogueError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,16 @@ class TopicDescription:
 def describe(
     kafka: Mapping[str, Any], names: TopicNames, group: str | None = None, timeout: float = TIMEOUT_S
 ) -> list[TopicDescription]:
-    """Return every topic of the catalogue with partitions, offsets, settings and the lag of `group`."""
+    """Return every topic of the catalogue with partitions, offsets, settings and the lag of `group`.
+
+    CatalogueError if one may not be seen: it is not known whether it exists.
+    """
     cluster = Cluster(kafka, timeout)
     metadata = cluster.topics()
     existing = {name: metadata[name] for name in names.all() if name in metadata}
+    hidden = cluster.hidden(name for name in names.all() if name not in existing)
+    if hidden:
+        raise CatalogueError(cluster.access.denied("topic", hidden[0], "Describe"))
     configs = cluster.configs(existing)
     led = [
         TopicPartition(name, number)

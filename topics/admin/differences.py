@@ -49,6 +49,8 @@ def check(
             message = f"topic {name!r} is missing; create it with 'grove topics create'"
             if topic.optional:
                 message += " (only models that acquire features need it)"
+            if topic.of_web:
+                message += " (only 'grove web' needs it)"
             differences.append(TopicDifference(name, "missing", "no such topic", "a topic", message))
             continue
         differences += _partition_differences(name, found[name])

@@ -43,9 +43,15 @@ def installed(cluster: Cluster, names: TopicNames) -> int:
 
 
 def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
-    """Return the names of an installation, without the optional topics if it has none of them."""
+    """Return the names of an installation, without the optional topics if it has none of them.
+
+    CatalogueError if a source among them may not be seen: what lies there would be left out.
+    """
     found = cluster.topics()
-    optional = [name for name, topic in names.all().items() if topic.optional]
+    optional = {name: topic for name, topic in names.all().items() if topic.optional}
+    unseen = [name for name, topic in optional.items() if topic.direction == "in" and name not in found]
+    if hidden := cluster.hidden(unseen):
+        raise CatalogueError(cluster.access.denied("topic", hidden[0], "Read"))
     return replace(names, features=any(name in found for name in optional))
 
 

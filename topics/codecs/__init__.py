@@ -12,15 +12,19 @@ from topics.codecs.decoding import decode_controls, decode_feature_values, decod
 from topics.codecs.encoding import encode_controls, encode_feature_values, encode_instances, encode_labels
 from topics.codecs.limits import Limits
 from topics.codecs.outputs import (
+    decode_audit,
     decode_drift_alerts,
     decode_evaluations,
     decode_feature_requests,
     decode_label_requests,
+    decode_model_events,
     decode_predictions,
+    encode_audit,
     encode_drift_alerts,
     encode_evaluations,
     encode_feature_requests,
     encode_label_requests,
+    encode_model_events,
     encode_predictions,
     unwritable_predictions,
 )
@@ -28,6 +32,7 @@ from topics.codecs.outputs import (
 __all__ = [
     "CONTENT_TYPES",
     "Limits",
+    "decode_audit",
     "decode_controls",
     "decode_drift_alerts",
     "decode_evaluations",
@@ -36,7 +41,9 @@ __all__ = [
     "decode_instances",
     "decode_label_requests",
     "decode_labels",
+    "decode_model_events",
     "decode_predictions",
+    "encode_audit",
     "encode_controls",
     "encode_drift_alerts",
     "encode_evaluations",
@@ -45,6 +52,7 @@ __all__ = [
     "encode_instances",
     "encode_label_requests",
     "encode_labels",
+    "encode_model_events",
     "encode_predictions",
     "unwritable_predictions",
 ]

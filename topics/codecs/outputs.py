@@ -19,12 +19,14 @@ from topics.codecs.packed import predictions as packed
 from topics.codecs.prediction_row import PredictionRow
 from topics.errors import Reason
 from topics.records import (
+    AuditEntry,
     DriftAlert,
     EvaluationRecord,
     FeatureRequest,
     Format,
     LabelRequests,
     Malformed,
+    ModelEvent,
     Predictions,
     ReceivedPredictions,
 )
@@ -116,3 +118,23 @@ def encode_evaluations(evaluations: Iterable[EvaluationRecord]) -> list[bytes]:
 def decode_evaluations(values: Iterable[bytes]) -> list[EvaluationRecord | Malformed]:
     """Return an evaluation, or what is wrong with it, for each value."""
     return read_reports(EvaluationRecord, values)
+
+
+def encode_audit(entries: Iterable[AuditEntry]) -> list[bytes]:
+    """Return the values of audit entries (JSON)."""
+    return write_reports(entries)
+
+
+def decode_audit(values: Iterable[bytes]) -> list[AuditEntry | Malformed]:
+    """Return an audit entry, or what is wrong with it, for each value."""
+    return read_reports(AuditEntry, values)
+
+
+def encode_model_events(events: Iterable[ModelEvent]) -> list[bytes]:
+    """Return the values of model events (JSON)."""
+    return write_reports(events)
+
+
+def decode_model_events(values: Iterable[bytes]) -> list[ModelEvent | Malformed]:
+    """Return a model event, or what is wrong with it, for each value."""
+    return read_reports(ModelEvent, values)

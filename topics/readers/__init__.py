@@ -1,4 +1,4 @@
-"""Data set readers: ARFF, LIBSVM and CSV files, gzipped or not, as batches of columns in constant memory."""
+"""Data set readers: ARFF, LIBSVM, CSV, Parquet and Arrow files as batches of columns in constant memory."""
 
 from topics.readers.dataset import Batch, Dataset, DatasetAttribute, DatasetDescription, FileDataset, Kind
 from topics.readers.opening import open_dataset

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from topics.errors import DatasetError
 from topics.readers.arff import ArffDataset
+from topics.readers.columnar import ColumnarDataset, columnar_files
 from topics.readers.csv import CsvDataset, Nominal
 from topics.readers.dataset import FileDataset
 from topics.readers.layout import ColumnRef
@@ -18,11 +20,19 @@ from topics.readers.source import head
 
 PathLike = str | os.PathLike[str]
 
-_READERS: Mapping[str, Any] = {"arff": ArffDataset, "csv": CsvDataset, "libsvm": LibsvmDataset}
+_READERS: Mapping[str, Any] = {
+    "arff": ArffDataset,
+    "csv": CsvDataset,
+    "libsvm": LibsvmDataset,
+    "parquet": partial(ColumnarDataset, "parquet"),
+    "arrow": partial(ColumnarDataset, "arrow"),
+}
 _TAKES = {
     "arff": {"target", "ignore"},
     "csv": {"target", "header", "delimiter", "nominal", "ignore", "classes"},
     "libsvm": {"features", "zero_based", "classes"},
+    "parquet": {"target", "nominal", "ignore", "classes"},
+    "arrow": {"target", "nominal", "ignore", "classes"},
 }
 
 
@@ -42,32 +52,24 @@ def open_dataset(
 ) -> FileDataset:
     """Return the data set in a file, or in several files one after the other; gzip is unpacked on the way.
 
-    format: `arff`, `libsvm` or `csv`; found by content when not given.
+    A folder stands for its Parquet files, or for what Hugging Face `datasets` has saved there.
+    format: `arff`, `libsvm`, `csv`, `parquet` or `arrow`; found by content when not given.
     target: name or index (from 0, or from -1 backwards) of the class column; default: the one named
     `class`, else the last column. Not for LIBSVM, where the label comes first. header, delimiter,
-    nominal: CSV only; see `topics.readers.csv`. ignore: columns to leave out (ARFF, CSV). classes: the
-    class names in code order (CSV, LIBSVM); any other label is an error then. features, zero_based: LIBSVM
-    only; see `topics.readers.libsvm`. labelled: False if no column is the class; y is -1 then.
+    nominal: CSV only (nominal also Parquet, Arrow); see `topics.readers.csv`. ignore: columns to leave out
+    (not LIBSVM). classes: the class names in code order (not ARFF); any other label is an error then.
+    features, zero_based: LIBSVM only; see `topics.readers.libsvm`. labelled: False if no column is the
+    class; y is -1 then.
     """
     many = [source] if isinstance(source, str | os.PathLike) else list(source)
     paths = [Path(path) for path in many]
     if not paths:
         message = "a data set needs at least one file"
         raise DatasetError(message)
-    for path in paths:
-        if not path.is_file():
-            raise DatasetError(_no_file(path), str(path))
     if format is not None and format not in FORMATS:
         message = f"format={format!r} must be one of {', '.join(FORMATS)}"
         raise DatasetError(message)
-    start = head(paths[0]).text
-    if b"\0" in start:
-        message = "is not text; ARFF, LIBSVM and CSV files can be read"
-        raise DatasetError(message, str(paths[0]))
-    if b"\r" in start and b"\n" not in start:
-        message = "its lines end with carriage returns alone; make line feeds of them (tr '\\r' '\\n')"
-        raise DatasetError(message, str(paths[0]))
-    chosen = format or sniff_format(start)
+    chosen, paths = _columnar(paths, format) or (_format_of_text(paths, format), paths)
     options = {
         "target": target,
         "header": header,
@@ -86,9 +88,38 @@ def open_dataset(
     return dataset
 
 
+def _columnar(paths: list[Path], format: FileFormat | None) -> tuple[str, list[Path]] | None:
+    """Return format and files, if they are columnar all; None: they are text."""
+    found = [columnar_files(path) for path in paths]
+    formats = {None if each is None else each[0] for each in found}
+    if formats == {None}:
+        if format in ("parquet", "arrow") and all(path.is_file() for path in paths):
+            message = f"is not of the format {format}; leave --format out, or name another file"
+            raise DatasetError(message, str(paths[0]))
+        return None
+    if len(formats) > 1 or format not in (None, *formats):
+        said = " and ".join(sorted(each or "text" for each in formats))
+        message = f"must all be of one format, {format or 'whichever'}; these are {said}"
+        raise DatasetError(message, ", ".join(map(str, paths)))
+    files = [(name, file) for each in found if each is not None for name in each[:1] for file in each[1]]
+    return files[0][0], [file for _, file in files]
+
+
+def _format_of_text(paths: list[Path], format: FileFormat | None) -> str:
+    for path in paths:
+        if not path.is_file():
+            raise DatasetError(_no_file(path), str(path))
+    start = head(paths[0]).text
+    if b"\0" in start:
+        message = "is not text; ARFF, LIBSVM, CSV, Parquet and Arrow files can be read"
+        raise DatasetError(message, str(paths[0]))
+    if b"\r" in start and b"\n" not in start:
+        message = "its lines end with carriage returns alone; make line feeds of them (tr '\\r' '\\n')"
+        raise DatasetError(message, str(paths[0]))
+    return format or sniff_format(start)
+
+
 def _no_file(path: Path) -> str:
-    if path.is_dir():
-        return "is a folder; name the file"
     if path.exists():
         return "is a pipe or device; a data set is read more than once: write it to a file and name that"
     return "no such file"

@@ -11,8 +11,8 @@ from typing import Literal
 from topics.readers.delimited import NUMBER
 from topics.readers.vocabulary import MISSING
 
-FileFormat = Literal["arff", "libsvm", "csv"]
-FORMATS: tuple[FileFormat, ...] = ("arff", "libsvm", "csv")
+FileFormat = Literal["arff", "libsvm", "csv", "parquet", "arrow"]
+FORMATS: tuple[FileFormat, ...] = ("arff", "libsvm", "csv", "parquet", "arrow")
 DELIMITERS = ",;\t|"
 
 LINES_LOOKED_AT = 200
@@ -24,7 +24,7 @@ _PAIR = re.compile(rb"[ \t][0-9]+:")
 
 
 def sniff_format(text: bytes) -> FileFormat:
-    """Return the format of a file that begins with `text`: by content, since names lie."""
+    """Return the format of a file of text that begins with `text`: by content, since names lie."""
     if _ARFF.search(text):
         return "arff"
     lines = [line for line in text.split(b"\n")[:LINES_LOOKED_AT] if line.split(b"#")[0].strip()]

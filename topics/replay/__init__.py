@@ -1,7 +1,19 @@
-"""Replay of a data set into topics, at a rate or as fast as possible, with late and lost labels."""
+"""Replay of a data set, with late and lost labels, or of other topics, at a rate or as fast as possible."""
 
 from topics.delay import Delay
+from topics.replay.from_topics import TopicReplay, TopicReplayPlan, TopicReplayProgress, target_of
 from topics.replay.plan import LabelMode, ReplayPlan, Spread
 from topics.replay.replay import Replay, ReplayProgress
 
-__all__ = ["Delay", "LabelMode", "Replay", "ReplayPlan", "ReplayProgress", "Spread"]
+__all__ = [
+    "Delay",
+    "LabelMode",
+    "Replay",
+    "ReplayPlan",
+    "ReplayProgress",
+    "Spread",
+    "TopicReplay",
+    "TopicReplayPlan",
+    "TopicReplayProgress",
+    "target_of",
+]

@@ -57,7 +57,7 @@ final class Job {
         Properties set = new Properties();
         set.put("acks", "all");
         set.put("enable.idempotence", "true");
-        set.put("linger.ms", "5");
+        set.put("linger.ms", of("linger"));
         set.put("batch.size", "262144");
         set.put("buffer.memory", "134217728");
         set.put("max.request.size", "8388608");

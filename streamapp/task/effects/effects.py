@@ -23,6 +23,7 @@ from topics.records import (
     Ints64,
     LabelRequests,
     Malformed,
+    ModelEvent,
     Predictions,
     RawRecords,
 )
@@ -69,6 +70,14 @@ class Evaluated(NamedTuple):
 
     record: int
     evaluation: EvaluationRecord
+    key: bytes | None = None  # model key; None: that of the record
+
+
+class Happened(NamedTuple):
+    """Something that happened to a model, and the record that led to it."""
+
+    record: int
+    event: ModelEvent
     key: bytes | None = None  # model key; None: that of the record
 
 
@@ -141,6 +150,7 @@ class Effects:
     feature_requests: list[FeatureRequests] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     evaluations: list[Evaluated] = field(default_factory=list)
+    happened: list[Happened] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)  # what the run added, by name (counters.py)
@@ -164,6 +174,7 @@ class Effects:
         self.feature_requests += other.feature_requests
         self.alerts += [each._replace(key=key) for each in other.alerts]
         self.evaluations += [each._replace(key=key) for each in other.evaluations]
+        self.happened += [each._replace(key=key) for each in other.happened]
         self.dead_letters += other.dead_letters
         self.notices += other.notices
         self.label_delays += other.label_delays
@@ -190,6 +201,7 @@ def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
         joined.requests += [replace(each, record=_shifted(each.record, start)) for each in part.requests]
         joined.alerts += [each._replace(record=each.record + start) for each in part.alerts]
         joined.evaluations += [each._replace(record=each.record + start) for each in part.evaluations]
+        joined.happened += [each._replace(record=each.record + start) for each in part.happened]
         joined.dead_letters += [replace(each, record=each.record + start) for each in part.dead_letters]
         joined.notices += part.notices
         joined.feature_requests += [

@@ -1,4 +1,4 @@
-"""Model events of a run: drift alerts, evaluations, and lines in the log."""
+"""Model events of a run: their records, drift alerts, evaluations, and lines in the log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from core.evaluation import Evaluation, EvaluationDue
 from core.growth.events import Drift, Event, GrowthStopped, Pruned, Split
 from streamapp.task import counters
 from streamapp.task.effects.effects import Alert, Effects, Evaluated, Notice
+from streamapp.task.effects.model_happenings import grown
 from streamapp.task.models.store import ModelStore
 from topics.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
 
@@ -25,22 +26,31 @@ class ModelEvents:
         self._raw = raw
         self._record = record
         self._ids = ids
-        self._events: list[tuple[int, Event, int]] = []  # row, event, version
+        self._events: list[tuple[int, Event, int, int]] = []  # row, event, version, records
 
-    def add(self, events: Sequence[Event], rows: Ints64, version: Callable[[int], int]) -> None:
+    def add(
+        self,
+        events: Sequence[Event],
+        rows: Ints64,
+        version: Callable[[int], int],
+        records: Callable[[int], int],
+    ) -> None:
         """Take the events of a kernel call on `rows` (int64[m]).
 
-        version: how many labels its model had learned when row 0..m-1 of the call began.
+        version: how many labels its model had learned when row 0..m-1 of the call began; records: how many
+        records it had answered when the row was dealt with.
         """
         for event in events:
             if isinstance(event, Split):
                 self._store.open[event.model] = False
-            at = version(event.row) if isinstance(event, Drift) else 0
-            self._events.append((int(rows[event.row]), event, at))
+            at, answered = (
+                (0, 0) if isinstance(event, EvaluationDue) else (version(event.row), records(event.row))
+            )
+            self._events.append((int(rows[event.row]), event, at, answered))
 
     def write(self, effects: Effects) -> None:
         """Add to the effects what happened, in the order of the rows."""
-        for row, event, version in sorted(self._events, key=lambda each: each[0]):
+        for row, event, version, records in sorted(self._events, key=lambda each: each[0]):
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
                 effects.evaluations.append(Evaluated(record, _evaluation(event.evaluation)))
@@ -52,6 +62,9 @@ class ModelEvents:
             elif isinstance(event, GrowthStopped):
                 effects.count(counters.GROWTH_STOPPED)
             if not isinstance(event, EvaluationDue):
+                schema = self._store.schema(event.model)
+                found = grown(event, schema, self._raw, record, self._ids[row], version, records)
+                effects.happened += [] if found is None else [found]
                 effects.notices.append(self._notice(event, record))
 
     def _alert(self, event: Drift, version: int, row: int) -> DriftAlert:

@@ -143,7 +143,7 @@ class Replies:
         k, record, ids = len(classes), batch.record, batch.ids
         prediction, probability, version = self.prediction, self.probability, self.version
         if len(rows) < len(batch):
-            record, ids = record[rows], _ids(batch, rows)
+            record, ids = record[rows], ids_of(batch, rows)
             prediction, probability, version = prediction[rows], probability[rows], version[rows]
         if any(order.moved for order in orders):
             columns = np.array([order.columns for order in orders], dtype=np.int64)
@@ -177,7 +177,7 @@ class Replies:
         return PredictionGroup(record_of_row, Predictions(order.classes, ids, *columns, paths), block=True)
 
 
-def _ids(batch: Instances, rows: Ints64) -> Sequence[str]:
+def ids_of(batch: Instances, rows: Ints64) -> Sequence[str]:
     """Return the ids of rows (int64[m])."""
     if isinstance(batch.ids, OffsetIds):
         return batch.ids.taken(rows)

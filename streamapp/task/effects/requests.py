@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
+from streamapp.columnar.distinct import distinct
 from streamapp.task.effects.effects import Requests
-from streamapp.task.effects.replies import Replies
+from streamapp.task.effects.replies import Replies, ids_of
 from streamapp.task.models.store import ModelStore
-from topics.records import Features, Instances, Ints64, LabelRequests, RawRecords
+from topics.codecs.offset_ids import OffsetIds
+from topics.dictionary import Dictionary
+from topics.records import Features, Instances, Ints32, Ints64, LabelRequests, RawRecords
+
+_CODE_BITS: Final = 16  # a schema has at most 32,767 classes
+
+SHARE_DECIMALS: Final = 4  # of a probability, as in predictions
 
 
 def label_requests(
@@ -29,24 +37,63 @@ def label_requests(
     unique on its topic and the same in a replay; `places`: of each row, if it is not that of its record. Its
     utility is the uncertainty of the answer, 1 minus the largest probability.
     """
-    slots = model[rows].tolist()
-    code = replies.prediction[rows].tolist()
     probability = replies.probability[rows]
     certain = probability.max(axis=1) if probability.shape[1] else np.zeros(len(rows))
-    block = set(batch.blocks[:, 0].tolist())
-    strategy = {slot: store.spec(slot).query.name for slot in set(slots)}
+    paths, shares = _explained(rows, model[rows].tolist(), store, replies)
     requests = LabelRequests(
-        request_ids=[*places] if places else [_place(raw, batch, row, block) for row in rows.tolist()],
-        instance_ids=[batch.ids[row] for row in rows.tolist()],
+        request_ids=places or _places(raw, batch, rows),
+        instance_ids=ids_of(batch, rows),
         features=list(_features(batch, rows, model, store)),
-        predictions=[
-            store.schema(slot).classes[c] if c >= 0 else None for slot, c in zip(slots, code, strict=True)
-        ],
-        strategies=[strategy[slot] for slot in slots],
+        predictions=_named(store, model[rows], replies.prediction[rows]),
+        strategies=_strategies(store, model[rows]),
         utility=1.0 - certain,
         expires_ms=expires,
+        explanations=paths,
+        probabilities=shares,
     )
     return Requests(batch.record[rows], requests)
+
+
+def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | None]:
+    """Return the class that each code (int32[m], -1: none) is in its model's schema; slots: int64[m]."""
+    first, number = distinct((store.schema_uid[slots] << _CODE_BITS) + code)
+    found = [
+        store.schema(slot).classes[c] if c >= 0 else None
+        for slot, c in zip(slots[first].tolist(), code[first].tolist(), strict=True)
+    ]
+    return Dictionary(found, number)
+
+
+def _strategies(store: ModelStore, slots: Ints64) -> Dictionary[str]:
+    """Return the query strategy of each model (int64[m])."""
+    first, number = distinct(slots)
+    of_models = Dictionary.of([store.spec(slot).query.name for slot in slots[first].tolist()])
+    return Dictionary(of_models.values, of_models.codes[number])
+
+
+def _places(raw: RawRecords, batch: Instances, rows: Ints64) -> Sequence[str]:
+    if not len(batch.blocks):
+        return OffsetIds(f"{raw.partition}-", raw.spans.offsets.array[batch.record[rows]])
+    block = set(batch.blocks[:, 0].tolist())
+    return [_place(raw, batch, row, block) for row in rows.tolist()]
+
+
+def _explained(
+    rows: Ints64, slots: Sequence[int], store: ModelStore, replies: Replies
+) -> tuple[list[str | None] | None, list[dict[str, float] | None] | None]:
+    """Return the paths of some rows and the probabilities at their ends; None if no model explains itself.
+
+    People who are asked see by them what each class would speak for (`explain` of a spec).
+    """
+    if replies.explanation is None:
+        return None, None
+    paths = [replies.explanation[row] for row in rows.tolist()]
+    shares: list[dict[str, float] | None] = []
+    for row, slot, path in zip(rows.tolist(), slots, paths, strict=True):
+        classes = store.schema(slot).classes[: int(replies.known[row])]
+        found = replies.probability[row, : len(classes)].round(SHARE_DECIMALS).tolist()
+        shares.append(None if path is None else dict(zip(classes, found, strict=True)))
+    return paths, shares
 
 
 def place_of(raw: RawRecords, batch: Instances, row: int) -> str:

@@ -24,6 +24,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from topics.spans import Numbers
+
 Ints64 = npt.NDArray[np.int64]
 
 TRUSTED: Final = 100
@@ -102,7 +104,7 @@ class EventTime:
 
     def advance(self, timestamps: Sequence[int]) -> RunTime:
         """Move the clock over the records of a run (at least one) and return what it showed at each."""
-        before, highest = self.clock, max(timestamps)
+        before, highest = self.clock, _highest(timestamps)
         if before is not None and self._agreed >= TRUSTED and highest - before <= self._max_jump_ms:
             self._suspect = None
             self.clock = max(before, highest)
@@ -147,3 +149,8 @@ class EventTime:
         if self._behind == self._agreed:
             self.jumps += 1
             self.clock, self._behind = self._behind_at, 0
+
+
+def _highest(timestamps: Sequence[int]) -> int:
+    """Return the highest of a run's timestamps, which usually are an array."""
+    return int(timestamps.array.max()) if isinstance(timestamps, Numbers) else max(timestamps)

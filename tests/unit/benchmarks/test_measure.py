@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers.java_peers import COMMIT_MS, STREAMS
+from benchmarks.peers.java_peers import STREAMS
+from benchmarks.peers.job import COMMIT_MS
 from benchmarks.rig.measure import Cost, watch
 from benchmarks.rig.process import Child, cpu_of_machine, cpu_of_tree, python
 from streamapp.embedded.lock import read_lock

@@ -95,18 +95,31 @@ def test_without_a_writable_directory_it_compiles_and_warns(tmp_path):
     assert "set NUMBA_CACHE_DIR to a writable directory" in done.stderr
 
 
-def test_kernels_beside_core_have_a_cache_by_their_own_sources(tmp_path, monkeypatch):
+def test_kernels_beside_core_have_a_cache_by_the_sources_they_reach(tmp_path, monkeypatch):
     """Else an edit there would go unnoticed, or compile all of core anew."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    jit.cache_directory.cache_clear()
-    folder = tmp_path / "beside"
-    folder.mkdir()
-    (folder / "one.py").write_text("LIMIT = 1\n")
-    before, core_before = jit.cache_directory(False, folder), jit.cache_directory()
-    jit.cache_directory.cache_clear()
-    (folder / "one.py").write_text("LIMIT = 2\n")
-    after, core_after = jit.cache_directory(False, folder), jit.cache_directory()
-    jit.cache_directory.cache_clear()
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "beside").mkdir()
+    kernels, near, far, other = (
+        tmp_path / name
+        for name in ("beside/kernels.py", "beside/near.py", "topics/far.py", "beside/other.py")
+    )
+    kernels.write_text("from beside import near\n")
+    near.write_text("def late():\n    from topics.far import LIMIT\n    return LIMIT\n")
+    far.write_text("LIMIT = 1\n")
+    other.write_text("LIMIT = 1\n")
+
+    def directories():
+        jit.cache_directory.cache_clear()
+        found = jit.cache_directory(False, "beside.kernels", kernels), jit.cache_directory()
+        jit.cache_directory.cache_clear()
+        return found
+
+    before, core_before = directories()
+    other.write_text("LIMIT = 2\n")
+    assert directories() == (before, core_before)
+    far.write_text("LIMIT = 2\n")
+    after, core_after = directories()
     assert len({before, core_before, after}) == 3
     assert core_after == core_before
 

@@ -40,12 +40,20 @@ def test_docker_compose_reads_it():
 
 
 def test_the_services_that_make_a_pipeline_are_there():
-    assert set(SERVICES) == {"kafka", "topics", "worker", "oracle", "replay"}
+    assert set(SERVICES) == {
+        "kafka",
+        "topics",
+        "worker",
+        "oracle",
+        "replay",
+        "prometheus",
+        "grafana",
+    }
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_images_are_pinned_to_a_version(name):
-    assert re.fullmatch(r"[a-z0-9./-]+:\d+(\.\d+)+[\w.-]*", SERVICES[name]["image"])
+    assert re.fullmatch(r"[a-z0-9./-]+:v?\d+(\.\d+)+[\w.-]*", SERVICES[name]["image"])
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -63,6 +71,8 @@ def test_what_a_service_waits_for_can_come_true(name):
             # Ours has its health check in the image; a job has it switched off.
             assert not needed.get("healthcheck", {}).get("disable")
             assert "healthcheck" in needed or other in our_services()
+        elif wait["condition"] == "service_started":
+            assert needed["restart"] == "unless-stopped"
         else:
             assert wait["condition"] == "service_completed_successfully"
             assert needed["restart"] == "on-failure", f"{other} must end"

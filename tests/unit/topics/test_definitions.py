@@ -10,6 +10,7 @@ from topics.definitions import (
     INSTANCES,
     JOURNAL,
     LABEL_REQUESTS,
+    MODEL_EVENTS,
     SNAPSHOTS,
     Topic,
     TopicNames,
@@ -28,10 +29,11 @@ def test_the_catalogue_lists_inputs_outputs_and_where_state_is_kept():
             "label-requests",
             "feature-requests",
             "drift-alerts",
+            "model-events",
             "evaluations",
             "dead-letters",
         ],
-        "internal": ["journal", "snapshots"],
+        "internal": ["journal", "snapshots", "audit"],
     }
 
 
@@ -63,7 +65,7 @@ def test_a_dead_letter_has_room_for_the_largest_input_and_its_headers():
 
 
 def test_a_label_request_has_room_for_the_features_of_the_largest_instance_and_what_is_around_them():
-    for topic in (LABEL_REQUESTS, EVALUATIONS):
+    for topic in (LABEL_REQUESTS, EVALUATIONS, MODEL_EVENTS):
         assert int(topic.config["max.message.bytes"]) > largest(INSTANCES)
 
 

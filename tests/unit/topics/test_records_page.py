@@ -11,6 +11,7 @@ from tests.unit.topics.codecs.samples import run_of
 from topics.codecs import (
     CONTENT_TYPES,
     Limits,
+    decode_audit,
     decode_controls,
     decode_drift_alerts,
     decode_evaluations,
@@ -19,6 +20,7 @@ from topics.codecs import (
     decode_instances,
     decode_label_requests,
     decode_labels,
+    decode_model_events,
     decode_predictions,
 )
 from topics.errors import Reason
@@ -60,7 +62,9 @@ DECODERS: dict[str, Callable[[bytes], Any]] = {
     "predictions": lambda value: decode_predictions([value]),
     "label-requests": lambda value: decode_label_requests([value]),
     "drift-alerts": lambda value: Reports(decode_drift_alerts([value])),
+    "model-events": lambda value: Reports(decode_model_events([value])),
     "evaluations": lambda value: Reports(decode_evaluations([value])),
+    "audit": lambda value: Reports(decode_audit([value])),
 }
 
 

@@ -62,17 +62,19 @@ def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBl
         batch = _record_batch(value, outline, found)
     except (pa.ArrowException, OSError) as error:
         return Flaw(Reason.BAD_BLOCK, f"the record must be an Arrow IPC stream; {error}")
-    if not columns.text_bytes_within(batch, len(value)):
+    if not columns.text_bytes_within(batch, found.views, len(value)):
         return Flaw(
             Reason.BAD_BLOCK, "the texts of a column must not be longer than the record: views overlap"
         )
-    size, most = columns.text_bytes(batch, limits.text_max_bytes), limits.block_max_text(len(value))
+    longest, most, size = limits.text_max_bytes, limits.block_max_text(len(value)), 0
+    if columns.most_text_bytes(batch, found.shared, longest) > most:
+        size = columns.text_bytes(batch, found.shared, longest)
     if size > most:
         detail = (
             f"its dictionaries and views unpack to {size:,} bytes of text; {len(value):,} may have {most:,}"
         )
         return Flaw(Reason.TOO_LARGE, f"{detail}: send fewer rows in a block")
-    return _block(batch, found, roles, limits.text_max_bytes)
+    return _block(batch, found, roles, longest)
 
 
 def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import compress
 from typing import Any
@@ -34,29 +35,45 @@ def numbers(column: pa.Array) -> Floats:
     return cells
 
 
-def text_bytes_within(batch: pa.RecordBatch, size: int) -> bool:
-    """Return whether no column of string views holds more than `size` bytes of text: views may overlap."""
-    for column in batch.columns:
+def text_bytes_within(batch: pa.RecordBatch, views: Sequence[int], size: int) -> bool:
+    """Return whether no column of string views holds more than `size` bytes of text: views may overlap.
+
+    views: the columns that have them, themselves or in their dictionary.
+    """
+    for place in views:
+        column = batch.column(place)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary
-        if pa.types.is_string_view(column.type) and int(_lengths(column).sum()) > size:
+        if int(_lengths(column).sum()) > size:
             return False
     return True
 
 
-def text_bytes(batch: pa.RecordBatch, longest: int) -> int:
+def text_bytes(batch: pa.RecordBatch, shared: Sequence[int], longest: int) -> int:
     """Return the bytes of the texts that cells share (by dictionaries, by views), each as often as a row has
     it.
 
-    Those of more than `longest` bytes do not count: their rows are refused.
+    shared: the columns with such texts. Those of more than `longest` bytes do not count: their rows are
+    refused.
     """
     total = 0
-    for column in batch.columns:
+    for place in shared:
+        column = batch.column(place)
         if pa.types.is_string_view(column.type):
             total += int(_kept(_lengths(column), longest).sum())
-        elif pa.types.is_dictionary(column.type) and is_text(column.type):
+        else:
             lengths = np.append(_kept(_lengths(column.dictionary), longest), 0)
             total += int(lengths[_codes(column)].sum())
+    return total
+
+
+def most_text_bytes(batch: pa.RecordBatch, shared: Sequence[int], longest: int) -> int:
+    """Return what `text_bytes` is at most: each row has the longest text of its column."""
+    total = 0
+    for place in shared:
+        column = batch.column(place)
+        texts = column.dictionary if pa.types.is_dictionary(column.type) else column
+        total += min(longest, texts.get_total_buffer_size()) * len(column)
     return total
 
 

@@ -29,6 +29,8 @@ class ArrowLayout:
     places: list[int]  # columns of the features
     names: tuple[str, ...]  # of the features
     texts: frozenset[int]  # features (not columns) that are strings
+    views: tuple[int, ...]  # columns of string views, in a dictionary or not
+    shared: tuple[int, ...]  # columns whose cells may share texts: of views, dictionaries of texts
     is_matrix: bool  # all features are float64
     is_flat: bool  # no column is dictionary-encoded: a batch can be read without the messages before it
 
@@ -55,6 +57,10 @@ def is_text(kind: pa.DataType) -> bool:
     kind = cell_type(kind)
     types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_shared(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or (pa.types.is_dictionary(kind) and is_text(kind)))
 
 
 def _is_boolean(kind: pa.DataType) -> bool:
@@ -101,6 +107,8 @@ def _layout(message: bytes, roles: frozenset[str]) -> ArrowLayout | Flaw:
         places=places,
         names=tuple(names[place] for place in places),
         texts=frozenset(number for number, place in enumerate(places) if is_text(types[place])),
+        views=tuple(place for place, kind in enumerate(types) if pa.types.is_string_view(cell_type(kind))),
+        shared=tuple(place for place, kind in enumerate(types) if _is_shared(kind)),
         is_matrix=bool(places) and all(pa.types.is_float64(types[place]) for place in places),
         is_flat=not any(pa.types.is_dictionary(kind) for kind in types),
     )

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import orjson
 
+from topics.codecs.json.probabilities import STEPS, TEXTS
 from topics.codecs.prediction_row import PredictionRow
 from topics.records import Acquired, Ints32, Predictions
 
-DECIMALS = 4
-_STEPS = 10**DECIMALS
 KEPT_BYTES = 12  # of a text and its key, for each class
-_PROBABILITY = tuple(repr(step / _STEPS) for step in range(_STEPS + 1))
 
 Row = tuple[
     str | None, str | None, dict[str, float], int, str | None
@@ -53,7 +51,7 @@ class _Middles:
 
     def _text(self, row: list[int]) -> str:
         label = "null" if row[0] < 0 else self._classes[row[0]]
-        return self._template % (label, *[_PROBABILITY[step] for step in row[1:]])
+        return self._template % (label, *[TEXTS[step] for step in row[1:]])
 
 
 _middles = lru_cache(maxsize=256)(_Middles)
@@ -68,8 +66,8 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     if not len(predictions):
         return []
     count = len(predictions.classes)
-    steps = np.rint(predictions.probability[:, :count] * _STEPS)
-    steps = np.clip(np.nan_to_num(steps), 0, _STEPS).astype(np.int32)
+    steps = np.rint(predictions.probability[:, :count] * STEPS)
+    steps = np.clip(np.nan_to_num(steps), 0, STEPS).astype(np.int32)
     middles = _middles(predictions.classes).of(predictions.prediction, steps)
     ids = _escaped(list(predictions.ids))
     versions = predictions.version.tolist()

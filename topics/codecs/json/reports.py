@@ -1,4 +1,4 @@
-"""Drift alerts and evaluations to JSON, and back. They are rare: an object each will do."""
+"""Drift alerts, model events, evaluations, audit entries to JSON, and back: an object each will do."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import orjson
 from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.json.lines import write_documents
 from topics.errors import Reason
-from topics.records import DriftAlert, EvaluationRecord, Malformed
+from topics.records import AuditEntry, DriftAlert, EvaluationRecord, Malformed, ModelEvent
 
-Report = TypeVar("Report", DriftAlert, EvaluationRecord)
+Report = TypeVar("Report", DriftAlert, EvaluationRecord, AuditEntry, ModelEvent)
 
 
-def write_reports(reports: Iterable[DriftAlert] | Iterable[EvaluationRecord]) -> list[bytes]:
+def write_reports(reports: Iterable[DriftAlert | EvaluationRecord | AuditEntry | ModelEvent]) -> list[bytes]:
     """Return one object for each report; NaN becomes null."""
     return write_documents(list(reports))  # orjson knows dataclasses
 

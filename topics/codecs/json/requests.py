@@ -26,6 +26,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "strategy": (str,),
     "utility": (float, int, _NONE),
     "expires_ms": (int, _NONE),
+    "explanation": (str, _NONE),
+    "probabilities": (dict, _NONE),
 }
 
 
@@ -48,8 +50,18 @@ def write_label_requests(requests: LabelRequests) -> list[bytes]:
             "utility": requests.utility[rows].tolist(),  # orjson writes NaN as null
             "expires_ms": [None if end < 0 else end for end in requests.expires_ms[rows].tolist()],
         }
-        texts += write_documents(objects(members))
+        documents = objects(members)
+        if requests.explanations is not None and requests.probabilities is not None:
+            documents = list(
+                map(_explained, documents, requests.explanations[rows], requests.probabilities[rows])
+            )
+        texts += write_documents(documents)
     return texts
+
+
+def _explained(document: dict[str, Any], path: str | None, shares: dict[str, float] | None) -> dict[str, Any]:
+    """Return a request with what only models have that explain themselves."""
+    return document if path is None else {**document, "explanation": path, "probabilities": shares}
 
 
 def read_label_requests(batch: Batch) -> LabelRequests:
@@ -80,7 +92,16 @@ def _requests(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[M
         expires_ms=np.array(expires, dtype=np.int64),
         record=batch.record,
         malformed=sorted(bad, key=lambda each: each.record),
+        explanations=members["explanation"],
+        probabilities=[_shares(cell) for cell in members["probabilities"]],
     )
+
+
+def _shares(cell: Any) -> dict[str, float] | None:
+    """Return probabilities by class; what is no number is left out."""
+    if type(cell) is not dict:
+        return None
+    return {name: float(value) for name, value in cell.items() if type(value) in (float, int)}
 
 
 def _check(name: str, cells: Sequence[Any], types: tuple[type, ...], flaws: Flaws) -> None:

@@ -36,7 +36,8 @@ class Group:
         """Return float64[m, count]."""
         header = self.header
         cells = self.column(header.values_at, DTYPES[header.value_bytes], header.count)
-        return cells.astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+            return cells.astype(np.float64, copy=False)
 
     def texts(self, name: str, start: int, stop: int, flaws: Flaws) -> list[str]:
         """Return the UTF-8 text of each record between two offsets."""

@@ -14,6 +14,7 @@ from streamapp.cli.main import app, main
 COMMANDS = (
     "demo",
     "experiment",
+    "bridge",
     "broker",
     "topics",
     "tree",
@@ -56,11 +57,12 @@ def subcommands() -> list[list[str]]:
         + [["worker", c] for c in ("drain", "scale")]
         + [
             ["journal", "show"],
+            ["bridge", "label-studio"],
             *(["models", c] for c in models.COMMANDS),
             *(["dlq", c] for c in dlq.COMMANDS),
         ]
     )
-    groups = {"topics", "config", "journal", "models", "dlq"}
+    groups = {"topics", "config", "journal", "models", "dlq", "bridge"}
     return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]
 
 

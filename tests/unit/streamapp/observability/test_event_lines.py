@@ -63,6 +63,7 @@ def test_values_are_named_and_infinities_null() -> None:
         "former": None,
         "depth": None,
         "classes": None,
+        "masses": [],
     }
 
 

@@ -235,6 +235,10 @@ class Group:
         self.dropped: list[int] = []
         self.crashed: BaseException | None = None
         self.rejoined = 0
+        self.woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
 
     def abandon(self) -> None:
         self.epoch += 1
@@ -300,7 +304,7 @@ class Worker:
         )
         run = Run(topic, raw, offsets[-1] + 1) if offsets else None
         done = asyncio.get_running_loop().create_future()
-        await self.manager.process(Delivery(partition, run, self.group.epoch, done))
+        await self.manager.process(Delivery(partition, (run,) if run else (), self.group.epoch, done))
         assert done.done(), "the driver waits for it"
 
     async def write_snapshot(self) -> None:
@@ -483,6 +487,84 @@ def test_a_task_is_given_up_only_when_no_thread_computes_with_it(what: str) -> N
         assert list(w.manager.partitions) == ([0] if what == "revoked" else [])
 
     run(story)
+
+
+def run_of(partition: int, *offsets: int) -> Run:
+    n = len(offsets)
+    raw = RawRecords("instances", partition, list(offsets), [0] * n, [b"k"] * n, [b"v"] * n, [()] * n)
+    return Run("instances", raw, offsets[-1] + 1)
+
+
+def test_runs_of_one_delivery_are_processed_in_their_order_each_by_its_task() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1, 2))
+        w.manager.partitions.drop(1)  # what is delivered of it is void, the others are not
+        done = asyncio.get_running_loop().create_future()
+        runs = run_of(2, 0, 1), run_of(1, 5), run_of(0, 0)
+        await w.manager.process(Delivery(2, runs, w.group.epoch, done))
+        assert done.done()
+        assert w.outputs.sent == [0, 1, 0]
+        await w.committer.commit("test")
+        assert w.kafka.offsets == {TP("instances", 2): 2, TP("instances", 0): 1}
+
+    run(story)
+
+
+def test_what_a_cancelled_delivery_did_not_come_to_is_not_committed() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1, 2))
+        await w.deliver(0)
+        thread = Thread(w)
+        done = asyncio.get_running_loop().create_future()
+        runs = run_of(1, 0), run_of(2, 0)
+        delivery = asyncio.ensure_future(w.manager.process(Delivery(1, runs, w.group.epoch, done)))
+        await thread.begun.wait()
+        delivery.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await delivery
+        assert list(w.manager.partitions) == [0], "the driver calls both runs processed"
+        w.outputs.computes = None
+        await w.committer.commit("test")
+        assert w.kafka.offsets == {TP("instances", 0): 1}
+
+    run(story)
+
+
+def test_a_delivery_ends_where_its_transaction_is_found_to_be_lost() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.outputs.is_full, w.outputs.loses = True, AbortedError("1 record was not delivered")
+        w.outputs.room.set()
+        done = asyncio.get_running_loop().create_future()
+        await w.manager.process(Delivery(0, (run_of(0, 0), run_of(1, 0)), w.group.epoch, done))
+        assert (w.kafka.aborts, w.group.rejoined, w.manager.partitions) == (1, 1, {})
+        assert w.outputs.sent == [0]
+        assert w.kafka.offsets == {}
+
+    run(story)
+
+
+@GUARANTEES
+def test_who_polls_is_told_when_the_next_commit_is_due(exactly_once: bool) -> None:
+    """While one is under way nobody can tell: a record that came meanwhile would wait out the poll."""
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.clock.now += 0.2
+        w.outputs.gate.clear()
+        await w.deliver(1)
+        await w.until(lambda: w.outputs.flushing)
+        await w.deliver(2)
+        assert (w.committer.seconds_to_tick(w.clock.now), w.group.woken) == (float("inf"), 0)
+        w.outputs.gate.set()
+        await w.until(lambda: w.group.woken == 1)
+        await settled()
+        assert w.committer.seconds_to_tick(w.clock.now) == pytest.approx(0.1)
+        await w.committer.commit("nothing is left")
+        assert w.group.woken == 1
+
+    run(story, exactly_once)
 
 
 @GUARANTEES
@@ -1050,7 +1132,7 @@ def test_what_is_delivered_while_a_worker_ends_is_not_processed_any_more() -> No
         await w.manager.stopping(10)
         raw = RawRecords("instances", 0, [1], [0], [b"k"], [b"v"], [()])
         done = asyncio.get_running_loop().create_future()
-        await w.manager.process(Delivery(0, Run("instances", raw, 2), epoch, done))
+        await w.manager.process(Delivery(0, (Run("instances", raw, 2),), epoch, done))
         await w.committer.commit("stopping")
         assert (w.outputs.sent, newest(w, 0)[1]) == ([0], b"[0]")
         assert w.kafka.offsets[TP("instances", 0)] == 1
@@ -1177,7 +1259,7 @@ def test_a_delivery_of_an_earlier_assignment_is_void() -> None:
         await w.assign()
         done = asyncio.get_running_loop().create_future()
         raw = RawRecords("instances", 0, [0], [0], [b"k"], [b"v"], [()])
-        await w.manager.process(Delivery(0, Run("instances", raw, 1), w.group.epoch - 1, done))
+        await w.manager.process(Delivery(0, (Run("instances", raw, 1),), w.group.epoch - 1, done))
         assert w.outputs.sent == []
 
     run(story)
@@ -1509,7 +1591,7 @@ def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: b
             run = order.next_run(0.0)
             assert run is not None
             done = asyncio.get_running_loop().create_future()
-            await w.manager.process(Delivery(0, run, w.group.epoch, done))
+            await w.manager.process(Delivery(0, (run,), w.group.epoch, done))
             await w.committer.commit("test")
             assert w.kafka.offsets[TP("instances", 0)] == run.position
             assert (

@@ -37,7 +37,7 @@ def refused(**flags: Any) -> str:
 
 class TestPrecedence:
     def test_default(self) -> None:
-        assert load_settings().max_poll_records == 2000
+        assert load_settings().max_poll_records == 10_000
 
     def test_file_over_default_environment_over_file_flag_over_environment(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,9 +8,11 @@ import pytest
 from faust.types import TP
 
 from streamapp.errors import ChangelogError, NotYetError
-from streamapp.transport.consumer import Consumer
-from streamapp.transport.runs import FetchedColumns, TimeOrder
+from streamapp.transport.consumer import Consumer, together
+from streamapp.transport.run_size import RunSize
+from streamapp.transport.runs import MAX_RUN_BYTES, FetchedColumns, Run, TimeOrder
 from streamapp.transport.thread import Fetched
+from topics.records import RawRecords
 from topics.spans import RecordSpans
 
 
@@ -44,13 +46,13 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
         )
         consumer.epoch, consumer.flow_active = 1, True
         consumer._delivery = consumer._going_live = None
-        consumer._orders = {}
+        consumer._orders, consumer._size, consumer._round_s = {}, RunSize(2), 0.0
         for partition in (0, 1):
             order = TimeOrder(partition, [("topic", 0)], skew_ms=0, max_idle_ms=-1, max_records=2)
             order.add("topic", columns(0, 1))
             consumer._orders[partition] = order
 
-        async def take(wanted: Any, timeout_s: float, changelogs: Any) -> Fetched:
+        async def take(wanted: Any, timeout_s: float, changelogs: Any, pace_s: float) -> Fetched:
             assert changelogs == {TP("table", 0)}
             return Fetched({TP("topic", 1): columns(2)})
 
@@ -65,6 +67,22 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     asyncio.run(story())
     assert delivered == [0]
     assert moved == []
+
+
+def test_small_runs_are_handed_out_together_and_in_their_order() -> None:
+    sizes = [3, 4, 2, 10, 1, 1, 11, 1]
+    records = [columns(*range(n)).records for n in sizes]
+    runs = [Run("topic", RawRecords.over("topic", n, r), 0) for n, r in enumerate(records)]
+    found = [[len(run.raw) for run in some] for some in together(runs, 10)]
+    assert found == [[3, 4, 2], [10], [1, 1], [11], [1]]
+    assert list(together([], 10)) == []
+
+
+def test_runs_of_large_records_are_handed_out_each_by_itself() -> None:
+    value = bytes(MAX_RUN_BYTES // 2 + 1)
+    records = RecordSpans.of([0], [0], [b"k"], [value], [()])
+    runs = [Run("topic", RawRecords.over("topic", n, records), 1) for n in range(3)]
+    assert [len(some) for some in together(runs, 10)] == [1, 1, 1]
 
 
 def with_recovery(begins: bool = False) -> Any:

@@ -10,7 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from streamapp.web.guard import COOKIE, Entry, Guard
+from streamapp.errors import UsageError
+from streamapp.web.audit_log import AuditLog
+from streamapp.web.guard import COOKIE, MESSAGES_BURST, REQUESTS_BURST, Entry, Guard
+from streamapp.web.proxy import Proxy
 from streamapp.web.store import Store
 from streamapp.web.users import ATTEMPTS, Sessions, Users, add_user
 
@@ -36,6 +39,17 @@ def users(tmp_path: Path) -> Users:
     return Users(tmp_path / "users.txt")
 
 
+def guarded(
+    store: Store,
+    users: Users | None = None,
+    *,
+    app: Any = inner,
+    loopback: bool = True,
+    proxy: Proxy | None = None,
+) -> Guard:
+    return Guard(app, Entry(Sessions(store), users, "web", loopback, AuditLog(store), proxy))
+
+
 def asked(guard: Guard, *requests: tuple[str, str, dict[str, Any]], base: str = HERE) -> list[httpx.Response]:
     """The answers to requests of one browser."""
 
@@ -52,7 +66,7 @@ def sign_in(password: str = PASSWORD, origin: str = HERE) -> tuple[str, str, dic
 
 
 def test_without_users_whoever_reaches_loopback_is_the_annotator(store: Store) -> None:
-    (answer,) = asked(Guard(inner, Entry(Sessions(store), None, "web", True)), ("GET", "/", {}))
+    (answer,) = asked(guarded(store), ("GET", "/", {}))
     assert (answer.status_code, answer.text) == (200, "web")
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -68,7 +82,7 @@ def test_without_users_whoever_reaches_loopback_is_the_annotator(store: Store) -
     ],
 )
 def test_pages_elsewhere_are_refused(store: Store, base: str, headers: dict[str, str], method: str) -> None:
-    guard = Guard(inner, Entry(Sessions(store), None, "web", True))
+    guard = guarded(store)
     (answer,) = asked(guard, (method, "/", {"headers": headers}), base=base)
     assert answer.status_code == 403
 
@@ -89,14 +103,14 @@ def test_a_websocket_must_come_from_a_page_of_ours(store: Store, origin: str | N
 
     headers = [(b"host", b"localhost"), *([(b"origin", origin.encode())] if origin else [])]
     scope = {"type": "websocket", "path": "/", "headers": headers, "query_string": b""}
-    asyncio.run(Guard(socket, Entry(Sessions(store), None, "web", True))(scope, receive, send))
+    asyncio.run(guarded(store, app=socket)(scope, receive, send))
     assert reached == (["web"] if goes_on else [])
     assert [message["type"] for message in sent] == ([] if goes_on else ["websocket.close"])
 
 
 @pytest.mark.parametrize("loopback", [True, False])
 def test_users_sign_in_and_out(store: Store, users: Users, loopback: bool) -> None:
-    guard = Guard(inner, Entry(Sessions(store), users, "web", loopback))
+    guard = guarded(store, users, loopback=loopback)
     base = HERE if loopback else "https://label.example"
     before, form, wrong, right, inside, out, after = asked(
         guard,
@@ -122,12 +136,113 @@ def test_users_sign_in_and_out(store: Store, users: Users, loopback: bool) -> No
 
 
 def test_guessing_is_stopped(store: Store, users: Users) -> None:
-    guard = Guard(inner, Entry(Sessions(store), users, "web", True))
+    guard = guarded(store, users)
     tries = [sign_in("wrong password")] * ATTEMPTS
     answers = asked(guard, *tries, sign_in())
     assert [answer.status_code for answer in answers] == [401] * ATTEMPTS + [429]
 
 
 def test_a_body_that_is_too_long_is_not_read(store: Store, users: Users) -> None:
-    guard = Guard(inner, Entry(Sessions(store), users, "web", True))
+    guard = guarded(store, users)
     assert asked(guard, sign_in("x" * 10_000))[0].status_code == 413
+
+
+def signed_in_as(users: Users, store: Store, role: Any, tmp_path: Path, *paths: str) -> list[int]:
+    add_user(tmp_path / "users.txt", "ann", PASSWORD, role)
+    answers = asked(guarded(store, users), sign_in(), *(("GET", path, {}) for path in paths))
+    return [answer.status_code for answer in answers[1:]]
+
+
+def test_annotators_see_their_pages_and_operators_all(store: Store, users: Users, tmp_path: Path) -> None:
+    paths = ("/", "/sure", "/_nicegui/x.js", "/models", "/dead-letters", "/anything")
+    assert signed_in_as(users, store, "annotator", tmp_path, *paths) == [200, 200, 200, 403, 403, 403]
+    assert signed_in_as(users, store, "operator", tmp_path, *paths) == [200] * 6
+
+
+def test_a_role_that_was_taken_ends_what_it_opened(store: Store, users: Users, tmp_path: Path) -> None:
+    still: list[Any] = []
+
+    async def page(scope: Any, receive: Any, send: Any) -> None:
+        still.append(scope["signed_in"])
+        await inner(scope, receive, send)
+
+    add_user(tmp_path / "users.txt", "ann", PASSWORD, "operator")
+    asked(guarded(store, users, app=page), sign_in(), ("GET", "/models", {}))
+    assert still[0]()
+    add_user(tmp_path / "users.txt", "ann", PASSWORD, "annotator")
+    assert not still[0]()
+
+
+def test_sign_ins_and_outs_are_in_the_audit_log_without_a_secret(store: Store, users: Users) -> None:
+    asked(
+        guarded(store, users),
+        sign_in("wrong password"),
+        sign_in(),
+        ("POST", "/sign-out", {"headers": {"origin": HERE}}),
+    )
+    entries = [entry for _, entry in AuditLog(store).waiting()]
+    assert [(entry.user, entry.action) for entry in entries] == [("ann", "sign-in"), ("ann", "sign-out")]
+    assert PASSWORD not in str(entries)
+
+
+def test_whom_a_trusted_proxy_names_is_in(store: Store) -> None:
+    proxy = Proxy.of("X-User", ["127.0.0.0/8"], ["bob"])
+    guard = guarded(store, loopback=False, proxy=proxy)
+    base = "https://label.example"
+    ann, bob, nobody, odd, twice = asked(
+        guard,
+        ("GET", "/", {"headers": {"x-user": "ann"}}),
+        ("GET", "/models", {"headers": {"x-user": "bob"}}),
+        ("GET", "/", {}),
+        ("GET", "/", {"headers": {"x-user": "<ann>"}}),
+        ("GET", "/", {"headers": [("x-user", "ann"), ("x-user", "bob")]}),
+        base=base,
+    )
+    assert (ann.status_code, ann.text) == (200, "ann")
+    assert (bob.status_code, bob.text) == (200, "bob")
+    assert [each.status_code for each in (nobody, odd, twice)] == [403] * 3
+
+
+def test_the_header_is_not_believed_from_elsewhere(store: Store) -> None:
+    guard = guarded(store, loopback=False, proxy=Proxy.of("X-User", ["10.0.0.2"], []))
+    (answer,) = asked(guard, ("GET", "/", {"headers": {"x-user": "ann"}}))  # it comes from 127.0.0.1
+    assert answer.status_code == 403
+
+
+def test_with_users_of_our_own_no_header_lets_in(store: Store, users: Users) -> None:
+    (answer,) = asked(guarded(store, users), ("GET", "/", {"headers": {"x-forwarded-user": "ann"}}))
+    assert answer.status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("trusted", "said"),
+    [([], "needs --trusted-proxy"), (["x"], "or a network"), (["0.0.0.0/0"], "every address")],
+)
+def test_a_proxy_must_be_one_that_can_be_trusted(trusted: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Proxy.of("X-User", trusted, [])
+
+
+def test_requests_have_a_rate(store: Store) -> None:
+    answers = asked(guarded(store), *([("GET", "/", {})] * (REQUESTS_BURST + 200)))
+    refused = [answer.status_code for answer in answers].count(429)
+    assert 0 < refused <= 200, "those that come while it counts are let in again"
+
+
+def test_a_websocket_that_floods_is_closed(store: Store) -> None:
+    got: list[str] = []
+
+    async def socket(scope: Any, receive: Any, send: Any) -> None:
+        while (message := await receive())["type"] == "websocket.receive":
+            got.append(message["type"])
+
+    async def receive() -> Any:
+        return {"type": "websocket.receive", "text": "x"}
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    headers = [(b"host", b"localhost"), (b"origin", HERE.encode())]
+    scope = {"type": "websocket", "path": "/", "headers": headers, "query_string": b""}
+    asyncio.run(guarded(store, app=socket)(scope, receive, send))
+    assert len(got) >= MESSAGES_BURST

@@ -6,11 +6,12 @@ import asyncio
 import math
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from streamapp.web.cards import Request
+from streamapp.web.cards import Attribute, Given, Request
 from streamapp.web.clock import now_ms
 from streamapp.web.label_queue import LabelQueue, Terms
 from streamapp.web.store import Store
@@ -21,7 +22,11 @@ with warnings.catch_warnings():
     from nicegui.testing.user_simulation import user_simulation
 
     from streamapp.web import label_page
-    from streamapp.web.label_page import LabelPage, Person, Surroundings
+    from streamapp.web.frame import Person
+    from streamapp.web.label_page import LabelPage
+    from streamapp.web.rate_limit import RateLimit
+    from streamapp.web.sure_page import SurePage
+    from streamapp.web.surroundings import Surroundings
 
 NASTY = '<img src=x onerror="alert(1)">'
 
@@ -52,7 +57,7 @@ def simulate(
     async def play() -> None:
         async with user_simulation(root) as user:
             await user.open("/")
-            await user.should_see("which class has", retries=100)
+            await user.should_see("which ", retries=100)
             await story(user, pages)
 
     asyncio.run(play())
@@ -126,3 +131,106 @@ def test_a_key_that_comes_before_the_card_can_have_been_read_does_nothing(
 
     simulate(queue, story)
     assert queue.counts(now_ms()).undoable == 0
+
+
+def test_features_that_are_asked_for_are_typed_in(queue: LabelQueue) -> None:
+    now = now_ms()
+    declared = [Attribute("k", "age"), Attribute("k", "colour", "nominal", ("red", "blue"), open=True)]
+    wanted = Request(0, "k", "q1", "loan", now, -1, 2.0, None, "acquisition", {"x": 1.0})
+    wanted = replace(wanted, wanted=("age", "colour"), cost=3.5)
+    queue.apply([wanted], [], {}, now, attributes=declared)
+
+    async def story(user: Any, pages: list[LabelPage]) -> None:
+        await user.should_see("k: which values has loan?")
+        await user.should_see("at a cost of 3.5")
+        await pages[0].press("1")
+        await user.should_see("k: which values has loan?")
+        user.find("age (years)").type("old")
+        user.find("colour").type("12")
+        user.find("Send (Enter)").click()
+        await user.should_see("'old' is no number")
+        user.find("age (years)").clear().type("41")  # what else was typed is still there
+        user.find("Send (Enter)").click()
+        await user.should_see("loan: values given")
+        await user.should_see("which class has")
+
+    simulate(queue, story, units={"age": "years"})
+    (going,) = queue.due(now_ms() + 60_000)
+    assert going.given == Given({"age": 41.0, "colour": "12"})
+
+
+def test_what_is_not_to_be_had_and_what_is_not_waited_for_is_said(queue: LabelQueue) -> None:
+    now = now_ms()
+    for name, wanted in (("first", ("a", "b")), ("last", ("c",))):
+        request = Request(0, "k", name, name, now, -1, 3.0, None, "s", {}, wanted=wanted, cost=1.0)
+        queue.apply([request], [], {}, now)
+
+    async def story(user: Any, pages: list[LabelPage]) -> None:
+        await user.should_see("which values has first?")
+        for name in ("a", "b"):
+            pages[0]._form._fields[name][1].set_value(True)
+        user.find("Send (Enter)").click()
+        await user.should_see("which values has last?", retries=100)
+        user.find("Answer without the rest").click()
+        await user.should_see("last: values given", retries=100)
+
+    simulate(queue, story)
+    given = [each.given for each in queue.due(now_ms() + 60_000)]
+    assert given == [Given(unavailable={"a": None, "b": None}), Given(finish=True)]
+
+
+def test_the_guess_comes_with_its_rules_and_what_each_class_would_speak_for(queue: LabelQueue) -> None:
+    now = now_ms()
+    shares = {"a": 0.75, "b": 0.25}
+    request = Request(0, "k", "r", "i", now, -1, 9.0, "a", "s", {}, rules="size <= 2.5", shares=shares)
+    queue.apply([request], [], {}, now)
+
+    async def story(user: Any, pages: list[LabelPage]) -> None:
+        await user.should_see("which class has i?")
+        await user.should_not_see("size <= 2.5")
+        await pages[0].press("g")
+        await user.should_see("The model says a, because size <= 2.5. There it has seen: a 75%, b 25%")
+
+    simulate(queue, story)
+
+
+def test_whoever_is_faster_than_a_reader_is_stopped(queue: LabelQueue) -> None:
+    async def story(user: Any, pages: list[LabelPage]) -> None:
+        await pages[0].press("s")
+        await user.should_see("That was too fast; nothing was taken.")
+
+    simulate(queue, story, rate=RateLimit(1, 0))
+    assert queue.counts(now_ms()).leased == 1
+
+
+def test_sure_ones_are_confirmed_together_and_taken_back_together(queue: LabelQueue) -> None:
+    now = now_ms()
+    sure = [
+        Request(0, "k", f"s{n}", f"s{n}", now, -1, 0.01, "a", "random", {"size": float(n), "name": NASTY})
+        for n in range(3)
+    ]
+    queue.apply([*sure, replace(sure[0], instance_id="other", prediction="b")], [], {}, now)
+    pages: list[SurePage] = []
+
+    def root() -> None:
+        around = Surroundings(queue, lambda: queue.counts(now_ms()), lambda: "")
+        pages.append(SurePage(around, Person("ann")))
+
+    async def play() -> None:
+        async with user_simulation(root) as user:
+            await user.open("/")
+            await user.should_see("k says a to all of these.", retries=100)
+            await user.should_see(NASTY)
+            next(box for box in pages[0]._boxes if "s1:" in box.text).set_value(False)
+            user.find("Those ticked are a").click()
+            await user.should_see("3 times a.", retries=100)
+            user.find("Undo").click()
+            await user.should_see("Taken back", retries=100)
+            await user.should_see("k says a to all of these.", retries=100)
+            user.find("Those ticked are a").click()
+            await user.should_see("times a.", retries=100)
+
+    asyncio.run(play())
+    answered = queue.due(now_ms() + 60_000)
+    assert {each.label for each in answered} == {"a"}
+    assert {each.instance_id for each in answered} < {"s0", "s1", "s2", "second"}

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from streamapp.errors import StreamappError
-from streamapp.web.cards import Label, Refused, Request
+from streamapp.web.audit_log import AuditLog
+from streamapp.web.cards import Attribute, Given, Label, Refused, Request, Values
 from streamapp.web.label_queue import LabelQueue, Terms
 from streamapp.web.store import Store
 
@@ -230,4 +231,204 @@ def test_what_a_dead_process_was_sending_is_looked_for_before_it_is_sent(arrived
     queue.caught_up(doubts)
     assert queue.due(NOW + 200) == ([] if arrived else [going])
     assert queue.counts(NOW).sent == int(arrived)
+    store.close()
+
+
+# -- features ---------------------------------------------------------------------------------------------
+
+WANTED = replace(REQUEST, request_id="q1", instance_id="loan", wanted=("age", "colour"), cost=2.0)
+
+
+def given_by(name: str = "loan", **members: object) -> Values:
+    return Values("k", name, Given(**members), NOW)  # type: ignore[arg-type]
+
+
+def test_features_are_given_and_sent(queue: LabelQueue) -> None:
+    ask(queue, WANTED)
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    assert (card.wanted, card.cost) == (("age", "colour"), 2.0)
+    with pytest.raises(Refused, match="asks for features"):
+        queue.answer("ann", card.number, "a", NOW)
+    with pytest.raises(Refused, match="colour is missing"):
+        queue.give("ann", card.number, Given({"age": 4.0}), NOW)
+    given = Given({"age": 4.0}, {"colour": "nobody looked"})
+    queue.give("ann", card.number, given, NOW)
+    (going,) = queue.due(NOW + 100)
+    assert (going.given, going.instance_id) == (given, "loan")
+    queue.sent([going], NOW + 100)
+    ask(queue, WANTED)
+    assert queue.counts(NOW).open == 0, "it stands on the topic again, and is answered"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Given({"age": "old", "colour": "red"}), "'old' is no number"),
+        (Given({"age": math.inf, "colour": "red"}), "no finite number"),
+        (Given({"age": 1.0, "colour": 3.0}), "this feature has texts"),
+        (Given({"age": 1.0, "colour": "green"}), "'green' is none of red, blue"),
+        (Given({"age": 1.0, "colour": ""}), "1 to 1,024 bytes"),
+        (Given({"age": 1.0, "colour": "red", "size": 1.0}), "size is not asked for"),
+        (Given({"age": 1.0}, {"colour": "x" * 2000}), "A reason must have"),
+    ],
+)
+def test_values_that_no_worker_takes_are_refused(queue: LabelQueue, given: Given, said: str) -> None:
+    declared = [Attribute("k", "age"), Attribute("k", "colour", "nominal", ("red", "blue"))]
+    queue.apply([WANTED], [], {}, NOW, attributes=declared)
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    with pytest.raises(Refused, match=said):
+        queue.give("ann", card.number, given, NOW)
+    assert queue.holds("ann", card.number)
+
+
+@pytest.mark.parametrize("first", ["request", "values"])
+def test_a_request_is_closed_when_nothing_is_left_to_be_given(queue: LabelQueue, first: str) -> None:
+    values = [given_by(features={"age": 1.0}), given_by(unavailable={"colour": None})]
+    if first == "request":
+        ask(queue, WANTED)
+        queue.apply([], [], {}, NOW, values=values[:1])
+        card = queue.next_card("ann", NOW)
+        assert card is not None
+        assert card.wanted == ("colour",)
+        queue.apply([], [], {}, NOW, values=values[1:])
+    else:
+        queue.apply([], [], {}, NOW, values=values)
+        ask(queue, WANTED)
+    assert queue.counts(NOW).open == 0
+
+
+def test_the_next_question_about_an_instance_is_another_request(queue: LabelQueue) -> None:
+    ask(queue, WANTED)
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    queue.give("ann", card.number, Given({"age": 1.0, "colour": "red"}), NOW)
+    flying = queue.due(NOW + 100)
+    ask(queue, replace(WANTED, request_id="q2", wanted=("income",), asked_ms=NOW + 101))
+    queue.sent(flying, NOW + 102)
+    card = queue.next_card("ann", NOW + 103)
+    assert card is not None
+    assert card.wanted == ("income",)
+
+
+def test_values_in_doubt_that_are_on_the_topic_were_sent(queue: LabelQueue) -> None:
+    ask(queue, WANTED)
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    queue.give("ann", card.number, Given(finish=True), NOW)
+    queue.not_sent(queue.due(NOW + 100))
+    queue.apply([], [], {}, NOW, values=[given_by(finish=True)])
+    queue.caught_up(queue.in_doubt())
+    assert (queue.counts(NOW).sent, queue.due(NOW + 200)) == (1, [])
+
+
+# -- agreement --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def jury() -> Iterator[LabelQueue]:
+    store = Store(":memory:")
+    yield LabelQueue(store, replace(TERMS, agree=3, weighted=True))
+    store.close()
+
+
+def vote(jury: LabelQueue, **said: str | None) -> None:
+    for who, label in said.items():
+        card = jury.next_card(who, NOW)
+        assert card is not None
+        jury.answer(who, card.number, label, NOW, new_class=True)
+
+
+def test_three_have_to_answer_and_most_of_them_win(jury: LabelQueue) -> None:
+    ask(jury, REQUEST)
+    vote(jury, ann="a", bob="b")
+    assert ids(jury, "ann", "bob") == [None, None]
+    assert jury.due(NOW + 100) == []
+    vote(jury, cy="a")
+    assert ids(jury, "dan") == [None]
+    assert jury.due(NOW + 99) == [], "the last undo window is open"
+    (going,) = jury.due(NOW + 100)
+    assert (going.label, going.annotator, round(going.weight, 3)) == ("a", "ann+bob+cy", 0.667)
+
+
+def test_a_tie_asks_one_more_and_is_declined_in_the_end(jury: LabelQueue) -> None:
+    ask(jury, REQUEST)
+    vote(jury, ann="a", bob="b", cy="c")
+    for more, label in (("dan", "a"), ("eve", "b"), ("fay", "c")):
+        if more == "eve":
+            break
+        assert jury.due(NOW + 100) == []
+        vote(jury, **{more: label})
+    assert [each.label for each in jury.due(NOW + 200)] == ["a"]
+    ask(jury, named("tied"))
+    vote(jury, ann="a", bob="b", cy="c")
+    assert jury.due(NOW + 300) == []
+    vote(jury, dan="d")
+    assert jury.due(NOW + 400) == []
+    vote(jury, eve="e")
+    assert jury.due(NOW + 500) == []
+    vote(jury, fay="f")
+    assert [(each.label, each.weight) for each in jury.due(NOW + 600)] == [(None, 1.0)]
+
+
+def test_a_vote_can_be_taken_back_and_is_given_once(jury: LabelQueue) -> None:
+    ask(jury, REQUEST)
+    card = jury.next_card("ann", NOW)
+    assert card is not None
+    jury.answer("ann", card.number, "a", NOW)
+    with pytest.raises(Refused, match="ann has answered"):
+        jury.answer("ann", card.number, "a", NOW)
+    assert jury.undoable_ms("ann", NOW + 40) == 60
+    assert jury.undo("ann", NOW + 50).number == card.number
+    with pytest.raises(Refused, match="nothing to undo"):
+        jury.undo("ann", NOW + 50)
+
+
+# -- several at once ----------------------------------------------------------------------------------------
+
+
+def test_sure_ones_are_of_one_model_and_one_class(queue: LabelQueue) -> None:
+    ask(queue, named("sure", 0.01), named("also", 0.02), named("doubtful", 0.5))
+    ask(queue, replace(named("other", 0.03), prediction="b"), named("silent"))
+    assert [card.instance_id for card in queue.sure("ann", NOW, 10)] == ["sure", "also"]
+    assert [card.instance_id for card in queue.sure("bob", NOW, 10)] == ["other"]
+    assert ids(queue, "ann", "cy") == ["doubtful", "silent"]
+    cards = queue.sure("ann", NOW, 10)
+    assert queue.confirm("ann", [cards[0].number], [cards[1].number], NOW) == []
+    assert [card.instance_id for card in queue.sure("cy", NOW, 10)] == ["also"]
+    (refused,) = queue.confirm("bob", [cards[0].number], [], NOW)
+    assert "ann has answered" in refused
+    assert queue.undo("ann", NOW + 1).instance_id == "sure"
+
+
+# -- audit --------------------------------------------------------------------------------------------------
+
+
+def test_every_action_is_in_the_audit_log_once_and_refusals_are_not() -> None:
+    store = Store(":memory:")
+    queue, log = LabelQueue(store, TERMS), AuditLog(store)
+    ask(queue, named("one", 0.9), named("two", 0.8), WANTED)
+    for at, label in ((NOW, "a"), (NOW + 1, None)):
+        card = queue.next_card("ann", NOW)
+        assert card is not None
+        queue.answer("ann", card.number, label, at)
+        with pytest.raises(Refused):
+            queue.answer("ann", card.number, label, at)
+    queue.undo("ann", NOW)
+    card = queue.next_card("bob", NOW)
+    assert card is not None
+    queue.skip("bob", card.number, NOW)
+    queue.give("bob", card.number, Given(finish=True), NOW)
+    found = log.waiting()
+    assert [(each.user, each.action, each.instance_id, each.detail) for _, each in found][:4] == [
+        ("ann", "label", "one", "a"),
+        ("ann", "decline", "two", None),
+        ("ann", "undo", "two", None),
+        ("bob", "skip", "loan", None),
+    ]
+    assert found[-1][1].action == "features"
+    assert len({each.id for _, each in found}) == len(found)
+    log.sent([number for number, _ in found[:2]])
+    assert log.waiting() == found[2:]
     store.close()

@@ -27,6 +27,16 @@ def test_a_user_signs_in_with_his_password_and_no_other(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_lines_of_before_roles_are_annotators(tmp_path: Path) -> None:
+    path = tmp_path / "users.txt"
+    add_user(path, "ann", PASSWORD)
+    path.write_text(path.read_text().replace(":annotator:", ":"))
+    add_user(path, "bob", PASSWORD, "operator")
+    users = Users(path)
+    assert (users.role("ann"), users.role("bob"), users.role("carl")) == ("annotator", "operator", None)
+    assert users.check("ann", PASSWORD)
+
+
 @pytest.mark.parametrize(("name", "password"), [("a:b", PASSWORD), ("", PASSWORD), ("ann", "short")])
 def test_bad_names_and_passwords_are_refused(tmp_path: Path, name: str, password: str) -> None:
     with pytest.raises(UsageError, match="must have"):

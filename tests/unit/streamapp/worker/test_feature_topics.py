@@ -57,3 +57,7 @@ def test_a_default_model_that_buys_needs_them(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SettingsError, match="grove topics create"):
         begun(monkeypatch, *BOTH, model_spec=spec)
     assert begun(monkeypatch, model_spec=spec) == (4, True)
+
+
+def test_a_worker_does_without_the_topic_of_the_web_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert begun(monkeypatch, "grove.audit") == (4, True)

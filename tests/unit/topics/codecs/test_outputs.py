@@ -11,10 +11,12 @@ from topics.codecs import (
     decode_drift_alerts,
     decode_evaluations,
     decode_label_requests,
+    decode_model_events,
     decode_predictions,
     encode_drift_alerts,
     encode_evaluations,
     encode_label_requests,
+    encode_model_events,
     encode_predictions,
 )
 from topics.codecs.json.predictions import _Middles, _middles
@@ -26,6 +28,7 @@ from topics.records import (
     Format,
     LabelRequests,
     Malformed,
+    ModelEvent,
     Predictions,
 )
 
@@ -240,6 +243,19 @@ def test_drift_alerts() -> None:
     ]
     assert decode_drift_alerts(encode_drift_alerts(alerts)) == alerts
     bad = decode_drift_alerts([b"{", b"[]", b'{"level":"drift"}', b"7"])
+    assert [each.reason.value for each in bad if isinstance(each, Malformed)] == ["not-json"] + [
+        "missing-field"
+    ] * 3
+
+
+def test_model_events() -> None:
+    detail = {"node": 0, "counts": {"a": 2.5}, "former": None}
+    events = [
+        ModelEvent("split", "t.labels", 7, 1_700, 12, 30, "i", detail),
+        ModelEvent("deleted", "t.controls", 8, 1_800, 12, 30, None, {}),
+    ]
+    assert decode_model_events(encode_model_events(events)) == events
+    bad = decode_model_events([b"{", b"[]", b'{"event":"split"}', b"7"])
     assert [each.reason.value for each in bad if isinstance(each, Malformed)] == ["not-json"] + [
         "missing-field"
     ] * 3

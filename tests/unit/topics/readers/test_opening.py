@@ -64,7 +64,7 @@ def test_damaged_gzip_is_an_error(tmp_path):
         (b"", "is empty"),
         (bz2.compress(b"a,b\n"), "is a bzip2 file; unpack it"),
         (lzma.compress(b"a,b\n"), "is an xz file; unpack it"),
-        (b"PAR1....PAR1", "is a Parquet file"),
+        (b"PAR1....PAR1", "cannot be read: Parquet"),
         ("a,b\n".encode("utf-16"), "is UTF-16 text; write it as UTF-8"),
         (b"\x01\x00\x02\x00", "is not text"),
     ],
@@ -87,7 +87,7 @@ def test_zip_archives_are_named(tmp_path):
 def test_what_is_not_there_or_no_file(tmp_path):
     with pytest.raises(DatasetError, match="nothing.csv: no such file"):
         open_dataset(tmp_path / "nothing.csv")
-    with pytest.raises(DatasetError, match="is a folder; name the file"):
+    with pytest.raises(DatasetError, match="is a folder with neither"):
         open_dataset(tmp_path)
     with pytest.raises(DatasetError, match="at least one file"):
         open_dataset([])

@@ -1,0 +1,136 @@
+"""Pairs through a task alone, without Kafka: CPU microseconds a pair and stage, as JSON.
+
+    python -m benchmarks.pairs [--keys 64] [--keep requested|all] [--format json|packed] [--pairs 300000]
+
+A pair is an instance without a label and the label that answers it, `--delay` pairs later, both through one
+task in runs of 2,000 records over one buffer, as they are fetched. `--keep requested`: the label of each is
+asked for, and the requests are encoded; `all`: all are kept, asked for or not. The first pairs fill the
+store of pending instances (`pending.max.bytes`), so that ids are forgotten while others are measured.
+`pairs_per_second` is what one thread that did nothing else would do; the way to Kafka and back is in
+`benchmarks.pipeline --pairs`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+from typing import Any
+
+import numpy as np
+
+from benchmarks.task import NOW, RUN, Stopwatch
+from streamapp.outputs.encoder import Encoder
+from streamapp.task.config import TaskConfig
+from streamapp.task.task import CODE, Task, TaskRun
+from topics.codecs import CONTENT_TYPES, encode_instances, encode_labels
+from topics.definitions import TopicNames
+from topics.records import Features, RawRecords
+from topics.spans import RecordSpans
+
+STAGES = ("instance decode", "instance process", "instance encode", "label decode", "label process")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__.splitlines()[0])
+    parser.add_argument("--keys", type=int, default=64, help="models")
+    parser.add_argument("--attributes", type=int, default=3)
+    parser.add_argument("--keep", choices=("requested", "all"), default="requested")
+    parser.add_argument("--format", choices=("json", "packed"), default="json")
+    parser.add_argument("--pairs", type=int, default=300_000, help="pairs, the first two thirds to warm up")
+    parser.add_argument("--delay", type=int, default=20_000, help="pairs between an instance and its label")
+    parser.add_argument("--handler", choices=("stop-partition", "dead-letter"), default="stop-partition")
+    return parser.parse_args()
+
+
+class Stream:
+    """Instances and labels of the same numbers, in runs."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self._given = given
+        self._rng = np.random.default_rng(1)
+        header = (("content-type", CONTENT_TYPES["packed"].encode()),)
+        self._headers = [header if given.format == "packed" else ()] * RUN
+        self._labels: list[list[str]] = []
+
+    def instances(self, number: int) -> RawRecords:
+        """Return the run of this number, whose labels `labels` has from then on."""
+        given = self._given
+        x = np.round(self._rng.random((RUN, given.attributes)) * 10, 4)
+        self._labels.append(np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist())
+        names = None if given.format == "packed" else tuple(f"x{i}" for i in range(given.attributes))
+        features = Features.of(names, x)
+        values = encode_instances(features, ids=self._ids(number), format=given.format)
+        return self._run("instances", number, values)
+
+    def labels(self, number: int) -> RawRecords:
+        """Return the labels of a run."""
+        values = encode_labels(self._ids(number), self._labels[number], format=self._given.format)
+        return self._run("labels", number, values)
+
+    def _ids(self, number: int) -> list[str]:
+        return [f"r{row}" for row in range(number * RUN, (number + 1) * RUN)]
+
+    def _run(self, topic: str, number: int, values: list[bytes]) -> RawRecords:
+        offsets = range(number * RUN, (number + 1) * RUN)
+        keys = [b"model-%d" % (row % self._given.keys) for row in offsets]
+        times = [NOW + row // 60 for row in offsets]
+        return RawRecords.over(topic, 0, RecordSpans.of(offsets, times, keys, values, self._headers))
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    asks = given.keep == "requested"
+    spec: dict[str, Any] = {"learner": {"name": "h-tree", "leaf_model": "mc"}}
+    if asks:
+        spec |= {"query": "always", "budget": {"name": "count", "limit": 1.0}}
+    config = TaskConfig(
+        model_spec=json.dumps(spec), pending_keep=given.keep, processing_exception_handler=given.handler
+    )
+    task, encoder, watch, stream = Task(0, config), Encoder(TopicNames()), Stopwatch(), Stream(given)
+    runs, lag = given.pairs // RUN, given.delay // RUN
+    gc.freeze()
+    learned = expected = 0
+    for number in range(runs + lag):
+        if number == runs * 2 // 3:
+            watch.seconds.clear()
+        if number < runs:
+            raw = stream.instances(number)
+            with watch("instance decode"):
+                batch = CODE["instances"].decode(raw, task.config.limits)
+            with watch("instance process"):
+                effects = task.process(TaskRun("instances", raw, batch))
+            with watch("instance encode"):
+                encoder.encode(raw, effects)
+        if number >= lag:
+            labels = stream.labels(number - lag)
+            with watch("label decode"):
+                found = CODE["labels"].decode(labels, task.config.limits)
+            with watch("label process"):
+                effects = task.process(TaskRun("labels", labels, found))
+            learned += effects.counts["labels.learned"]
+            expected += RUN
+    assert learned == expected, (learned, expected)
+    stages = {stage: watch.microseconds(stage, RUN) for stage in STAGES}
+    # Forgetting comes now and then, a sixteenth of the store at once: means have it, medians do not.
+    means = {stage: sum(watch.seconds[stage]) / len(watch.seconds[stage]) / RUN * 1e6 for stage in STAGES}
+    return {
+        "keys": given.keys,
+        "keep": given.keep,
+        "format": given.format,
+        "remembered": len(task.pending),
+        "pairs": given.pairs,
+        "us_per_pair": {stage: round(value, 3) for stage, value in stages.items()}
+        | {"all": round(sum(stages.values()), 3)},
+        "mean_us_per_pair": {stage: round(value, 3) for stage, value in means.items()}
+        | {"all": round(sum(means.values()), 3)},
+        "pairs_per_second": round(1e6 / sum(means.values())),
+    }
+
+
+def main() -> int:
+    print(json.dumps(measure(arguments()), indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

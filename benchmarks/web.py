@@ -1,0 +1,360 @@
+"""How long a person waits for the next card, beside a bare page, under load.
+
+    python -m benchmarks.web --json
+    python -m benchmarks.web --annotators 10 --rate 200 --models 100 --seconds 10
+
+Models ask for labels at a steady rate, over many model keys (Zipf 1.1), and `grove web` reads them.
+Annotators, who are websocket clients of NiceGUI's protocol and no browsers, sign in; each answers its card
+by a click, waits for the next one, thinks, and answers that. In turns with it as many clients click the one
+button of a bare NiceGUI page, in a process of its own, beside the same load. Figures are times from the
+click to the message that brings the next card (the next number), and the resident memory of the application
+after each turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+import numpy as np
+import socketio
+from confluent_kafka import Producer
+
+from streamapp.embedded import EmbeddedBroker
+from streamapp.web.users import add_user
+from topics import admin
+from topics.codecs import encode_label_requests
+from topics.definitions import TopicNames
+from topics.partitioner import partition_of
+from topics.records import Features, LabelRequests
+
+PARTITIONS: Final = 4
+ATTRIBUTES: Final = 10
+PASSWORD: Final = "correct horse battery"  # noqa: S105 - of users that live as long as the run
+WAIT_S: Final = 60.0
+ACK_EVERY: Final = 20
+CLASSES: Final = ("fraud", "good")
+BARE: Final = """
+import sys, uvicorn
+from fastapi import FastAPI
+from nicegui import ui
+def page():
+    state = {"n": 0}
+    label = ui.label("number 0")
+    def click():
+        state["n"] += 1
+        label.set_text(f"number {state['n']}")
+    ui.button("next", on_click=click)
+ui.page("/")(page)
+app = FastAPI()
+ui.run_with(app, tailwind=False, show_welcome_message=False)
+class Server(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print(f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}/", flush=True)
+Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning")).run()
+"""
+
+
+class Annotator:
+    """One page and its websocket: what a browser knows of the elements, without drawing them."""
+
+    def __init__(self, address: str, heading: str, button: str) -> None:
+        """heading: pattern of the text that a click changes; button: pattern of what is clicked."""
+        self._address, self._heading, self._button = address, re.compile(heading), re.compile(button)
+        self._elements: dict[int, dict[str, Any]] = {}
+        self._socket = socketio.AsyncClient()
+        self._changed = asyncio.Event()
+        self._shown = ""
+        self._messages = 0
+        self._query: dict[str, Any] = {}
+
+    async def begin(self, client: httpx.AsyncClient) -> None:
+        """Load the page and open the websocket."""
+        page = (await client.get(self._address)).raise_for_status().text
+        elements = re.search(r"parseElements\(String\.raw`(.*?)`\)", page, re.S)
+        query = re.search(r"query: (\{.*?\}),\n", page)
+        assert elements and query, page[:200]
+        text = elements[1]
+        for escape, plain in (("&#36;", "$"), ("&#96;", "`"), ("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")):
+            text = text.replace(escape, plain)
+        self._take(json.loads(text))
+        self._query = ast.literal_eval(query[1]) | {
+            "document_id": str(uuid.uuid4()),
+            "tab_id": str(uuid.uuid4()),
+        }
+        self._socket.on("update", self._update)
+        words = "&".join(f"{name}={quote(str(value))}" for name, value in self._query.items())
+        cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        await self._socket.connect(
+            f"{self._address}?{words}",
+            headers={"origin": self._address.rstrip("/"), "cookie": cookie},
+            transports=["websocket"],
+            socketio_path="_nicegui_ws/socket.io",
+        )
+        if str(self._query.get("implicit_handshake")) != "true":
+            assert await self._socket.call("handshake", self._query)
+
+    async def _update(self, data: dict[str, Any]) -> None:
+        self._messages += 1
+        self._take(data)
+        if self._messages % ACK_EVERY == 0:
+            told = {"client_id": self._query["client_id"], "next_message_id": self._messages}
+            await self._socket.emit("ack", told)
+
+    def _take(self, elements: dict[str, Any]) -> None:
+        for number, element in elements.items():
+            if element is None:
+                self._elements.pop(int(number), None)
+            elif isinstance(element, dict):
+                self._elements[int(number)] = element
+                text = str(element.get("text", ""))
+                if self._heading.search(text) and text != self._shown:
+                    self._shown = text
+        self._changed.set()
+
+    async def ready(self) -> None:
+        """Wait for something to click."""
+        async with asyncio.timeout(WAIT_S):
+            while not self._shown or self._listener() is None:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def _listener(self) -> tuple[int, str] | None:
+        for number, element in self._elements.items():
+            label = str(element.get("text", "")) or str(element.get("props", {}).get("label", ""))
+            if self._button.search(label):
+                for event in element.get("events", []):
+                    if event["type"] == "click":
+                        return number, event["listener_id"]
+        return None
+
+    async def click(self) -> float:
+        """Click, and return the seconds until the text has changed."""
+        listener = self._listener()
+        assert listener is not None
+        before, begun = self._shown, time.perf_counter()
+        await self._socket.emit(
+            "event",
+            {
+                "id": listener[0],
+                "client_id": self._query["client_id"],
+                "listener_id": listener[1],
+                "args": ["{}"],
+            },
+        )
+        async with asyncio.timeout(WAIT_S):
+            while self._shown == before:
+                self._changed.clear()
+                await self._changed.wait()
+        return time.perf_counter() - begun
+
+    async def end(self) -> None:
+        """Close the websocket."""
+        await self._socket.disconnect()
+
+
+@asynccontextmanager
+async def people(
+    address: str, n: int, heading: str, button: str, *, users: bool
+) -> AsyncIterator[list[Annotator]]:
+    """Annotators in front of their first card."""
+    found = []
+    for number in range(n):
+        async with httpx.AsyncClient(base_url=address, timeout=WAIT_S) as client:
+            if users:
+                form = {"name": f"user{number}", "password": PASSWORD}
+                answer = await client.post("/sign-in", data=form, headers={"origin": address.rstrip("/")})
+                assert answer.status_code == 303, answer.text
+            annotator = Annotator(address, heading, button)
+            await annotator.begin(client)
+            found.append(annotator)
+    for annotator in found:
+        await annotator.ready()
+    try:
+        yield found
+    finally:
+        for annotator in found:
+            await annotator.end()
+
+
+async def clicks(annotators: list[Annotator], seconds: float, think_s: float) -> list[float]:
+    """Let all answer for so long; return what each answer took, in seconds."""
+    until = time.perf_counter() + seconds
+    taken: list[float] = []
+
+    async def one(number: int, annotator: Annotator) -> None:
+        await asyncio.sleep(think_s * number / len(annotators))  # people do not click in step
+        while time.perf_counter() < until:
+            taken.append(await annotator.click())
+            await asyncio.sleep(think_s)
+
+    await asyncio.gather(*(one(number, each) for number, each in enumerate(annotators)))
+    return taken
+
+
+class Asking(threading.Thread):
+    """Models that ask for labels at a steady rate until stopped."""
+
+    def __init__(self, servers: str, names: TopicNames, rate: int, models: int) -> None:
+        super().__init__(daemon=True)
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 20})
+        self._names, self._rate, self._models = names, rate, models
+        self._done = threading.Event()
+        self.sent = 0
+
+    def run(self) -> None:
+        draws = np.random.default_rng(1)
+        step = max(1, self._rate // 20)
+        begun = time.perf_counter()
+        while not self._done.wait(max(0.0, begun + self.sent / self._rate - time.perf_counter())):
+            self.ask(step, draws)
+
+    def ask(self, n: int, draws: np.random.Generator) -> None:
+        """Send n requests."""
+        ids = [f"i{self.sent + row}" for row in range(n)]
+        features = Features.of(
+            [f"feature {column}" for column in range(ATTRIBUTES)], draws.random((n, ATTRIBUTES))
+        )
+        answers = [CLASSES[row % 2] for row in range(n)]
+        never = np.full(n, -1, dtype=np.int64)
+        requests = LabelRequests(ids, ids, [features], answers, ["random"] * n, draws.random(n), never)
+        keys = np.minimum(draws.zipf(1.1, n), self._models)
+        for value, key in zip(encode_label_requests(requests), keys.tolist(), strict=True):
+            name = b"model-%d" % key
+            self._producer.produce(self._names.label_requests, value, name, partition_of(name, PARTITIONS))
+        self._producer.poll(0)
+        self.sent += n
+
+    def stop(self) -> None:
+        self._done.set()
+        self.join()
+        self._producer.flush(WAIT_S)
+
+
+@contextmanager
+def process(command: list[str]) -> Iterator[tuple[str, int]]:
+    """A server as a process of its own: its address and its process id."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        try:
+            line = running.stdout.readline()
+            address = re.search(r"http://\S+", line)
+            assert address, f"{line!r}, {running.poll()}"
+            yield address[0], running.pid
+        finally:
+            running.send_signal(signal.SIGTERM)
+            running.wait(WAIT_S)
+
+
+def status(pid: int, name: str) -> float:
+    """Return a figure of a process from the kernel, in MB (VmHWM: the most memory it ever had)."""
+    found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.M)
+    assert found
+    return int(found[1]) / 1024
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def summary(taken: list[float]) -> dict[str, float]:
+    """Return the number of answers and the times of theirs, in ms."""
+    at = np.percentile(np.array(taken) * 1000, [50, 95, 99])
+    return {"answers": len(taken)} | {
+        f"p{p}_ms": round(float(ms), 2) for p, ms in zip((50, 95, 99), at, strict=True)
+    }
+
+
+async def measured(
+    given: argparse.Namespace, web: tuple[str, int], bare: str, asking: Asking
+) -> dict[str, Any]:
+    """Let people answer on both, in turns; return the figures."""
+    address, pid = web
+    taken: dict[str, list[float]] = {"web": [], "bare": []}
+    label = rf"^({'|'.join(CLASSES)}) \("
+    memory = []
+    async with (
+        people(address, given.annotators, "which class has", label, users=True) as annotators,
+        people(bare, given.annotators, "^number", "^next$", users=False) as clickers,
+    ):
+        begun, cpu = time.perf_counter(), cpu_seconds(pid)
+        for _ in range(given.turns):
+            for name, group in (("bare", clickers), ("web", annotators)):
+                taken[name] += await clicks(group, given.seconds / given.turns, given.think)
+            memory.append(round(status(pid, "VmRSS"), 1))
+        wall, spent = time.perf_counter() - begun, cpu_seconds(pid) - cpu
+    found = {name: summary(times) for name, times in taken.items()}
+    return {
+        "requests_per_s": given.rate,
+        "annotators": given.annotators,
+        "models": given.models,
+        **found,
+        "p95_ratio": round(found["web"]["p95_ms"] / found["bare"]["p95_ms"], 2),
+        "web_cpu_share": round(spent / wall, 3),
+        "web_memory_mb": memory,
+        "web_memory_most_mb": round(status(pid, "VmHWM"), 1),
+        "requests_sent": asking.sent,
+    }
+
+
+def run(given: argparse.Namespace) -> dict[str, Any]:
+    """Start everything, measure, stop everything."""
+    with tempfile.TemporaryDirectory() as directory, EmbeddedBroker() as broker:
+        servers, names = broker.bootstrap_servers, TopicNames("web-benchmark.")
+        admin.create({"bootstrap.servers": servers}, names, PARTITIONS)
+        users = Path(directory) / "users.txt"
+        for number in range(given.annotators):
+            add_user(users, f"user{number}", PASSWORD)
+        command = [sys.executable, "-m", "streamapp", "web", "--port", "0", "--users", str(users)]
+        command += ["--state", str(Path(directory) / "web.sqlite"), "-b", servers]
+        command += ["--topics-prefix", names.prefix]
+        with process(command) as web, process([sys.executable, "-c", BARE]) as (bare, _):
+            asking = Asking(servers, names, given.rate, given.models)
+            asking.start()
+            try:
+                return asyncio.run(measured(given, web, bare, asking))
+            finally:
+                asking.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--annotators", type=int, default=50)
+    parser.add_argument("--rate", type=int, default=1000, help="requests a second")
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of answering, on each page")
+    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--think", type=float, default=1.0, help="seconds between a card and its answer")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    found = run(given)
+    if given.json:
+        print(json.dumps(found))
+        return
+    for name, figure in found.items():
+        print(f"{name:20} {figure}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Sources: the files that a module takes names from, by its imports. The key of its cache has them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+
+def reached_from(path: Path, root: Path, packages: Collection[str]) -> list[Path]:
+    """Return the file and whatever of some packages it imports, directly or not, by path.
+
+    root: the folder in which the packages lie. An import anywhere in a file counts, whether it is run or not.
+    """
+    found, waiting = {path}, [path]
+    while waiting:
+        for name in _imported(waiting.pop(), root):
+            if name.partition(".")[0] in packages:
+                for each in _files(name, root) - found:
+                    found.add(each)
+                    waiting.append(each)
+    return sorted(found)
+
+
+def _imported(path: Path, root: Path) -> Iterator[str]:
+    """Yield the names of the modules that a file imports, and some that are none."""
+    package = path.relative_to(root).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            name = ".".join([*above, *([node.module] if node.module else [])])
+            yield name
+            yield from (f"{name}.{each.name}" for each in node.names)
+
+
+def _files(name: str, root: Path) -> set[Path]:
+    place = root.joinpath(*name.split("."))
+    return {file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()}

@@ -1,0 +1,1 @@
+"""Bridges to label tools: requests go out as tasks, annotations come back as labels."""

@@ -1,0 +1,245 @@
+"""Bridge: one thread sends requests as tasks, one sends annotations as labels, webhooks hurry the second one.
+
+Both ways may be repeated without harm. Out: offsets are committed when Label Studio has the tasks, and who
+begins, or is in doubt after a failure, looks at the tasks that are there. In: an annotation is remembered in
+`store` when the broker has its label; whoever dies between the two sends it again, which a worker counts as a
+duplicate.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, Message
+
+from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
+from streamapp.bridge.tasks import REQUEST, Choice, Given, given_by, task_of
+from streamapp.web.decoding import requests_of
+from topics.access import Access, denied_kind
+from topics.cluster import Cluster
+from topics.codecs import encode_labels
+from topics.definitions import TopicNames
+from topics.errors import BrokerError
+from topics.sender import Sender
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 100
+POLL_S: Final = 0.5
+AGAIN_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class BridgePlan:
+    """What is bridged, and how."""
+
+    names: TopicNames
+    group_id: str
+    store: Path
+    choice: Choice = field(default_factory=Choice)
+    sweep_s: float = 60.0  # between looks at all tasks, for webhooks that did not come
+
+
+class Bridge:
+    """Requests out, labels in; `run` until `stop`."""
+
+    def __init__(self, plan: BridgePlan, kafka: Mapping[str, Any], tool: LabelStudio) -> None:
+        """Reach the broker and the label tool; what is wrong with either is raised here."""
+        self._plan, self._tool = plan, tool
+        cluster = Cluster(kafka)
+        for name in (plan.names.label_requests, plan.names.labels):
+            cluster.partition_count(name)
+        tool.check()
+        self._access = Access.of(kafka)
+        self._stop = threading.Event()
+        self._taken = _Taken(plan.store)
+        self._known: set[str] | None = None  # request ids that the tool has; None: to be asked for
+        self._lock = (
+            threading.Lock()
+        )  # of the sender and of what was taken: webhooks come in threads of theirs
+        self._sender = Sender(kafka, self._stop.is_set)
+        self._consumer = Consumer(
+            {
+                **{key: value for key, value in kafka.items() if key != "group.instance.id"},
+                "group.id": plan.group_id,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "log_level": 0,
+            }
+        )
+
+    def stop(self) -> None:
+        """End `run` soon."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Send both ways until stopped; raises what no waiting will cure."""
+        failures: list[BaseException] = []
+
+        def sweep() -> None:
+            try:
+                self._sweep_until_stopped()
+            except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+                failures.append(error)
+                self._stop.set()
+
+        thread = threading.Thread(target=sweep, name="annotations", daemon=True)
+        with closing(self._taken), closing(self._sender), closing(self._consumer):
+            self._consumer.subscribe([self._plan.names.label_requests])
+            thread.start()
+            try:
+                while not self._stop.is_set():
+                    self._bring_out()
+            finally:
+                self._stop.set()
+                thread.join()
+        if failures:
+            raise failures[0]
+
+    # -- requests out -----------------------------------------------------------------------------------
+
+    def _bring_out(self) -> None:
+        """Take what comes within a moment, and commit it when the tool has it."""
+        messages = self._good(self._consumer.consume(BATCH, POLL_S))
+        if not messages:
+            return
+        requests = [request for run in _by_partition(messages) for request in requests_of(run)]
+        self._until_done(lambda: self._add(requests))
+        if not self._stop.is_set():
+            self._consumer.commit(asynchronous=False, offsets=_behind(messages))
+
+    def _add(self, requests: Sequence[Any]) -> None:
+        if self._known is None:
+            self._known = {str(task.get("data", {}).get(REQUEST)) for task in self._tool.tasks()}
+        new = {each.request_id: each for each in requests if each.request_id not in self._known}
+        if not new:
+            return
+        tasks = [task_of(each, self._plan.choice) for each in new.values()]
+        known, self._known = self._known, None  # in doubt until the answer is here
+        self._tool.add(tasks)
+        self._known = known | new.keys()
+        logger.info("%d requests are tasks of project %d", len(new), self._tool.project)
+
+    def _good(self, messages: Iterable[Message]) -> list[Message]:
+        good = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                good.append(message)
+                continue
+            denied = denied_kind(error.code())
+            if denied is not None:
+                name = self._plan.group_id if denied == "group" else self._plan.names.label_requests
+                raise BrokerError(self._access.denied(denied, name, "Read"))
+            if error.fatal() or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                message_ = f"{self._plan.names.label_requests} cannot be read any more: {error.str()}"
+                raise BrokerError(message_)
+            logger.warning("consumer: %s", error.str())
+        return good
+
+    def _until_done(self, call: Callable[[], None]) -> None:
+        """Call until the tool has answered; what it refuses for good is raised."""
+        while not self._stop.is_set():
+            try:
+                call()
+            except LabelStudioError as error:
+                if not error.passes:
+                    raise
+                logger.warning("%s; trying again in %g s", error, AGAIN_S)
+                self._stop.wait(AGAIN_S)
+            else:
+                return
+
+    # -- labels in --------------------------------------------------------------------------------------
+
+    def taken(self, task: Mapping[str, Any], annotations: Iterable[Mapping[str, Any]]) -> int:
+        """Send labels of annotations that were not sent before; return how many, once the broker has them."""
+        given = [
+            each for each in (given_by(task, annotation) for annotation in annotations) if each is not None
+        ]
+        with self._lock:
+            new = [each for each in given if not self._taken.has(each)]
+            if not new:
+                return 0
+            names = self._plan.names.labels
+            values = encode_labels(
+                [each.instance_id for each in new],
+                [each.label for each in new],
+                annotators=[each.annotator for each in new],
+            )
+            now = time.time_ns() // 1_000_000
+            self._sender.send(
+                [names] * len(new),
+                values,
+                [each.key for each in new],
+                [each.partition for each in new],
+                [now] * len(new),
+            )
+            self._sender.flush()
+            self._taken.add(new)
+        return len(new)
+
+    def _sweep_until_stopped(self) -> None:
+        while True:
+            self._until_done(self._sweep)
+            if self._stop.wait(self._plan.sweep_s):
+                return
+
+    def _sweep(self) -> None:
+        for task in self._tool.tasks():
+            if self._stop.is_set():
+                return
+            n = self.taken(task, task.get("annotations") or ())
+            if n:
+                logger.info("%d labels of task %s are sent", n, task.get("id"))
+
+
+class _Taken:
+    """The annotations whose label the broker has, in a file; one that changes its label counts anew."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS taken "
+            "(annotation INTEGER, label TEXT, PRIMARY KEY (annotation, label))"
+        )
+
+    def has(self, given: Given) -> bool:
+        row = given.annotation, given.label or ""
+        found = self._db.execute("SELECT 1 FROM taken WHERE annotation = ? AND label = ?", row).fetchone()
+        return found is not None
+
+    def add(self, given: Sequence[Given]) -> None:
+        rows = [(each.annotation, each.label or "") for each in given]
+        self._db.execute("BEGIN")
+        self._db.executemany("INSERT OR IGNORE INTO taken VALUES (?, ?)", rows)
+        self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _by_partition(messages: Sequence[Message]) -> list[list[Message]]:
+    runs: dict[int | None, list[Message]] = {}
+    for message in messages:
+        runs.setdefault(message.partition(), []).append(message)
+    return list(runs.values())
+
+
+def _behind(messages: Sequence[Message]) -> list[Any]:
+    from confluent_kafka import TopicPartition
+
+    ends = {(str(m.topic()), int(m.partition() or 0)): int(m.offset() or 0) + 1 for m in messages}
+    return [TopicPartition(topic, partition, offset) for (topic, partition), offset in ends.items()]

@@ -1,0 +1,108 @@
+"""Tasks and annotations: a label request as Label Studio's task, an annotation as a label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import Message
+
+from streamapp.web.cards import Request
+from streamapp.web.decoding import requests_of
+
+REQUEST, KEY, INSTANCE, PARTITION = "grove_request_id", "grove_key", "grove_instance_id", "grove_partition"
+"""Members of a task's data that an annotation is brought back by."""
+OURS: Final = (REQUEST, KEY, INSTANCE, PARTITION, "grove_asked_ms", "grove_expires_ms", "grove_strategy")
+MODEL: Final = "grove"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A label that somebody gave in the label tool."""
+
+    annotation: int
+    key: bytes
+    partition: int
+    instance_id: str
+    label: str | None  # None: declined
+    annotator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What choices are called in the project's labelling configuration."""
+
+    from_name: str = "label"
+    to_name: str = "record"
+
+
+def tasks_of(messages: Sequence[Message], choice: Choice) -> list[dict[str, Any]]:
+    """Return a task for each request: its features as data, the model's guess as a prediction."""
+    return [task_of(request, choice) for request in requests_of(messages)]
+
+
+def task_of(request: Request, choice: Choice) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        REQUEST: request.request_id,
+        KEY: request.key,
+        INSTANCE: request.instance_id,
+        PARTITION: request.partition,
+        "grove_asked_ms": request.asked_ms,
+        "grove_expires_ms": request.expires_ms,
+        "grove_strategy": request.strategy,
+    }
+    features = dict(request.features)
+    task: dict[str, Any] = {
+        "data": data
+        | {"record": [{"feature": str(name), "value": value} for name, value in features.items()]}
+    }
+    if request.prediction is not None:
+        result = {
+            "from_name": choice.from_name,
+            "to_name": choice.to_name,
+            "type": "choices",
+            "value": {"choices": [request.prediction]},
+        }
+        # The Data Manager sorts by the score, lowest first: what is most useful comes first.
+        score = 0.0 if math.isnan(request.utility) else 1.0 - min(max(request.utility, 0.0), 1.0)
+        task["predictions"] = [{"model_version": MODEL, "score": score, "result": [result]}]
+    return task
+
+
+def given_by(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> Given | None:
+    """Return the label of an annotation; None: the task is not ours, or nothing was chosen yet.
+
+    A cancelled one (skipped in the label tool) is declined.
+    """
+    data = task.get("data")
+    if not isinstance(data, dict) or not all(
+        isinstance(data.get(name), str) for name in (REQUEST, KEY, INSTANCE)
+    ):
+        return None
+    number, partition = annotation.get("id"), data.get(PARTITION)
+    if type(number) is not int or type(partition) is not int or partition < 0:
+        return None
+    who = annotation.get("completed_by")
+    who = who.get("email") or who.get("id") if isinstance(who, dict) else who
+    label = None
+    if not annotation.get("was_cancelled"):
+        label = _choice_of(annotation.get("result"))
+        if label is None:
+            return None
+    annotator = f"label-studio:{who if who is not None else '?'}"
+    return Given(number, data[KEY].encode(), partition, data[INSTANCE], label, annotator)
+
+
+def _choice_of(result: Any) -> str | None:
+    """Return the class that was chosen; None: not exactly one."""
+    choices = [
+        choice
+        for region in (result if isinstance(result, list) else ())
+        if isinstance(region, dict)
+        and region.get("type") == "choices"
+        and isinstance(region.get("value"), dict)
+        for choice in region["value"].get("choices") or ()
+    ]
+    return choices[0] if len(choices) == 1 and isinstance(choices[0], str) and choices[0] else None

@@ -1,0 +1,141 @@
+"""Packed forms: runs of packed instances to columns, those of one form by one call of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from streamapp.columnar.distinct import distinct
+from streamapp.columnar.packed import (
+    COUNT,
+    FLAGS,
+    ID,
+    ID_BYTES,
+    LABEL,
+    LABEL_BYTES,
+    PARTS,
+    VALUE_BYTES,
+    WEIGHT,
+    read_instances,
+)
+from streamapp.columnar.rows import LENGTH_BITS, text_codes
+from topics.codecs.batch import Batch
+from topics.codecs.limits import Limits
+from topics.codecs.packed.layout import HAS_LABEL, TEXT
+from topics.records import Features, Floats, Instances, Ints32, Ints64
+from topics.spans import Spans
+
+MAX_FORMS: Final = 4
+"""Of a run; records of more are left to the codec."""
+_LONGEST: Final = (1 << LENGTH_BITS) - 1
+
+Flags = npt.NDArray[np.bool_]
+
+
+def read_forms(batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
+    """Return the instances that have one of the first few forms, a part for each, and which records are left.
+
+    Those are whatever is wrong in any way, and what the kernel does not read.
+    """
+    spans = Spans.of(batch.values)
+    is_rest = np.ones(len(batch), dtype=np.bool_)
+    rows, parts = np.arange(len(batch), dtype=np.int64), []
+    for _ in range(MAX_FORMS):
+        read, others = _read(spans, rows, min(limits.text_max_bytes, _LONGEST))
+        if read is not None and len(read):
+            is_rest[read.rows] = False
+            parts.append(read.instances(batch))
+        if not len(others):
+            break
+        rows = others
+    return parts, is_rest
+
+
+class _Form:
+    """Records of one form, and what the kernel read of them."""
+
+    def __init__(self, spans: Spans, rows: Ints64, flags: int, values: Floats, parts: Ints64) -> None:
+        """rows: int64[n]; values: float64[n, count]; parts: int64[n, PARTS]."""
+        self.rows = rows
+        self._spans = spans
+        self._flags = flags
+        self._values = values
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def instances(self, batch: Batch) -> Instances:
+        """Return them; batch: that of all records."""
+        n = len(self)
+        own = batch
+        if n < len(batch):
+            chosen = np.zeros(len(batch), dtype=np.bool_)
+            chosen[self.rows] = True
+            own = batch.where(chosen)
+        label_values, label = self._labels()
+        return Instances(
+            record=own.record,
+            row=np.zeros(n, dtype=np.int32),
+            keys=own.keys,
+            key=own.key,
+            ids=self._ids(own),
+            label_values=label_values,
+            label=label,
+            weight=np.ascontiguousarray(self._parts[:, WEIGHT]).view(np.float64),
+            features=[Features(None, np.arange(n, dtype=np.int64), self._values)],
+            blocks=np.empty((0, 3), dtype=np.int32),
+            malformed=[],
+        )
+
+    def _labels(self) -> tuple[list[str], Ints32]:
+        """Return the class names in order of appearance, and int32[n] into them (-1: no label)."""
+        n, labels = len(self), self._parts[:, LABEL]
+        if not self._flags & HAS_LABEL:
+            return [], np.full(n, -1, dtype=np.int32)
+        if not self._flags & TEXT:
+            first, code = distinct(labels)
+            return [str(number) for number in labels[first].tolist()], code.astype(np.int32)
+        codes, places = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+        table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
+        named = (labels << LENGTH_BITS) | self._parts[:, LABEL_BYTES]
+        found = text_codes(self._spans.bytes, named, table, codes, places)
+        starts, lengths = places[:found] >> LENGTH_BITS, places[:found] & _LONGEST
+        return self._texts(starts, lengths), codes
+
+    def _ids(self, batch: Batch) -> Sequence[str]:
+        starts, lengths = self._parts[:, ID], self._parts[:, ID_BYTES]
+        if lengths.all():
+            return self._texts(starts, lengths)
+        if not lengths.any():
+            return batch.default_ids()
+        return [
+            text or default
+            for text, default in zip(self._texts(starts, lengths), batch.default_ids(), strict=True)
+        ]
+
+    def _texts(self, starts: Ints64, lengths: Ints64) -> list[str]:
+        buffer = self._spans.buffer
+        ends = (starts + lengths).tolist()
+        return [buffer[start:end].decode() for start, end in zip(starts.tolist(), ends, strict=True)]
+
+
+def _read(spans: Spans, rows: Ints64, longest: int) -> tuple[_Form | None, Ints64]:
+    """Return the records of the form of the first good one (None: there is none), and those of others."""
+    m, form = len(rows), np.zeros(3, dtype=np.int64)
+    others, rows = np.empty(m + 1, dtype=np.int64), rows.copy()
+    where = (spans.bytes, spans.starts, spans.lengths, longest, rows, form)
+    read_instances(*where, np.empty((m, 0), dtype=np.int64), np.empty((0, PARTS), dtype=np.int64), others)
+    size = int(form[COUNT] * form[VALUE_BYTES])
+    if not size:
+        return None, rows[:0]
+    # Each record of this form has its values in it: one with millions does not make room for them in all.
+    room = min(m, int(spans.lengths[rows].sum()) // size)
+    values = np.empty((room, int(form[COUNT])), dtype=np.int64)
+    parts = np.empty((room, PARTS), dtype=np.int64)
+    n = read_instances(*where, values, parts, others)
+    read = _Form(spans, rows[:n], int(form[FLAGS]), values[:n].view(np.float64), parts[:n])
+    return read, others[: others[m]].copy()

@@ -1,0 +1,223 @@
+"""Rights: the least that each command needs of a broker with access control (ACLs), as one table.
+
+The page `docs/rights.md` is made of it; a test grants what a command has here, and nothing else
+(`tests/broker/test_rights.py`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from streamapp.settings.tables import code, table
+from topics.access import Kind
+from topics.definitions import (
+    AUDIT,
+    CONTROLS,
+    DEAD_LETTERS,
+    DRIFT_ALERTS,
+    EVALUATIONS,
+    FEATURE_REQUESTS,
+    FEATURE_VALUES,
+    INSTANCES,
+    JOURNAL,
+    LABEL_REQUESTS,
+    LABELS,
+    MODEL_EVENTS,
+    PREDICTIONS,
+    SNAPSHOTS,
+    Topic,
+)
+
+Operation = Literal["Read", "Write", "Create", "Delete", "Describe", "DescribeConfigs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Operations on one resource. `Read`, `Write` and `Delete` each imply `Describe` for Kafka."""
+
+    kind: Kind
+    name: str
+    """Of topics without the prefix, "" for all of them; of others what follows application.id."""
+    operations: tuple[Operation, ...]
+    prefixed: bool = False  # everything whose name begins so
+    without: str = ""  # what a command does that lacks it, or when it needs it; "": it ends with an error
+
+    def resource(self, prefix: str, application: str) -> str:
+        """Return the full name of the resource."""
+        return (prefix if self.kind == "topic" else application) + self.name
+
+
+def _topics(topics: tuple[Topic, ...], *operations: Operation, without: str = "") -> tuple[Right, ...]:
+    return tuple(Right("topic", topic.name, operations, without=without) for topic in topics)
+
+
+SOURCES: Final = (INSTANCES, LABELS, FEATURE_VALUES, CONTROLS)
+OUTPUTS: Final = (
+    PREDICTIONS,
+    LABEL_REQUESTS,
+    FEATURE_REQUESTS,
+    DRIFT_ALERTS,
+    MODEL_EVENTS,
+    EVALUATIONS,
+    DEAD_LETTERS,
+)
+_SETTINGS_OF_TOPICS: Final = Right(
+    "topic",
+    "",
+    ("DescribeConfigs",),
+    prefixed=True,
+    without="settings of topics are not compared, which it says",
+)
+_GROUP_SEEN: Final = Right("group", "", ("Describe",))
+_TAIL: Final = _topics(
+    SOURCES, "Read", without="`Describe` is enough where no record lies behind the newest snapshot"
+)
+_STATE_READ: Final = (*_TAIL, *_topics((JOURNAL, SNAPSHOTS), "Read"), _GROUP_SEEN)
+_PARTITION_WRITTEN: Final = (
+    *_topics(SOURCES, "Read"),
+    *_topics((JOURNAL,), "Read", "Write"),
+    Right("group", "", ("Read",)),
+    Right("transactional-id", "-", ("Write",), prefixed=True),
+)
+
+RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
+    "worker": (
+        *_topics(SOURCES, "Read"),
+        *_topics(OUTPUTS, "Write"),
+        *_topics((JOURNAL, SNAPSHOTS), "Read", "Write"),
+        Right("group", "", ("Read",)),
+        Right("transactional-id", "-", ("Write",), prefixed=True),
+        *_topics((JOURNAL,), "Delete", without="the journal is not cut off behind its snapshots, and grows"),
+        _SETTINGS_OF_TOPICS,
+    ),
+    "web": (
+        *_topics((LABEL_REQUESTS, FEATURE_REQUESTS, CONTROLS, EVALUATIONS, MODEL_EVENTS), "Read"),
+        *_topics((LABELS, FEATURE_VALUES), "Read", "Write"),
+        *_topics((AUDIT,), "Write"),
+    ),
+    "bridge label-studio": (
+        *_topics((LABEL_REQUESTS,), "Read"),
+        *_topics((LABELS,), "Write"),
+        Right("group", "-label-studio", ("Read",)),
+    ),
+    "replay": _topics((INSTANCES, LABELS), "Write"),
+    "replay --from-topic": _topics((INSTANCES, LABELS), "Write"),
+    "replay --from-topic, other topics": _topics((INSTANCES, LABELS), "Read"),
+    "oracle": (
+        *_topics((LABEL_REQUESTS,), "Read"),
+        *_topics((LABELS,), "Write"),
+        Right("group", "-oracle", ("Read",)),
+    ),
+    "oracle --features": (
+        *_topics((FEATURE_REQUESTS,), "Read"),
+        *_topics((FEATURE_VALUES,), "Write"),
+        Right("group", "-feature-oracle", ("Read",)),
+    ),
+    "topics create": (Right("topic", "", ("Create", "Describe"), prefixed=True),),
+    "topics check": (Right("topic", "", ("Describe", "DescribeConfigs"), prefixed=True),),
+    "topics describe": (
+        Right("topic", "", ("Describe",), prefixed=True),
+        Right(
+            "topic", "", ("DescribeConfigs",), prefixed=True, without="cleanup and retention are not shown"
+        ),
+        _GROUP_SEEN,
+    ),
+    "journal show": _topics((JOURNAL,), "Read"),
+    "models list": _STATE_READ,
+    "models show": _STATE_READ,
+    "models export": _STATE_READ,
+    "models rebuild": (
+        *_topics(SOURCES, "Read", without="`Describe` is enough where there is nothing to replay"),
+        *_topics((SNAPSHOTS,), "Read", without="needed where a snapshot is read"),
+        *_topics((JOURNAL,), "Read"),
+        _GROUP_SEEN,
+    ),
+    "migrate": (*_topics((*SOURCES, JOURNAL, SNAPSHOTS), "Read"), _GROUP_SEEN),
+    "migrate, new topics": (
+        Right("topic", "", ("Create", "Read", "Write"), prefixed=True),
+        Right("group", "", ("Describe",)),
+    ),
+    "models import": (
+        *_topics((CONTROLS,), "Read", "Write"),
+        *_topics((INSTANCES, DEAD_LETTERS), "Read"),
+        _GROUP_SEEN,
+    ),
+    "models restore": (*_PARTITION_WRITTEN, *_topics((SNAPSHOTS,), "Read")),
+    "models reset": _PARTITION_WRITTEN,
+    "dlq list": _topics((DEAD_LETTERS,), "Read"),
+    "dlq show": _topics((DEAD_LETTERS,), "Read"),
+    "dlq replay": (
+        *_topics((DEAD_LETTERS,), "Read"),
+        *_topics(SOURCES, "Write", without="needed where dead letters of that topic are sent back"),
+    ),
+    "dlq skip": _PARTITION_WRITTEN,
+}
+"""Command → what it needs, all topics under one prefix and all groups under one application.id."""
+
+INTRODUCTION: Final = """# Rights
+
+*Made by `grove config show --rights > docs/rights.md`; a test compares it with the code, and another one
+gives each command what stands here, and nothing else, on a broker with TLS, SCRAM-SHA-512 and
+`StandardAuthorizer`.*
+
+What each command needs of a broker with access control. Topics stand without their prefix
+(`topics.prefix`), groups and transactional ids behind `<application.id>`; with a `*` everything whose name
+begins so. `Read`, `Write` and `Delete` imply `Describe`. A command that lacks a right ends with one line
+that holds the `kafka-acls` command which grants it. `grove demo` with an address needs what `topics
+create`, `worker`, `replay` and `oracle` need. Commands that are not here ask the broker nothing.
+
+"""
+
+KAFKA_ACLS: Final = """
+## As kafka-acls has it
+
+A worker, with one prefix for all topics; this is more than the table, and five commands:
+
+```
+kafka-acls --add --allow-principal User:grove --operation Read --operation DescribeConfigs \\
+           --topic grove. --resource-pattern-type prefixed
+kafka-acls --add --allow-principal User:grove --operation Write \\
+           --topic grove. --resource-pattern-type prefixed
+kafka-acls --add --allow-principal User:grove --operation Delete --topic grove.journal
+kafka-acls --add --allow-principal User:grove --operation Read --group streamgrove
+kafka-acls --add --allow-principal User:grove --operation Write \\
+           --transactional-id streamgrove- --resource-pattern-type prefixed
+```
+
+**`Write` on `controls` is for administrators.** A record there creates, replaces, freezes or deletes any
+model of its partition, and may import one from a file. What is imported is checked word by word
+([Import](portable-models.md#import)), so that it can harm no process; it is a model all the same, and
+answers what it was made to answer. Applications need `Write` on `instances` and `labels` only:
+
+```
+kafka-acls --add --allow-principal User:shop --operation Write --topic grove.instances
+kafka-acls --add --allow-principal User:shop --operation Write --topic grove.labels
+kafka-acls --add --allow-principal User:admin --operation Write --topic grove.controls
+```
+
+The transactional ids of a worker are `<application.id>-<group.instance.id>`; it needs those of all workers,
+for one ends what another has left open. `models restore`, `models reset` and `dlq skip` write to the
+journal in a transaction whose id begins with `<application.id>-` too.
+"""
+
+
+def page() -> str:
+    """The whole page `docs/rights.md`, with a closing line end."""
+    rows = [row for command, rights in RIGHTS.items() for row in _rows(command, rights)]
+    return (
+        INTRODUCTION
+        + table(("command", "of", "names", "operations", "without it, or when it is needed"), rows)
+        + KAFKA_ACLS
+    )
+
+
+def _rows(command: str, rights: tuple[Right, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each kind of resource and operations, with all names that have these."""
+    merged: dict[tuple[str, tuple[Operation, ...], str], list[str]] = {}
+    for right in rights:
+        start = "" if right.kind == "topic" else "<application.id>"
+        name = code(f"{start}{right.name}{'*' * right.prefixed}")
+        merged.setdefault((right.kind, right.operations, right.without), []).append(name)
+    for number, ((kind, operations, without), names) in enumerate(merged.items()):
+        listed = ", ".join(map(code, operations))
+        yield code(command) if not number else "", kind, ", ".join(names), listed, without

@@ -1,0 +1,77 @@
+"""Agreement: one label from what several annotators said, by plurality.
+
+`needed` of a request is how many have to answer; a tie asks one more, up to twice as many, and is declined
+then. "I do not know" is an answer like any other.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from streamapp.web import audit_log
+
+USER: Final = "agreement"
+
+
+class Outcome(NamedTuple):
+    """What a vote came to."""
+
+    label: str | None  # None: declined
+    share: float  # of the votes that were for it
+
+
+def outcome(votes: Sequence[str | None]) -> Outcome | None:
+    """Return what has most votes; None if there are several.
+
+    >>> outcome(["a", "b", "a"])
+    Outcome(label='a', share=0.6666666666666666)
+    >>> outcome(["a", None])
+    """
+    (label, most), *others = Counter(votes).most_common(2)
+    return None if others and others[0][1] == most else Outcome(label, most / len(votes))
+
+
+def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weighted: bool) -> None:
+    """Make an answer of each request that enough annotators have answered, their undo windows over.
+
+    weighted: the label's weight is the share of the votes for it; otherwise 1.
+    """
+    rows = db.execute(
+        "SELECT r.number, r.needed, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms "
+        "FROM vote v JOIN request r ON r.number = v.request WHERE v.due_ms <= ? "
+        "AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number) "
+        "GROUP BY r.number HAVING count(*) >= r.needed",
+        (now,),
+    ).fetchall()
+    for number, needed, kind, key, instance_id, request_id, partition, asked_ms in rows:
+        votes = db.execute(
+            "SELECT annotator, label, answered_ms FROM vote WHERE request = ? ORDER BY annotator", (number,)
+        ).fetchall()
+        found = outcome([label for _, label, _ in votes])
+        if found is None and needed < 2 * agree:
+            db.execute("UPDATE request SET needed = needed + 1 WHERE number = ?", (number,))
+            continue
+        label, share = found or Outcome(None, 0.0)
+        weight = share if weighted and label is not None else 1.0
+        said = ", ".join(f"{who}: {'not known' if what is None else what}" for who, what, _ in votes)
+        db.execute(
+            "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
+            "weight, answered_ms, due_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')",
+            (
+                *(number, kind, key, instance_id, partition, asked_ms),
+                *(_together([who for who, *_ in votes], text_max), label, weight),
+                *(max(when for *_, when in votes), now),
+            ),
+        )
+        told = f"{'declined' if label is None else label} with weight {weight:.3g} ({said})"
+        about = {"key": key, "instance_id": instance_id, "request_id": request_id}
+        audit_log.note(db, USER, "outcome", now, **about, detail=told)
+
+
+def _together(names: Sequence[str], text_max: int) -> str:
+    """Return names as the one that a label bears, of no more bytes than it may have."""
+    text = "+".join(names)
+    return text if len(text.encode()) <= text_max else f"{len(names)} annotators"

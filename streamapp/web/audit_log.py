@@ -1,0 +1,60 @@
+"""Audit log: what people did, kept with what it tells of until the topic has it (a transactional outbox)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from streamapp.web.store import Store
+from topics.records import AuditEntry
+
+BATCH: Final = 500
+DETAIL_MAX: Final = 4096  # characters
+
+
+def note(
+    db: sqlite3.Connection,
+    user: str,
+    action: str,
+    now: int,
+    *,
+    key: str | None = None,
+    instance_id: str | None = None,
+    request_id: str | None = None,
+    detail: str | None = None,
+) -> None:
+    """Note an action within the transaction that carries it out; now: ms since the epoch."""
+    cut = None if detail is None else detail[:DETAIL_MAX]
+    entry = AuditEntry("", user, action, now, key, instance_id, request_id, cut)
+    db.execute("INSERT INTO audit (entry) VALUES (?)", (orjson.dumps(entry).decode(),))
+
+
+class AuditLog:
+    """The entries that the topic does not have yet."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        with store.reading() as db:
+            (self._name,) = db.execute("SELECT name FROM identity").fetchone()
+
+    def note(self, user: str, action: str, now: int, detail: str | None = None) -> None:
+        """Note an action that changes nothing in the store."""
+        with self._store.transaction() as db:
+            note(db, user, action, now, detail=detail)
+
+    def waiting(self) -> list[tuple[int, AuditEntry]]:
+        """Return the oldest entries that are not sent, with their numbers."""
+        with self._store.reading() as db:
+            rows = db.execute("SELECT number, entry FROM audit ORDER BY number LIMIT ?", (BATCH,)).fetchall()
+        return [
+            (number, AuditEntry(**(orjson.loads(entry) | {"id": f"{self._name}-{number}"})))
+            for number, entry in rows
+        ]
+
+    def sent(self, numbers: Sequence[int]) -> None:
+        """Forget entries: the broker has them."""
+        with self._store.transaction() as db:
+            db.executemany("DELETE FROM audit WHERE number = ?", [(number,) for number in numbers])

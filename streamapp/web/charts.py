@@ -1,0 +1,329 @@
+"""Charts: options of ECharts for curves and trees. Names of others are text: tooltips are drawn, not HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from streamapp.web.words import event_in_words, gap_in_words, moment, number, share
+
+# Okabe and Ito's colours, told apart with any sort of colour vision.
+COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#000000")
+_TOOLTIP: Final = {"renderMode": "richText", "confine": True}
+_GRID: Final = {"left": 48, "right": 24, "top": 56, "bottom": 40}
+TEXT_MAX: Final = 40
+"""Characters of a name in a drawing."""
+
+Point = Mapping[str, Any]
+
+
+def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point] = ()) -> dict[str, Any]:
+    """Return accuracy against labels: of each model naive and unbiased, of a single one with its interval.
+
+    events: drifts and splits of a single model, drawn as lines at their label.
+    """
+    series: list[dict[str, Any]] = []
+    single = len(curves) == 1
+    for at, (name, points) in enumerate(curves.items()):
+        colour = COLOURS[2 * at % len(COLOURS)]
+        other = COLOURS[(2 * at + 1) % len(COLOURS)]
+        of = "" if single else f"{cut(name)}: "
+        series.append(_line(f"{of}on labels it asked for", points, "accuracy", colour))
+        series.append(_line(f"{of}recent", points, "accuracy_windowed", colour, dashed=True))
+        unbiased = [each for each in points if each.get("accuracy_unbiased_low") is not None]
+        if unbiased:
+            if single:
+                series += _interval(unbiased, other)
+            series.append(_line(f"{of}unbiased", unbiased, "accuracy_unbiased", other))
+    if single and series and events:
+        series[0]["markLine"] = _marks(events)
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "color": list(COLOURS),
+        "tooltip": {**_TOOLTIP, "trigger": "axis"},
+        "legend": {
+            "type": "scroll",
+            "top": 0,
+            "data": [each["name"] for each in series if "stack" not in each],
+        },
+        "grid": _GRID,
+        "dataZoom": [{"type": "inside"}],
+        "xAxis": {"type": "value", "name": "labels", "nameLocation": "middle", "nameGap": 24},
+        "yAxis": {"type": "value", "name": "accuracy", "max": 1, "scale": True},
+        "series": series,
+    }
+
+
+def _line(
+    name: str, points: Sequence[Point], measure: str, colour: str, *, dashed: bool = False
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "line",
+        "showSymbol": len(points) == 1,
+        "lineStyle": {
+            "color": colour,
+            "type": "dashed" if dashed else "solid",
+            "width": 1.5 if dashed else 2,
+        },
+        "itemStyle": {"color": colour},
+        "data": [[each["labels"], _rounded(each.get(measure))] for each in points],
+    }
+
+
+def _interval(points: Sequence[Point], colour: str) -> list[dict[str, Any]]:
+    """Return two stacked series: an invisible one, and the band above it."""
+    low = [[each["labels"], _rounded(each["accuracy_unbiased_low"])] for each in points]
+    band = [
+        [each["labels"], _rounded(each["accuracy_unbiased_high"] - each["accuracy_unbiased_low"])]
+        for each in points
+    ]
+    common = {"type": "line", "stack": "interval", "showSymbol": False, "lineStyle": {"opacity": 0}}
+    return [
+        {**common, "name": "interval from", "data": low, "silent": True, "tooltip": {"show": False}},
+        {
+            **common,
+            "name": "interval of 95 %",
+            "data": band,
+            "silent": True,
+            "areaStyle": {"color": colour, "opacity": 0.2},
+        },
+    ]
+
+
+def _marks(events: Sequence[Point]) -> dict[str, Any]:
+    colours = {"drift": "#8c0000", "split": "#bbbbbb", "revised": "#777777", "pruned": "#777777"}
+    return {
+        "symbol": "none",
+        "silent": True,
+        "label": {"show": False},
+        "data": [
+            {
+                "xAxis": each["version"],
+                "lineStyle": {"color": colours[each["event"]], "type": "solid", "width": 1},
+            }
+            for each in events
+            if each["event"] in colours
+        ],
+    }
+
+
+def budget_chart(points: Sequence[Point], limit: float | None) -> dict[str, Any]:
+    """Return what became of the labels asked for, against records; limit: labels a record it may ask for."""
+    names = ("answered", "declined", "expired", "outstanding")
+    series: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "type": "line",
+            "stack": "asked",
+            "areaStyle": {"opacity": 0.5},
+            "showSymbol": len(points) == 1,
+            "data": [[each["records"], each.get(name, 0)] for each in points],
+        }
+        for name in names
+    ]
+    if limit is not None and points:
+        last = points[-1]["records"]
+        series.append(
+            {
+                "name": "budget",
+                "type": "line",
+                "showSymbol": False,
+                "lineStyle": {"type": "dashed", "color": "#111"},
+                "itemStyle": {"color": "#111"},
+                "data": [[0, 0], [last, _rounded(limit * last)]],
+            }
+        )
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "color": [COLOURS[2], COLOURS[3], COLOURS[5], COLOURS[4]],
+        "tooltip": {**_TOOLTIP, "trigger": "axis"},
+        "legend": {"type": "scroll", "top": 0},
+        "grid": {**_GRID, "left": 64},
+        "dataZoom": [{"type": "inside"}],
+        "xAxis": {"type": "value", "name": "records", "nameLocation": "middle", "nameGap": 24},
+        "yAxis": {"type": "value", "name": "labels"},
+        "series": series,
+    }
+
+
+def drift_timeline(events: Sequence[Point]) -> dict[str, Any]:
+    """Return drifts, splits and revisions at their times, a row for each kind."""
+    kinds = ("split", "revised", "pruned", "drift")
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "color": [COLOURS[0]],
+        "tooltip": {**_TOOLTIP, "trigger": "item", "formatter": "{b}"},
+        "grid": {**_GRID, "left": 72, "top": 16},
+        "dataZoom": [{"type": "inside"}],
+        "xAxis": {"type": "time"},
+        "yAxis": {"type": "category", "data": list(kinds)},
+        "series": [
+            {
+                "type": "scatter",
+                "symbolSize": 10,
+                "data": [
+                    {
+                        "value": [each["time_ms"], each["event"]],
+                        "name": cut(event_in_words(dict(each)), 160),
+                        "itemStyle": {"color": COLOURS[5] if each["event"] == "drift" else COLOURS[0]},
+                    }
+                    for each in events
+                    if each["event"] in kinds
+                ],
+            }
+        ],
+    }
+
+
+def class_shares(classes: Sequence[str], masses: Sequence[float]) -> dict[str, Any]:
+    """Return the weight of each class that a model has learned, the heaviest on top."""
+    found = sorted(zip(masses, classes, strict=True), reverse=True)[:20][::-1]
+    total = sum(masses) or 1.0
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "color": [COLOURS[0]],
+        "tooltip": {**_TOOLTIP, "trigger": "item"},
+        "grid": {"left": 8, "right": 48, "top": 8, "bottom": 24, "containLabel": True},
+        "xAxis": {"type": "value", "max": 1},
+        "yAxis": {"type": "category", "data": [cut(name, 20) for _, name in found]},
+        "series": [
+            {
+                "type": "bar",
+                "data": [
+                    {
+                        "value": _rounded(mass / total),
+                        "label": {"show": True, "formatter": share(mass / total)},
+                    }
+                    for mass, _ in found
+                ],
+                "label": {"position": "right"},
+            }
+        ],
+    }
+
+
+def tree_chart(
+    nodes: Sequence[Point], classes: Sequence[str], splits: Mapping[int, Point], depth: int = 4
+) -> dict[str, Any]:
+    """Return a tree that can be dragged, zoomed and folded; a node's area grows with the records that came.
+
+    splits: the event that gave a node its test, by number; depth: levels that are unfolded at first.
+    """
+    drawn: dict[int, dict[str, Any]] = {}
+    most = max((each["records"] for each in nodes), default=0.0) or 1.0
+    for node in nodes:
+        drawn[node["node"]] = {
+            "name": _title(node, classes),
+            "value": node["records"],
+            "symbolSize": 8 + 28 * (node["records"] / most) ** 0.5,
+            "itemStyle": {"color": _colour(node), "borderColor": "#333", "borderWidth": 1},
+            "tooltip": {"formatter": _story(node, classes, splits.get(node["node"]))},
+            "children": [],
+        }
+        if node["parent"] is not None:
+            drawn[node["parent"]]["children"].append(drawn[node["node"]])
+    label = {"position": "bottom", "fontSize": 11, "lineHeight": 14, "distance": 6, "color": "#111"}
+    label |= {"backgroundColor": "#fffffff0"}  # lines go behind it
+    return {
+        "aria": {"enabled": True},
+        "tooltip": {**_TOOLTIP, "trigger": "item"},
+        "series": [
+            {
+                "type": "tree",
+                "symbol": "circle",
+                "data": [drawn[nodes[0]["node"]]] if nodes else [],
+                "orient": "TB",
+                "roam": True,
+                "top": 24,
+                "bottom": 64,
+                "left": 48,
+                "right": 48,
+                "initialTreeDepth": depth,
+                "expandAndCollapse": True,
+                "edgeShape": "polyline",
+                "label": label,
+                "leaves": {"label": label},
+                "lineStyle": {"color": "#777", "width": 1.5},
+                "animationDuration": 0,
+                "animationDurationUpdate": 0,
+            }
+        ],
+    }
+
+
+def _colour(node: Point) -> str:
+    """Return the colour of the class with most weight; a node that is far from pure is paler."""
+    if node["majority"] is None or node["purity"] is None:
+        return "#ffffff"
+    base = COLOURS[node["majority"] % len(COLOURS)]
+    paleness = 0.75 * min(1.0, 2 * (1 - node["purity"]))
+    parts = (int(base[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (255 - part) * paleness):02x}" for part in parts)
+
+
+def _title(node: Point, classes: Sequence[str]) -> str:
+    said = cut(node["branch"] or "all records", 24)
+    if node["leaves_below"]:
+        below = f"… {node['leaves_below']:,} leaves"
+    elif node["majority"] is None:
+        below = "nothing seen"
+    else:
+        below = f"{cut(classes[node['majority']], 14)} {share(node['purity'])}"
+    return f"{said}\n{number(round(node['records']))} records\n{below}"
+
+
+def _story(node: Point, classes: Sequence[str], split: Point | None) -> str:
+    lines = [f"node {node['node']}: {cut(node['branch'] or 'all records', 80)}"]
+    lines.append(f"records {number(node['records'])}")
+    if node["children"]:
+        lines.append(
+            f"before its split {number(node['own'])}, further down {number(node['records'] - node['own'])}"
+        )
+    weights = sorted(zip(node["masses"], classes, strict=False), reverse=True)[:6]
+    lines += [f"{cut(name, 30)}: {number(mass)}" for mass, name in weights if mass]
+    if node["purity"] is not None:
+        lines.append(f"purity {share(node['purity'])}")
+    if node["children"]:
+        lines.append(split_in_words(split))
+    # Templates of ECharts have braces.
+    return "\n".join(lines).replace("{", "(").replace("}", ")")
+
+
+def split_in_words(split: Point | None) -> str:
+    """Return when a node got its test, and by which gap; None: it is not known."""
+    if split is None:
+        return "when it split is not known: before what the topic has, or in a background tree"
+    when = f"split {moment(split['time_ms'])} after {number(split['version'])} labels"
+    return f"{when}; {gap_in_words(split['detail'])}"
+
+
+def matched(nodes: Sequence[Point], splits: Mapping[int, Point]) -> dict[int, Point]:
+    """Return the splits that gave the nodes of a tree the tests that they have."""
+    found: dict[int, Point] = {}
+    for node in nodes:
+        split = splits.get(node["node"])
+        if split is None or not node["children"] or split["detail"].get("attribute") != node["attribute"]:
+            continue
+        threshold = split["detail"].get("threshold")
+        if node["test"] == "numeric" and threshold != node["value"]:
+            continue
+        found[node["node"]] = split
+    return found
+
+
+def cut(text: str, most: int = TEXT_MAX) -> str:
+    """Return a text of at most so many characters.
+
+    >>> cut("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)

@@ -1,0 +1,76 @@
+"""Frame: what all pages share: the way to the others, who is there, colours, where the page itself goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from nicegui import ui
+
+from streamapp.web.users import OPERATOR, Role
+
+PAGES: Final = (
+    ("/", "Label"),
+    ("/sure", "Sure ones"),
+    ("/models", "Models"),
+    ("/dead-letters", "Dead letters"),
+    ("/partitions", "Partitions"),
+    ("/experiments", "Experiments"),
+)
+"""Address and name of each page that the way at the top leads to."""
+OF_ANNOTATORS: Final = ("/", "/sure")
+"""Those of the pages that need no operator."""
+PRIMARY: Final = "#0b57d0"  # 6.4 : 1 on white; NiceGUI's own blue has 3 : 1
+_STYLE: Final = """
+body { background: #fff; color: #111; }
+.grove-page { width: 100%; max-width: 46rem; margin: 0 auto; padding: .5rem; }
+.grove-page.grove-wide { max-width: 80rem; }
+.grove-page .q-btn { min-height: 44px; }
+.grove-text { overflow-wrap: anywhere; }
+.grove-table { border-collapse: collapse; width: 100%; font-size: 1rem; }
+.grove-table th, .grove-table td {
+  border: 1px solid #767676; padding: .3rem .5rem; text-align: left; overflow-wrap: anywhere;
+}
+.grove-table th:first-child { min-width: 6rem; }
+.grove-page .q-table td, .grove-page .q-table th {
+  font-size: 1rem; overflow-wrap: anywhere; white-space: normal;
+}
+.grove-nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: center; width: 100%; }
+.grove-nav a { color: #0b57d0; padding: .6rem 0; min-height: 44px; box-sizing: border-box; }
+.grove-nav a[aria-current=page] { color: #111; font-weight: bold; text-decoration: none; }
+.grove-nav .grove-who { margin-left: auto; }
+:focus-visible { outline: 3px solid #0b57d0 !important; outline-offset: 2px; }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who has the page before him, and for how long that is so."""
+
+    annotator: str
+    signed_in: Callable[[], bool] = lambda: True
+    role: Role = OPERATOR
+
+
+@contextmanager
+def frame(active: str, person: Person, *, has_users: bool = False, wide: bool = False) -> Iterator[None]:
+    """Draw what is around a page; the page's own elements go into the body of the `with`.
+
+    active: address of the page in PAGES. wide: it has drawings, and takes the width of a large screen.
+    """
+    ui.colors(primary=PRIMARY)
+    ui.add_css(_STYLE)
+    with ui.element("nav").classes("grove-nav grove-page grove-wide").props('aria-label="Pages"'):
+        for address, name in PAGES:
+            if person.role != OPERATOR and address not in OF_ANNOTATORS:
+                continue
+            link = ui.link(name, address)
+            if address == active:
+                link.props("aria-current=page")
+        ui.label(person.annotator).classes("grove-who")
+        if has_users:
+            ui.html('<form method="post" action="/sign-out"><button>Sign out</button></form>', sanitize=False)
+    with ui.element("main").classes("grove-page grove-wide" if wide else "grove-page"):
+        yield

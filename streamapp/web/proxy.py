@@ -1,0 +1,56 @@
+"""Trusted proxy: who is signed in where a proxy in front asks, by OpenID Connect for example, and tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from starlette.datastructures import Headers
+
+from streamapp.errors import UsageError
+from streamapp.web.users import ANNOTATOR, NAME, OPERATOR, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A header of requests, and the addresses it is believed from; nobody else is let in."""
+
+    header: str
+    networks: tuple[IPv4Network | IPv6Network, ...]
+    operators: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(header: str, trusted: Sequence[str], operators: Sequence[str]) -> Proxy:
+        """Read what an operator wrote; UsageError."""
+        if not trusted:
+            message = (
+                f"--proxy-header {header} needs --trusted-proxy ADDRESS: from other addresses anybody could "
+                "send that header"
+            )
+            raise UsageError(message)
+        try:
+            networks = tuple(ip_network(each) for each in trusted)
+        except ValueError as error:
+            message = f"--trusted-proxy must be an address, or a network such as 10.0.0.0/24: {error}"
+            raise UsageError(message) from None
+        if any(network.prefixlen == 0 for network in networks):
+            message = "--trusted-proxy must not be every address: name that of the proxy"
+            raise UsageError(message)
+        return Proxy(header, networks, frozenset(operators))
+
+    def user(self, headers: Headers, address: str) -> tuple[str, Role] | None:
+        """Return whom the proxy names, and his role; None: it is not the proxy, or it names nobody.
+
+        A header that comes twice may have come from the browser once: it is not believed.
+        """
+        try:
+            peer = ip_address(address)
+        except ValueError:
+            return None
+        named = headers.getlist(self.header)
+        if not any(peer in network for network in self.networks) or len(named) != 1:
+            return None
+        if not NAME.fullmatch(named[0]):
+            return None
+        return named[0], OPERATOR if named[0] in self.operators else ANNOTATOR

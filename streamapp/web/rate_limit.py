@@ -1,0 +1,31 @@
+"""Rate limits: token buckets by name, of a bounded number of names."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+_REMEMBERED: Final = 10_000
+
+
+class RateLimit:
+    """So many a second for each name, and at first, or after a rest, a burst of more."""
+
+    def __init__(self, per_s: float, burst: int) -> None:
+        self._per_ms, self._burst = per_s / 1000, burst
+        self._buckets: OrderedDict[str, tuple[float, int]] = OrderedDict()  # what is left, and when
+
+    def admits(self, name: str, now: int) -> bool:
+        """Take one from the bucket of a name; whether there was one. now: ms since the epoch.
+
+        >>> limit = RateLimit(per_s=1, burst=2)
+        >>> [limit.admits("ann", ms) for ms in (0, 0, 0, 1000)]
+        [True, True, False, True]
+        """
+        left, at = self._buckets.pop(name, (float(self._burst), now))
+        left = min(float(self._burst), left + max(0, now - at) * self._per_ms)
+        admitted = left >= 1
+        self._buckets[name] = (left - 1 if admitted else left, max(at, now))
+        if len(self._buckets) > _REMEMBERED:
+            self._buckets.popitem(last=False)
+        return admitted

@@ -1,0 +1,84 @@
+"""Watch reader: evaluations and model events, from where the file has them on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import Message
+
+from streamapp.web.topic_reader import Positions, Runs, TopicReader
+from streamapp.web.watched import Evaluated, Said, Watched
+from topics.codecs import decode_evaluations, decode_model_events
+from topics.definitions import TopicNames
+from topics.records import EvaluationRecord, ModelEvent
+
+LARGEST: Final = 2**53
+"""Numbers of a record, beyond which it is none of ours."""
+
+
+class WatchReader(TopicReader):
+    """Fills what is watched; `run` in one thread, `stop` from any."""
+
+    def __init__(
+        self, kafka: Mapping[str, Any], names: TopicNames, watched: Watched, since_ms: int | None = None
+    ) -> None:
+        """Reach the broker; `since_ms`: where the topics begin if nothing was read yet."""
+        self._names, self._watched = names, watched
+        super().__init__(kafka, names.prefix, (names.evaluations, names.model_events), since_ms)
+
+    def _begin(self, origin: dict[str, str]) -> bool:
+        return self._watched.begin(origin)
+
+    def _stored(self, topic: str) -> Mapping[int, int]:
+        return self._watched.positions(topic)
+
+    def _store(self, runs: Runs, positions: Positions) -> None:
+        evaluations: list[Evaluated] = []
+        events: list[Said] = []
+        for (topic, _), messages in runs.items():
+            if topic == self._names.evaluations:
+                evaluations += evaluations_of(messages)
+            else:
+                events += events_of(messages)
+        self._watched.apply(evaluations, events, positions)
+
+
+def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
+    """Return the evaluations among records of one partition; what is none is left out."""
+    found = decode_evaluations([message.value() or b"" for message in messages])
+    return [
+        Evaluated(key, message.partition() or 0, message.timestamp()[1], each)
+        for message, each in zip(messages, found, strict=True)
+        if isinstance(each, EvaluationRecord)
+        and _are_numbers(each.records, each.labels, each.accuracy)
+        and (key := _key(message)) is not None
+    ]
+
+
+def events_of(messages: Sequence[Message]) -> list[Said]:
+    """Return the model events among records of one partition; what is none is left out."""
+    found = decode_model_events([message.value() or b"" for message in messages])
+    return [
+        Said(key, message.partition() or 0, each)
+        for message, each in zip(messages, found, strict=True)
+        if isinstance(each, ModelEvent)
+        and isinstance(each.detail, dict)
+        and isinstance(each.event, str)
+        and isinstance(each.topic, str)
+        and _are_numbers(each.offset, each.time_ms, each.records, each.version)
+        and (key := _key(message)) is not None
+    ]
+
+
+def _are_numbers(*given: object) -> bool:
+    return all(isinstance(each, int | float) and not abs(each) > LARGEST for each in given)
+
+
+def _key(message: Message) -> str | None:
+    given = message.key()
+    try:
+        key = given.decode() if isinstance(given, bytes) else given
+    except UnicodeDecodeError:
+        return None
+    return key or None

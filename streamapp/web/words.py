@@ -1,0 +1,84 @@
+"""Words: numbers, times and events as pages write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+
+def share(value: float | None) -> str:
+    """Return a share in per cent.
+
+    >>> share(0.9312), share(None)
+    ('93.1 %', '–')
+    """
+    return "–" if value is None else f"{value * 100:.1f} %"
+
+
+def number(value: float | None) -> str:
+    """Return a count or a measure.
+
+    >>> number(12345), number(0.123456), number(None)
+    ('12,345', '0.1235', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}"
+
+
+def moment(time_ms: int) -> str:
+    """Return a time, UTC.
+
+    >>> moment(1_700_000_000_000)
+    '2023-11-14 22:13:20'
+    """
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)
+
+
+def test_of(detail: dict[str, Any]) -> str:
+    """Return the test of a split.
+
+    >>> test_of({"attribute": "amount", "test": "numeric", "threshold": 52.5})
+    'amount <= 52.5'
+    >>> test_of({"attribute": "colour", "test": "category", "category": "red"})
+    'colour = red'
+    """
+    attribute = str(detail.get("attribute"))
+    if detail.get("test") == "numeric" and isinstance(detail.get("threshold"), int | float):
+        return f"{attribute} <= {detail['threshold']:.6g}"
+    return f"{attribute} = {detail['category']}" if detail.get("test") == "category" else f"{attribute}?"
+
+
+def event_in_words(event: dict[str, Any]) -> str:
+    """Return what a model event says, in a line."""
+    kind, detail = event["event"], event["detail"]
+    node = detail.get("node")
+    if kind in ("split", "revised"):
+        done = {"split": "split on", "replaced": "split anew on", "moved": "moved its threshold:"}
+        said = f"node {node} {done.get(str(detail.get('action')), 'split on')} {test_of(detail)}"
+        if isinstance(detail.get("former"), dict):
+            said += f" (before: {test_of(detail['former'])})"
+        return f"{said}; {gap_in_words(detail)}"
+    if kind == "pruned":
+        former = detail.get("former")
+        was = f", {test_of(former)}," if isinstance(former, dict) else ""
+        return f"node {node}{was} became a leaf; {gap_in_words(detail)}"
+    if kind == "drift":
+        where = "" if node is None else f" at node {node}"
+        rate = share(detail.get("error_rate"))
+        what = f"{detail.get('level')} at error rate {rate}; {detail.get('action')}"
+        return f"{detail.get('detector')}{where}: {what}"
+    if kind == "growth-stopped":
+        return f"the tree has {number(detail.get('leaves'))} leaves and grows no more"
+    parts = (f"{part} {detail[part]}" for part in ("learner", "query", "budget", "drift") if part in detail)
+    return f"{kind}: {', '.join(parts)}" if detail else str(kind)
+
+
+def gap_in_words(detail: dict[str, Any]) -> str:
+    """Return by how much a decision was taken."""
+    gap, bound, labels = (detail.get(name) for name in ("gap", "bound", "labels"))
+    why = {"tie": "a tie", "only": "the only test"}.get(str(detail.get("reason")), "the gap")
+    return f"{why}: gap {number(gap)}, bound {number(bound)}, after {number(labels)} labels"

@@ -1,0 +1,117 @@
+"""The bridge to Label Studio on a real broker, against a server that speaks Label Studio's API."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamapp.bridge.bridge import Bridge, BridgePlan
+from streamapp.bridge.label_studio import LabelStudio
+from streamapp.cli.main import main
+from tests.broker.web_rig import ask, labels
+from tests.broker.workers import PATIENCE, wait_until
+from tests.label_studio_stub import LEGACY, Stub
+from topics import admin
+from topics.definitions import TopicNames
+
+pytestmark = pytest.mark.broker
+
+
+@contextmanager
+def running(kafka: dict[str, str], plan: BridgePlan, stub: Stub) -> Iterator[Bridge]:
+    """A bridge at work; what ended it is raised."""
+    bridge = Bridge(plan, kafka, LabelStudio(stub.url, LEGACY, 7))
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            bridge.run()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield bridge
+    finally:
+        bridge.stop()
+        thread.join(PATIENCE)
+    for error in errors:
+        raise error
+
+
+def test_nothing_is_asked_or_sent_twice(broker: Any, tmp_path: Path) -> None:
+    kafka = {"bootstrap.servers": broker.bootstrap_servers}
+    names = TopicNames(f"bridge-{uuid.uuid4().hex[:8]}.")
+    admin.create(kafka, names, 3)
+    plan = BridgePlan(names, f"{names.prefix}label-studio", tmp_path / "state.sqlite", sweep_s=3600)
+
+    def asked(n: int) -> None:
+        wait_until(lambda: len(stub.tasks) >= n, PATIENCE, lambda: f"{len(stub.tasks)} of {n} tasks")
+
+    with Stub() as stub:
+        ask(kafka, names, "a", "b", "c")
+        stub.failures = [503]  # which has the tasks all the same
+        with running(kafka, plan, stub) as bridge:
+            asked(3)
+            first, second, third = stub.tasks
+            answer = stub.annotate(first, ["good"])
+            assert bridge.taken(first, [answer]) == 1
+            assert bridge.taken(first, [answer]) == 0
+            ask(kafka, names, "d")
+            asked(4)
+        stub.annotate(second, [], cancelled=True)
+        ask(kafka, names, "a", "e")  # a worker that was restored asks again under the same id
+        with running(kafka, plan, stub):
+            asked(5)
+            wait_until(lambda: len(labels(kafka, names)) == 2, PATIENCE, lambda: str(labels(kafka, names)))
+        forgotten = BridgePlan(names, f"{plan.group_id}-2", tmp_path / "other.sqlite", sweep_s=0.5)
+        stub.annotate(third, ["fraud"])
+        with running(kafka, forgotten, stub):  # another group reads all requests again
+            wait_until(lambda: len(labels(kafka, names)) == 5, PATIENCE, lambda: str(labels(kafka, names)))
+            seen = len(stub.requests)
+            wait_until(lambda: len(stub.requests) >= seen + 4, PATIENCE, lambda: str(stub.requests))
+    assert sorted(each["data"]["grove_instance_id"] for each in stub.tasks) == ["a", "b", "c", "d", "e"]
+    found = labels(kafka, names)
+    assert [each["id"] for each in found[:2]] == ["a", "b"]
+    assert found[0]["label"] == "good"
+    assert "label" not in found[1] or found[1]["label"] is None
+    assert sorted(each["id"] for each in found[2:]) == ["a", "b", "c"], (
+        "a bridge without its state sends again"
+    )
+    assert {each["annotator"] for each in found} == {"label-studio:ann@example.com"}
+
+
+def test_the_command_says_what_is_wrong(
+    broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = TopicNames(f"bridge-{uuid.uuid4().hex[:8]}.")
+    admin.create({"bootstrap.servers": broker.bootstrap_servers}, names, 1)
+    options = ["-b", broker.bootstrap_servers, "--topics-prefix", names.prefix]
+    options += ["--set", f"state.dir={tmp_path}"]
+
+    def said(*more: str, code: int) -> str:
+        assert main(["bridge", "label-studio", *options, *more]) == code
+        return capsys.readouterr().err
+
+    with Stub() as stub:
+        where = f"--url={stub.url}"
+        monkeypatch.delenv("GROVE_LABEL_STUDIO_TOKEN", raising=False)
+        assert "GROVE_LABEL_STUDIO_TOKEN must be set" in said(where, "--project=7", code=64)
+        monkeypatch.setenv("GROVE_LABEL_STUDIO_TOKEN", LEGACY)
+        open_door = said(where, "--project=7", "--host=0.0.0.0", "--port=9000", code=64)
+        assert "--host 0.0.0.0 must be a loopback address unless" in open_door
+        assert "/api/projects/8: 404 Not Found" in said(where, "--project=8", code=1)
+        file = tmp_path / "token"
+        file.write_text("no such token\n")
+        monkeypatch.setenv("GROVE_LABEL_STUDIO_TOKEN_FILE", str(file))
+        refused = said(where, "--project=7", code=1)
+        assert "401 Unauthorized" in refused
+        assert "no such token" not in refused
+        assert len(refused.splitlines()) == 1

@@ -1,0 +1,267 @@
+"""The table of rights on a broker with TLS, SCRAM-SHA-512 and ACLs.
+
+What a command has there is granted, and nothing else: it runs with that, and ends with a clear line without.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from streamapp.settings.rights import RIGHTS, Right
+from streamapp.web.label_queue import Terms
+from tests.broker.fork_server import ForkedProcess
+from tests.broker.secured import PASSWORD, SecuredBroker, secured_broker
+from tests.broker.test_web import Threads, card_of, now
+from tests.broker.workers import PATIENCE, Installation, wait_until
+from topics.partitioner import partition_of
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(3000)]
+
+ROWS = 400
+DATA = f"--data=gen:sea?n={ROWS}"
+SPEC = {"learner": {"name": "h-tree", "grace_period": 50}, "query": "always"}
+CLEAR = re.compile(r"(grove: )?.*\bmust allow \w+(,\w+)* to .*; grant it with kafka-acls --add .*")
+KINDS = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional-id": ResourceType.TRANSACTIONAL_ID,
+}
+OPERATIONS = {each.name.replace("_", "").lower(): each for each in AclOperation}
+
+
+@dataclass
+class Clerk:
+    """Runs commands, each as a user of its own."""
+
+    broker: SecuredBroker
+    place: Installation
+    ran: int = 0
+
+    def grant(self, command: str, rights: Sequence[Right], prefix: str = "") -> None:
+        found = []
+        prefix = prefix or self.place.prefix
+        for right in rights:
+            pattern = ResourcePatternType.PREFIXED if right.prefixed else ResourcePatternType.LITERAL
+            name = right.resource(prefix, self.place.group)
+            found += [
+                AclBinding(
+                    KINDS[right.kind],
+                    name,
+                    pattern,
+                    f"User:{user_of(command)}",
+                    "*",
+                    OPERATIONS[operation.lower()],
+                    AclPermissionType.ALLOW,
+                )
+                for operation in right.operations
+            ]
+        if found:
+            self.broker.grant(found)
+
+    def is_given_by(self, case: Case, right: Right) -> bool:
+        """Whether the other entry of a case has the right, too."""
+        return right.kind == "group" and case.also is not None and right in RIGHTS[case.also[0]]
+
+    def grant_also(self, case: Case) -> None:
+        if case.also is not None:
+            self.grant(case.command, RIGHTS[case.also[0]], case.also[1])
+
+    def environment(self, command: str, prefix: str) -> dict[str, str]:
+        return self.broker.settings_of(user_of(command)) | {
+            "GROVE_TOPICS_PREFIX": prefix,
+            "GROVE_APPLICATION_ID": self.place.group,
+            "GROVE_STATE_DIR": str(self.place.directory / "state"),
+        }
+
+    def run(self, case: Case) -> tuple[int, str]:
+        """Run a command to its end; return its exit code and what it said."""
+        self.ran += 1
+        log = self.place.directory / f"{self.ran}.log"
+        words = ["streamapp", *case.command.split(), *case.arguments]
+        environment = os.environ | self.environment(case.command, case.prefix or self.place.prefix)
+        code = ForkedProcess(words, environment, log).wait(PATIENCE)
+        return code, log.read_text(errors="replace")
+
+
+def user_of(command: str) -> str:
+    return re.sub(r"\W+", "-", command).strip("-")
+
+
+def denied(code: int, said: str) -> str:
+    """What is wrong with the end of a command that lacks a right; "": nothing."""
+    if code not in (1, 78):
+        return f"exit code {code}: {said}"
+    lines = said.splitlines()
+    errors = [
+        line for line in lines if line.startswith("grove: ")
+    ] or lines  # topics check lists all there is
+    is_clear = all(map(CLEAR.fullmatch, errors)) and (len(errors) == 1 or errors is lines)
+    return "" if errors and is_clear and "Traceback" not in said else f"no clear line: {said}"
+
+
+@dataclass
+class Case:
+    """A command of an operator as it is run here."""
+
+    command: str
+    arguments: tuple[str, ...] = ()
+    prefix: str = ""
+    also: tuple[str, str] | None = None  # another entry of the table, and the prefix that it is for
+
+
+@pytest.fixture(scope="module")
+def clerk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clerk]:
+    directory = tmp_path_factory.mktemp("rights")
+    with pytest.MonkeyPatch.context() as monkeypatch, secured_broker(monkeypatch, directory) as broker:
+        settings = {"GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode()}
+        place = Installation(broker.bootstrap_servers, "rights.", 2, directory, settings, "streamapp worker")
+        broker.add_users(user_of(command) for command in RIGHTS)
+        yield Clerk(broker, place)
+
+
+def test_the_stream_runs_with_its_rights_in_both_guarantees(clerk: Clerk, tmp_path: Path) -> None:
+    for case in (SEND, ANSWER, ANSWER_FEATURES, Case("worker"), web(tmp_path)):
+        assert denied(*clerk.run(case)) == "", case
+    learn(clerk, "exactly_once", "at_least_once")
+    place = clerk.place
+    assert len(place.read(place.names.predictions)) == 2 * 2 * ROWS
+    assert {each["annotator"] for each in place.read(place.names.labels) if "annotator" in each} == {"oracle"}
+    for topic in (place.names.journal, place.names.snapshots, place.names.dead_letters):
+        assert list(place.raw(topic)), topic
+
+
+def learn(clerk: Clerk, *guarantees: str) -> None:
+    """Let models come into being, or learn on, by a worker, replays and an oracle that have their rights."""
+    place = clerk.place
+    for command in ("worker", "replay", "oracle", "oracle --features"):
+        clerk.grant(command, RIGHTS[command])
+    for guarantee in guarantees or ("exactly_once",):
+        settings = clerk.environment("worker", place.prefix) | {"GROVE_PROCESSING_GUARANTEE": guarantee}
+        with place.worker("w", fresh=False, **settings) as worker:
+            worker.wait_until_ready()
+            for case in (SEND, SEND_LABELS, ANSWER, ANSWER_FEATURES):
+                code, said = clerk.run(case)
+                assert code == 0, (case, said)
+            producer = place.producer()
+            producer.produce(place.names.instances, b"no JSON", b"shop", partition_of(b"shop", 2))
+            assert producer.flush(PATIENCE) == 0
+            place.wait_for_lag_0(alive=[worker])
+            worker.signal(signal.SIGUSR2)  # which leaves the group: operators find it without members
+            assert worker.wait() == 0, worker.log
+        assert "must allow" not in worker.log, worker.log
+        assert "cannot be compared" not in worker.log, worker.log
+
+
+def test_people_answer_with_the_rights_of_web(clerk: Clerk, tmp_path: Path) -> None:
+    learn(clerk)
+    clerk.grant("web", RIGHTS["web"])
+    kafka = {
+        "bootstrap.servers": clerk.broker.clients,
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": str(clerk.broker.authority),
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "web",
+        "sasl.password": PASSWORD,
+    }
+    with Threads(kafka, clerk.place.names, tmp_path / "web.sqlite", Terms(undo_ms=0)) as queue:
+        card = card_of(queue, "ann")
+        queue.answer("ann", card.number, None, now())
+        wait_until(lambda: queue.counts(now()).sent == 1, PATIENCE, lambda: str(queue.counts(now())))
+
+
+def test_operators_do_their_work_with_their_rights_and_no_others(clerk: Clerk, tmp_path: Path) -> None:
+    learn(clerk)
+    wrong: dict[str, str] = {}
+    for case in operators(clerk.place, tmp_path):
+        if problem := denied(*clerk.run(case)):
+            wrong[f"{case.command}, without rights"] = problem
+        clerk.grant(case.command, RIGHTS[case.command], case.prefix)
+        clerk.grant_also(case)
+        code, said = clerk.run(case)
+        if code:
+            wrong[case.command] = f"exit code {code}: {said}"
+    assert wrong == {}, "\n".join(f"--- {name}\n{said}" for name, said in wrong.items())
+
+
+@pytest.mark.nightly
+def test_no_right_of_the_table_is_more_than_is_needed(clerk: Clerk, tmp_path: Path) -> None:
+    """Each command without one of its rights ends with a line that names it."""
+    learn(clerk)
+    wrong: dict[str, str] = {}
+    for case in operators(clerk.place, tmp_path):
+        rights = RIGHTS[case.command]
+        for right in rights:
+            for operation in () if right.without or clerk.is_given_by(case, right) else right.operations:
+                others = [each for each in rights if each != right]
+                left = tuple(each for each in right.operations if each != operation)
+                clerk.broker.revoke_everything()
+                clerk.grant(case.command, [*others, replace(right, operations=left)], case.prefix)
+                clerk.grant_also(case)
+                if problem := denied(*clerk.run(case)):
+                    wrong[f"{case.command}, without {operation} on {right.kind} {right.name}"] = problem
+        clerk.broker.revoke_everything()
+        clerk.grant(case.command, rights, case.prefix)
+        clerk.grant_also(case)
+        code, said = clerk.run(case)
+        assert code == 0, (case, said)
+    assert wrong == {}, "\n".join(f"--- {name}\n{said}" for name, said in wrong.items())
+
+
+SEND = Case("replay", (DATA, "--labels=none", "--key=shop"))
+SEND_LABELS = Case("replay", (DATA, "--labels=apart", "--key=other"))
+ANSWER = Case("oracle", (DATA, "--limit=100"))
+ANSWER_FEATURES = Case("oracle --features", (DATA, "--idle-seconds=1"))
+
+
+def web(directory: Path) -> Case:
+    return Case("web", ("--port=0", f"--state={directory / 'web.sqlite'}"))
+
+
+def operators(place: Installation, directory: Path) -> list[Case]:
+    file = directory / "model.grove"
+    partition, new = partition_of(b"shop", 2), f"moved-{place.prefix}"
+    fresh = f"new-{uuid.uuid4().hex[:8]}."
+    unprocessed = len([each for each in place.raw(place.names.instances) if each.partition() == partition])
+    producer = place.producer()
+    producer.produce(place.names.instances, b"{}", b"shop", partition)
+    assert producer.flush(PATIENCE) == 0
+    return [
+        Case("topics create", prefix=fresh),
+        Case(
+            "replay --from-topic",
+            (place.names.instances, f"--from-topic={place.names.labels}", "--json"),
+            prefix=fresh,
+            also=("replay --from-topic, other topics", place.prefix),
+        ),
+        Case("topics check"),
+        Case("topics describe"),
+        Case("journal show", (f"--partition={partition}",)),
+        Case("models list"),
+        Case("models rebuild", ("--key=shop", f"--at={partition}:{unprocessed - 10}")),
+        Case("dlq skip", (f"{partition}:{unprocessed}", "--yes")),
+        Case("migrate", (f"--to-prefix={new}", "--leave-behind"), also=("migrate, new topics", new)),
+        Case("models show", ("shop",)),
+        Case("models export", ("shop", f"--to={file}")),
+        Case("models import", (str(file), "--key=copy")),
+        Case("dlq list"),
+        Case("dlq show", (f"{partition}:0",)),
+        Case("dlq replay", ("--yes",)),
+        Case("models restore", (f"--partition={partition}", "--yes")),
+        Case("models reset", (f"--partition={1 - partition}", "--yes")),
+    ]

@@ -1,0 +1,182 @@
+"""The pages on models in a real browser, with a worker and a broker behind them.
+
+GROVE_SCREENSHOTS=FOLDER writes what the pages look like there; docs/screenshots/ has them from this test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from tests.broker.kafka_log import read_topic
+from tests.broker.web_rig import CHROMIUM, grove_web
+from tests.broker.workers import PATIENCE, Installation
+from tests.conftest import Broker
+from tests.unit.streamapp.web.test_accessibility import flaws
+from topics.partitioner import partition_of
+
+pytestmark = pytest.mark.broker
+
+PARTITIONS = 2
+KEY, OTHER = "shop <1>", "plain"
+LEARNER = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.1}
+SPEC = {
+    "learner": LEARNER,
+    "query": "random",
+    "budget": {"name": "count", "limit": 0.5},
+    "drift": "ddm",
+    "evaluation": {"every": 50, "share": 0.2},
+}
+SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
+
+
+def send(place: Installation, key: str, rows: range) -> None:
+    """Labelled instances whose concept turns round at row 1,500."""
+    x = np.random.default_rng(7).uniform(0, 100, (5000, 2)).round(1).tolist()
+    producer, code = place.producer(), key.encode()
+    for i in rows:
+        amount, age = x[i]
+        body = {
+            "id": f"i{i}",
+            "features": {"amount": amount, "age": age, "country": "DE" if i % 3 else "<b>FR</b>"},
+            "label": "fraud" if ((amount > 60) ^ (i >= 1500)) and age > 20 else "good",
+        }
+        producer.produce(place.names.instances, orjson.dumps(body), code, partition_of(code, PARTITIONS))
+    producer.produce(place.names.instances, b"{broken", code, partition_of(code, PARTITIONS))
+    assert producer.flush(PATIENCE) == 0
+
+
+@pytest.fixture
+def place(broker: Broker, tmp_path: Path) -> Iterator[Installation]:
+    yield Installation(broker.bootstrap_servers, "watch.", PARTITIONS, tmp_path, module="streamapp worker")
+
+
+def shoot(page: Any, name: str, size: str) -> None:
+    assert flaws(page) == [], name
+    folder = os.environ.get("GROVE_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        kind = "" if size == "desktop" else f"-{size}"
+        page.screenshot(path=Path(folder) / f"web-{name}{kind}.png", full_page=True)
+
+
+def events(place: Installation) -> list[tuple[bytes, dict[str, Any]]]:
+    found = read_topic({"bootstrap.servers": place.servers}, place.names.model_events)
+    return [(message.key(), orjson.loads(message.value())) for message in found]
+
+
+def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: Path) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not here")
+    from playwright.sync_api import expect, sync_playwright
+
+    patience = PATIENCE * 1000
+    kafka = {"bootstrap.servers": place.servers}
+    options = ("--set", f"application.id={place.group}", "--set", f"state.dir={tmp_path / 'web'}")
+    send(place, KEY, range(1200))
+    send(place, OTHER, range(600))
+    spec = orjson.dumps(SPEC).decode()
+    with (
+        place.worker("w", GROVE_MODEL_SPEC=spec) as worker,
+        grove_web(kafka, place.names, tmp_path / "web.sqlite", *options) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport=SIZES["desktop"])
+        complaints: list[str] = []
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{address}models")
+        expect(page.get_by_role("cell", name=KEY)).to_be_visible(timeout=patience)
+        expect(page.get_by_role("cell", name=OTHER)).to_be_visible(timeout=patience)
+        shoot(page, "models", "desktop")
+        page.get_by_label("Search").fill("SHOP")
+        expect(page.get_by_text("1–1 of 1")).to_be_visible(timeout=patience)
+        page.get_by_role("link", name=KEY).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(KEY, timeout=patience)
+
+        # The page goes on by itself while the worker dies and comes again.
+        place.wait_for_lag_0(alive=[worker])
+        for path in ("/", "/router/", "/table/", "/graph/", "/stats/"):
+            assert worker.page(path)[0] == 404, f"Faust's own page {path} is off"
+        expect(page.get_by_text("created: learner h-tree")).to_be_visible(timeout=patience)
+        before = len(events(place))
+        worker.kill()
+        send(place, KEY, range(1200, 2400))
+        with place.worker("w", GROVE_MODEL_SPEC=spec) as again:
+            again.wait_until_ready()
+            place.wait_for_lag_0(alive=[again])
+            expect(page.get_by_text("ddm: drift at error rate").first).to_be_visible(timeout=patience)
+            said = events(place)
+            assert len(said) > before > 2
+            names = [(key, each["event"], each["offset"], each["detail"].get("node")) for key, each in said]
+            assert len(names) == len(set(names)), "exactly once"
+
+            page.get_by_role("button", name="Look again").click()
+            expect(page.get_by_text("As it was at the committed offsets")).to_be_visible(timeout=patience)
+            expect(page.get_by_role("cell", name="all records")).to_be_visible(timeout=patience)
+            partition = partition_of(KEY.encode(), PARTITIONS)
+            page.get_by_label("Its place in instances").fill(f"{partition}:5")
+            page.get_by_role("button", name="Explain").click()
+            expect(page.get_by_text("That is what was sent.")).to_be_visible(timeout=patience)
+            shoot(page, "model", "desktop")
+
+            page.goto(f"{address}compare?first=shop+%3C1%3E&second=plain")
+            expect(page.get_by_role("cell", name="accuracy", exact=True)).to_be_visible(timeout=patience)
+            expect(page.get_by_role("cell", name="counts").first).to_be_visible(timeout=patience)
+            shoot(page, "compare", "desktop")
+
+            page.goto(f"{address}dead-letters")
+            expect(page.get_by_role("cell", name="not-json").first).to_be_visible(timeout=patience)
+            shoot(page, "dead-letters", "desktop")
+            page.get_by_label("Model", exact=True).fill(OTHER)
+            page.get_by_role("button", name="Replay these").click()
+            page.get_by_role("button", name="Do it").click(timeout=patience)
+            expect(page.get_by_text("Sent: 1.")).to_be_visible(timeout=patience)
+            place.wait_for_lag_0(alive=[again])
+            assert len(read_topic(kafka, place.names.dead_letters)) == 4, "it is one again"
+
+            page.goto(f"{address}partitions")
+            expect(page.get_by_text("0 records behind in all")).to_be_visible(timeout=patience)
+            shoot(page, "partitions", "desktop")
+
+            page.set_viewport_size(SIZES["phone"])
+            for name, way in (("models", "models"), ("model", "model?key=shop+%3C1%3E")):
+                page.goto(f"{address}{way}")
+                shown = page.get_by_role("cell", name=KEY if name == "models" else "all records")
+                expect(shown).to_be_visible(timeout=patience)
+                fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                assert fits, f"{name} fits a phone"
+                shoot(page, name, "phone")
+        assert complaints == []
+        browser.close()
+
+
+def test_results_of_experiments_are_shown(broker: Broker, tmp_path: Path) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not here")
+    from playwright.sync_api import expect, sync_playwright
+
+    from streamapp.cli.main import main
+
+    place = Installation(broker.bootstrap_servers, "results.", PARTITIONS, tmp_path)
+    folder = tmp_path / "results"
+    assert main(["experiment", "vfs-table1", "--quick", "--output", str(folder)]) == 0
+    kafka = {"bootstrap.servers": place.servers}
+    with (
+        grove_web(kafka, place.names, tmp_path / "web.sqlite", "--experiments", str(folder)) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport=SIZES["desktop"])
+        page.goto(f"{address}experiments")
+        expect(page.get_by_text("attributes published")).to_be_visible(timeout=PATIENCE * 1000)
+        expect(page.get_by_role("cell", name="SEA")).to_be_visible()
+        shoot(page, "experiments", "desktop")
+        browser.close()

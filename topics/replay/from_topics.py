@@ -1,0 +1,269 @@
+"""Replay of existing topics: their records of a range of time, sent again as they are, in the order of time.
+
+Keys, values, headers and timestamps stay; the partition is that of the key among those of the target. What is
+sent is decided before the first record: later ones, and open transactions, are not waited for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from topics.access import denied_kind
+from topics.cluster import Cluster
+from topics.errors import BrokerError, CatalogueError
+from topics.headers import UNREADABLE, headers_of
+from topics.partitioner import partition_of
+from topics.sender import Sender
+
+BATCH: Final = 2000
+POLL_S: Final = 0.1
+AHEAD: Final = 4000  # records of a partition that wait for those of others, before it is paused
+PROGRESS_S: Final = 0.1
+SILENCE_S: Final = 30.0
+QUEUED_KB: Final = 16_384
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReplayPlan:
+    """What is sent again, and where to."""
+
+    targets: Mapping[str, str]  # source topic → topic that gets its records
+    from_ms: int | None = None  # the first time, ms since the epoch; None: from the beginning
+    to_ms: int | None = None  # the first time that is not sent any more; None: to the end
+    rate: float | None = None  # records a second; None: as fast as possible
+    records: int | None = None  # at most so many
+
+    def __post_init__(self) -> None:
+        """Refuse what sends nothing, or what would feed on itself."""
+        for source, target in self.targets.items():
+            if target in self.targets:
+                message = (
+                    f"from_topic={source!r} must not be sent to {target!r}, which is read too; give the "
+                    "topics of the target another prefix (--topics-prefix)"
+                )
+                raise ValueError(message)
+        if self.from_ms is not None and self.to_ms is not None and self.from_ms >= self.to_ms:
+            message = f"from={self.from_ms} must be before to={self.to_ms}"
+            raise ValueError(message)
+        if self.rate is not None and not self.rate > 0:
+            message = f"rate={self.rate} must be above 0"
+            raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReplayProgress:
+    """How far a replay is; when it is over, what it did."""
+
+    records: int  # sent by this run
+    by_topic: Mapping[str, int]  # of these, by source
+    left_out: int  # without a key no model is meant, and names of headers that are no text cannot be sent
+    next_ms: int | None  # timestamp of the first record that was not sent; None: all were
+    seconds: float
+    stopped: bool = False
+
+
+class TopicReplay:
+    """Sends records of topics again; `run` in one thread, `stop` from any or from a signal handler."""
+
+    def __init__(self, plan: TopicReplayPlan, kafka: Mapping[str, Any]) -> None:
+        """Reach the broker, and find where the range begins and ends in each partition."""
+        self.plan = plan
+        self._stop = threading.Event()
+        self._cluster = cluster = Cluster(kafka)
+        counts = {name: cluster.partition_count(name) for name in (*plan.targets, *plan.targets.values())}
+        self._partitions = {source: counts[target] for source, target in plan.targets.items()}
+        if len(set(self._partitions.values())) > 1:
+            message = f"targets must have equally many partitions, these have {self._partitions}"
+            raise CatalogueError(message)
+        self._consumer = Consumer(
+            {
+                **{key: value for key, value in kafka.items() if key != "group.instance.id"},
+                "group.id": "none",  # librdkafka wants a name; nothing is committed and no group is joined
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_committed",
+                "queued.max.messages.kbytes": QUEUED_KB,
+                "log_level": 0,
+            }
+        )
+        try:
+            everywhere = [(name, number) for name in plan.targets for number in range(counts[name])]
+            self._ranges = {place: span for place in everywhere if (span := self._span(place)) is not None}
+            self._sender = Sender(kafka, self._stop.is_set)
+        except BaseException:
+            self._consumer.close()
+            raise
+        self._waiting: dict[Place, deque[Message]] = {place: deque() for place in self._ranges}
+        self._open = set(self._ranges)  # partitions of which more is to come
+        self._paused: set[Place] = set()
+        self._sent = dict.fromkeys(plan.targets, 0)
+        self._left_out = 0
+        self._left: int | None = None  # timestamp of the record that was at hand when it ended
+
+    def stop(self) -> None:
+        """End `run` soon; what was sent is flushed."""
+        self._stop.set()
+
+    def run(self, progress: Callable[[TopicReplayProgress], object] | None = None) -> TopicReplayProgress:
+        """Send everything and return what was sent; DeliveryError if a record was not delivered."""
+        with closing(self._sender), closing(self._consumer):
+            started = reported = time.monotonic()
+            self._consumer.assign(
+                [TopicPartition(topic, number, span[0]) for (topic, number), span in self._ranges.items()]
+            )
+            for message in self._in_order():
+                if self._is_full() or not self._wait_for(started):
+                    self._left = message.timestamp()[1]
+                    break
+                self._send(message)
+                if progress and time.monotonic() - reported >= PROGRESS_S:
+                    reported = time.monotonic()
+                    progress(self._state(started))
+            self._sender.flush()
+            report = self._state(started, stopped=self._stop.is_set())
+            if progress:
+                progress(report)
+            return report
+
+    def _span(self, place: Place) -> tuple[int, int] | None:
+        """Return from where to where a log is to be read, the second offset exclusive; None: nothing.
+
+        To its end: what is earlier than `to_ms` may lie behind what is later, and where a time begins may be
+        for the broker a marker of a transaction, which has the time of the commit.
+        """
+        here = TopicPartition(*place)
+        try:
+            first, end = self._consumer.get_watermark_offsets(here, timeout=self._cluster.timeout)
+            start = self._at(place, self.plan.from_ms, first, end)
+        except KafkaException as failure:
+            raise self._cluster.error(failure, place[0], "Read", "topic") from None
+        return (start, end) if start < end else None
+
+    def _at(self, place: Place, time_ms: int | None, default: int, end: int) -> int:
+        """Return the first offset whose record is as late as a time."""
+        if time_ms is None:
+            return default
+        asked = TopicPartition(*place, time_ms)
+        (found,) = self._consumer.offsets_for_times([asked], timeout=self._cluster.timeout)
+        return end if found.offset < 0 else min(int(found.offset), end)
+
+    def _in_order(self) -> Iterator[Message]:
+        """Yield records by time, those of a partition in their order; equal ones by topic and partition.
+
+        A partition from which more may come has to have a record here before anything later is given out.
+        """
+        order = {place: number for number, place in enumerate(sorted(self._ranges))}
+        ready: list[tuple[int, int, Place]] = []
+        late: dict[Place, int] = {}  # what is behind an earlier record of its partition has its time
+        queued: set[Place] = set()
+        silent_since = time.monotonic()
+        while not self._stop.is_set():
+            for place, messages in self._waiting.items():
+                if messages and place not in queued:
+                    late[place] = max(late.get(place, 0), messages[0].timestamp()[1])
+                    heapq.heappush(ready, (late[place], order[place], place))
+                    queued.add(place)
+            if ready and self._open <= queued:
+                _, _, place = heapq.heappop(ready)
+                queued.remove(place)
+                yield self._waiting[place].popleft()
+                silent_since = time.monotonic()
+                continue
+            if not ready and not self._open:
+                return
+            if self._take():
+                silent_since = time.monotonic()
+            elif time.monotonic() - silent_since > SILENCE_S:
+                topic, partition = min(self._open - queued)
+                message = f"{topic}-{partition} was not served for {SILENCE_S:g} s; see the brokers"
+                raise BrokerError(message)
+
+    def _take(self) -> bool:
+        """Fetch what comes within a moment; return whether something came."""
+        self._balance()
+        messages = self._consumer.consume(BATCH, POLL_S)
+        for message in messages:
+            error, topic, partition = message.error(), message.topic(), message.partition()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its own code
+                self._raise_for(error, topic or "")
+                continue
+            place, offset = (str(topic), int(partition or 0)), int(message.offset() or 0)
+            if place not in self._open:
+                continue
+            stop = self._ranges[place][1]
+            if error is None and offset < stop and self._is_meant(message):
+                self._waiting[place].append(message)
+            if offset + (error is None) >= stop or error is not None:
+                self._open.discard(place)  # what is left before the end of the range are markers
+                self._consumer.pause([TopicPartition(*place)])
+        return bool(messages)
+
+    def _is_meant(self, message: Message) -> bool:
+        begin, end, at = self.plan.from_ms, self.plan.to_ms, message.timestamp()[1]
+        return (begin is None or at >= begin) and (end is None or at < end)
+
+    def _balance(self) -> None:
+        """Let partitions that are far ahead wait for the others."""
+        full = {place for place in self._open if len(self._waiting[place]) >= AHEAD}
+        if begin := full - self._paused:
+            self._consumer.pause([TopicPartition(*place) for place in begin])
+        if end := (self._paused - full) & self._open:
+            self._consumer.resume([TopicPartition(*place) for place in end])
+        self._paused = full
+
+    def _raise_for(self, error: KafkaError, topic: str) -> None:
+        kind = denied_kind(error.code())
+        if kind == "group":
+            return  # librdkafka looks for the coordinator of a group that is not joined
+        if kind is not None or error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its own code
+            raise self._cluster.error(KafkaException(error), topic, "Read", "topic")
+
+    def _send(self, message: Message) -> None:
+        key, topic, headers = message.key(), str(message.topic()), headers_of(message)
+        if key is None or headers is UNREADABLE:
+            self._left_out += 1
+            return
+        key = key.encode() if isinstance(key, str) else key
+        partition = partition_of(key, self._partitions[topic])
+        value: Any = message.value()
+        record = [value], [key], [message.timestamp()[1]], [list(headers)]
+        self._sender.send_run(self.plan.targets[topic], partition, *record)
+        self._sent[topic] += 1
+
+    def _is_full(self) -> bool:
+        return self.plan.records is not None and sum(self._sent.values()) >= self.plan.records
+
+    def _wait_for(self, started: float) -> bool:
+        """Wait until the next record may be sent; return whether it is still to be."""
+        if self.plan.rate is None:
+            return not self._stop.is_set()
+        due = started + sum(self._sent.values()) / self.plan.rate
+        return not self._stop.wait(max(0.0, due - time.monotonic()))
+
+    def _state(self, started: float, *, stopped: bool = False) -> TopicReplayProgress:
+        left = [messages[0].timestamp()[1] for messages in self._waiting.values() if messages]
+        left += [] if self._left is None else [self._left]
+        seconds = time.monotonic() - started
+        n = sum(self._sent.values())
+        return TopicReplayProgress(
+            n, dict(self._sent), self._left_out, min(left, default=None), seconds, stopped
+        )
+
+
+def target_of(source: str, names: Sequence[str]) -> str | None:
+    """Return which of the names (without prefix) a topic ends with; None: with none of them."""
+    ends = ((name, (f".{name}", f"-{name}", f"_{name}")) for name in names)
+    return next((name for name, ending in ends if source == name or source.endswith(ending)), None)
