@@ -138,6 +138,11 @@ class Spans(Column[bytes | None]):
         start, length = int(self.starts[at]), int(self.lengths[at])
         return None if length < 0 else self.buffer[start : start + length]
 
+    def coded_one_by_one(self) -> CodedKeys:
+        """Return the distinct values in the order in which they come first, without a kernel."""
+        number = {value: code for code, value in enumerate(dict.fromkeys(self))}
+        return CodedKeys([*number], np.fromiter(map(number.__getitem__, self), np.int32, len(self)))
+
     def where(self, chosen: npt.NDArray[Any]) -> Spans:
         """Return those that are chosen, by a mask or by their numbers."""
         return Spans(self.buffer, self.starts[chosen], self.lengths[chosen])
@@ -181,40 +186,66 @@ class CodedKeys(NamedTuple):
     """int32[n] into `distinct`."""
 
 
+class AlikeHeaders(NamedTuple):
+    """Headers of n records, those that are alike read once."""
+
+    distinct: list[Headers]
+    codes: npt.NDArray[np.int32]
+    """int32[n] into `distinct`."""
+
+
 class HeaderSpans(Column[Headers]):
     """Headers: parts of a buffer as Kafka writes them: how many, then names and values, with lengths."""
 
-    __slots__ = ("_buffer", "_lengths", "_starts")
+    __slots__ = ("_alike", "written")
 
     def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
         """starts, lengths: int64[n]; a length of 0: none."""
-        self._buffer = buffer
-        self._starts = starts
-        self._lengths = lengths
+        self.written = Spans(buffer, starts, lengths)
+        self._alike: AlikeHeaders | None = None
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self.written)
 
     def __iter__(self) -> Iterator[Headers]:
-        if not self._lengths.any():
+        if self.are_none:
             return iter([()] * len(self))
-        return map(self.__getitem__, range(len(self)))
+        alike = self.alike
+        return map(alike.distinct.__getitem__, alike.codes.tolist())
 
     @property
     def are_none(self) -> bool:
         """Whether no record has headers."""
-        return not self._lengths.any()
+        return not self.written.lengths.any()
+
+    @property
+    def alike(self) -> AlikeHeaders:
+        """The different headers: most producers give all of their records the same ones."""
+        if self._alike is None:
+            found = self.written.coded or self.written.coded_one_by_one()
+            self._alike = AlikeHeaders([self._read(each or b"") for each in found.distinct], found.codes)
+        return self._alike
 
     @overload
     def __getitem__(self, at: int) -> Headers: ...
     @overload
     def __getitem__(self, at: slice) -> HeaderSpans: ...
     def __getitem__(self, at: int | slice) -> Headers | HeaderSpans:
+        written = self.written
         if isinstance(at, slice):
-            return HeaderSpans(self._buffer, self._starts[at], self._lengths[at])
-        if not self._lengths[at]:
-            return ()
-        return read_headers(_pairs(self._buffer, int(self._starts[at])))
+            return HeaderSpans(written.buffer, written.starts[at], written.lengths[at])
+        return self._read(written[at] or b"")
+
+    @staticmethod
+    def _read(written: bytes) -> Headers:
+        return read_headers(_pairs(written, 0)) if written else ()
+
+
+def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
+    """Return headers among which are those of every record."""
+    if not isinstance(headers, HeaderSpans):
+        return headers
+    return [()] if headers.are_none else headers.alike.distinct
 
 
 class RecordSpans:

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from streamapp.columnar.keys import KeyTexts
+from streamapp.columnar.keys import KeyTexts, code_headers
 from streamapp.columnar.packed_forms import read_forms
 from streamapp.columnar.plain import PlainRows
 from streamapp.columnar.shape import INSTANCES, LABELS, Members
@@ -96,6 +96,7 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def __call__(self, raw: RawRecords, limits: Limits) -> Instances:
         """Return the instances of a run."""
+        code_headers(raw.headers)
         batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_instances(self._parts(batches, limits), malformed)
 
@@ -126,6 +127,7 @@ class LabelDecoder(_Decoder[Labels]):
 
     def __call__(self, raw: RawRecords, limits: Limits) -> Labels:
         """Return the labels of a run."""
+        code_headers(raw.headers)
         batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_labels(self._parts(batches, limits), malformed)
 

@@ -10,7 +10,8 @@ import numpy as np
 from topics.codecs.flaws import Flaw
 from topics.codecs.limits import Limits
 from topics.codecs.screening import ModelKeys, key_text
-from topics.spans import CodedKeys, Spans
+from topics.headers import Headers
+from topics.spans import CodedKeys, HeaderSpans, Spans
 
 MAX_REMEMBERED: Final = 100_000
 """Keys whose texts are remembered."""
@@ -24,14 +25,18 @@ def coded(keys: Sequence[bytes | None]) -> CodedKeys:
     return spans.coded
 
 
+def code_headers(headers: Sequence[Headers]) -> None:
+    """Have the headers of a run that are alike found by the kernel."""
+    if isinstance(headers, HeaderSpans) and not headers.are_none:
+        coded(headers.written)
+
+
 def _coded(spans: Spans) -> CodedKeys:
     from streamapp.columnar.rows import LENGTH_BITS, text_codes  # compiled kernels: not for who only looks
 
     n, lengths = len(spans), spans.lengths
     if not n or int(lengths.max()) >= 1 << LENGTH_BITS:
-        distinct = dict.fromkeys(spans)
-        number = {key: code for code, key in enumerate(distinct)}
-        return CodedKeys([*distinct], np.fromiter(map(number.__getitem__, spans), np.int32, n))
+        return spans.coded_one_by_one()
     is_null = lengths < 0
     places = np.where(is_null, -1, (spans.starts << LENGTH_BITS) | lengths)
     codes = np.empty(n, dtype=np.int32)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from streamapp.columnar.encode import encode_answers
 from streamapp.columnar.encode_requests import encode_requests
+from streamapp.columnar.keys import code_headers
 from streamapp.columnar.text_columns import numbered, text_spans
 from streamapp.outputs.dead_letters import dead_letters
 from streamapp.outputs.headers import FullHeaders, OwnHeaders, all_passed_on
@@ -35,7 +36,7 @@ from topics.codecs.content_types import (
 from topics.definitions import TopicNames
 from topics.header_columns import HeaderColumns
 from topics.records import Format, Ints64, Predictions, RawRecords
-from topics.spans import Spans, any_headers
+from topics.spans import Spans, any_headers, distinct_headers
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
@@ -219,7 +220,8 @@ class Encoder:
         most_bytes = RECORD_BYTES + column.longest + keys_of.longest
         any_given = any_headers(inputs.headers)
         if any_given:
-            most_bytes += max(map(headers_bytes, inputs.headers))
+            code_headers(inputs.headers)
+            most_bytes += max(map(headers_bytes, distinct_headers(inputs.headers)))
         times = inputs.spans.timestamps
         if self._full is not None:
             events = _events(f"{kind}-{raw.topic}-{raw.partition}", inputs.spans.offsets.array)

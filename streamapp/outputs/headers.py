@@ -20,7 +20,7 @@ from streamapp.outputs.limits import HeaderList
 from topics.codecs import CONTENT_TYPES
 from topics.header_columns import HeaderColumns
 from topics.records import Format, Headers, Ints64
-from topics.spans import Spans, any_headers
+from topics.spans import HeaderSpans, Spans, any_headers
 
 _ABOUT_THE_RECORD: Final = ("content-type", "ce_", "grove-", "__streams.errors.")
 
@@ -86,6 +86,11 @@ class FullHeaders:
 
 def all_passed_on(inputs: Sequence[Headers]) -> HeaderColumns:
     """Return for each record the headers that are passed on."""
+    if isinstance(inputs, HeaderSpans):
+        alike = inputs.alike
+        return HeaderColumns.of([passed_on(each) for each in alike.distinct]).where(
+            alike.codes.astype(np.int64)
+        )
     return HeaderColumns.of([passed_on(each) if each else () for each in inputs])
 
 

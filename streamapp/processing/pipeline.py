@@ -15,12 +15,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from streamapp.blocking_calls import run_blocking
-from streamapp.columnar.keys import coded
+from streamapp.columnar.keys import code_headers, coded
 from streamapp.journal.entry import Step
 from streamapp.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.observability.metrics import Metrics
@@ -39,9 +39,9 @@ from streamapp.task.task import Task, TaskRun
 from streamapp.transport import runs
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
-from topics.records import RawRecords
+from topics.records import Headers, RawRecords
 from topics.sender import Sender
-from topics.spans import HeaderSpans
+from topics.spans import distinct_headers
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class Pipeline:
         spans = run.raw.spans
         size = spans.value_bytes
         is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
-        if not is_large and _most_headers(spans.headers) < MANY_HEADERS:
+        if not is_large and _most_headers(run.raw.headers) < MANY_HEADERS:
             return self._compute(task, run, size)
         async with self._tasks_lock:
             if not is_ours():
@@ -178,8 +178,9 @@ class Pipeline:
             _say(results.run, notice)
 
 
-def _most_headers(headers: HeaderSpans) -> int:
-    return 0 if headers.are_none else max(map(len, headers))
+def _most_headers(headers: Sequence[Headers]) -> int:
+    code_headers(headers)
+    return max(map(len, distinct_headers(headers)), default=0)
 
 
 async def _to_the_end(compute: Callable[[], T]) -> T:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from topics.headers import UNDECODABLE
 from topics.records import Format, Headers
-from topics.spans import Spans, any_headers
+from topics.spans import Spans, any_headers, distinct_headers
 
 JSON: Final = "application/json"
 PACKED: Final = "application/vnd.grove.packed"
@@ -82,6 +82,7 @@ def first_bytes(values: Iterable[bytes | None]) -> set[int] | None:
 def uniform_wire(values: Iterable[bytes | None], headers: Sequence[Headers]) -> Wire | None:
     """Return the wire that all records of a batch have; None when they have to be looked at one by one."""
     if any_headers(headers):
+        headers = distinct_headers(headers)
         if not all(map(str.isascii, {name for each in headers for name, _ in each})):
             return None
         kinds = {content_type(each) for each in headers}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamapp.columnar.keys import code_headers
 from topics.records import RawRecords
-from topics.spans import CodedKeys, RecordSpans, Spans
+from topics.spans import CodedKeys, RecordSpans, Spans, distinct_headers
 
 MAYBE = st.none() | st.binary(max_size=200)
 RECORDS = st.lists(
@@ -89,6 +90,19 @@ def test_chosen_records(rows: list[Row], data: st.DataObject) -> None:
     chosen = RawRecords.over("t", 0, spans(rows)).chosen(wanted)
     assert rows_of(chosen) == [rows[at] for at in wanted]
     assert chosen.spans.table.flags.c_contiguous, "kernels read its rows"
+
+
+@pytest.mark.parametrize("by_kernel", [False, True])
+@given(RECORDS, st.lists(st.integers(0, 8), max_size=30))
+def test_headers_that_are_alike_are_read_once(by_kernel: bool, rows: list[Row], chosen: list[int]) -> None:
+    repeated = [rows[at % len(rows)] for at in chosen] if rows else []
+    headers = spans(repeated).headers
+    if by_kernel:
+        code_headers(headers)
+    assert list(map(list, headers)) == [row[4] for row in repeated]
+    read = [tuple(each) for each in distinct_headers(headers)]
+    wanted = list(dict.fromkeys(tuple(row[4]) for row in repeated))
+    assert read == (wanted if any(wanted) else [()])
 
 
 def test_numbers_are_arrays_for_who_wants_them() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.outputs.headers import passed_on, rfc3339
+from streamapp.outputs.headers import all_passed_on, passed_on, rfc3339
+from topics.records import Headers
+from topics.spans import RecordSpans
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,18 @@ def test_what_speaks_of_the_question_itself_is_not_passed_on() -> None:
         ("céleste", b"h"),
     ]
     assert passed_on(given) == given[-3:]
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 0, 2, 2, 3, 1], [0, 0], [2], []])
+def test_headers_that_are_alike_are_passed_on_as_others_are(rows: list[int]) -> None:
+    kinds: list[Headers] = [
+        [("content-type", b"a")],
+        [("traceparent", b"b"), ("ce_id", b"c"), ("traceparent", None)],
+        (),
+        [("baggage", b"")],
+    ]
+    given = [kinds[row] for row in rows]
+    numbers = range(len(rows))
+    spans = RecordSpans.of(numbers, numbers, [None] * len(rows), [None] * len(rows), given)
+    passed = list(all_passed_on(spans.headers))
+    assert passed == list(all_passed_on(given)) == [passed_on(each) for each in given]
