@@ -109,11 +109,11 @@ class Plan:
         Names that the schema alone knows are left out: when it came to know them depends on where a run was
         cut, and no model may depend on that.
         """
-        classes, seen = max(ints.item(at.MODEL_CLASSES), least), int(self.ints[at.PLAN_VALUES_SEEN])
-        names = list(self.schema.classes[classes:])
+        learned, seen = ints.item(at.MODEL_CLASSES), int(self.ints[at.PLAN_VALUES_SEEN])
+        names = list(self.schema.classes[learned:])
         for j, attribute in enumerate(self.values_index):
             names += self.schema.attributes[attribute].values[ints.item(seen + j) :]
-        return self.block_bytes(classes) + sum(map(name_bytes, names)) / self.most_blocks
+        return self.block_bytes(max(learned, least)) + sum(map(name_bytes, names)) / self.most_blocks
 
     def section_bytes(self, classes: int) -> int:
         """Return the bytes of a model with so many classes that are in no block, its schema's names included.

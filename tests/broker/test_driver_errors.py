@@ -42,11 +42,11 @@ def test_a_poisoned_record_stops_its_partition_and_no_other(broker: Broker, tmp_
 def test_topics_that_are_missing_or_differ_end_the_worker_with_78(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "wrong.", 2, tmp_path, module=GROVE)
     with place.worker("w", GROVE_TOPICS_PREFIX="nobody-made-these.") as worker:
-        assert worker.wait() == 78
+        assert worker.wait() == 78, worker.log
         assert "topic 'nobody-made-these.instances' is missing" in worker.log
     place.grow(place.names.labels, 3)
     with place.worker("w") as worker:
-        assert worker.wait() == 78
+        assert worker.wait() == 78, worker.log
         assert f"topic '{place.names.labels}' has 3 partitions, '{place.names.instances}' has 2" in worker.log
 
 

@@ -217,16 +217,36 @@ class Installation:
             done.result(PATIENCE)
 
     def grow(self, topic: str, partitions: int) -> None:
-        for done in self.cluster.client.create_partitions([NewPartitions(topic, partitions)]).values():
-            done.result(PATIENCE)
+        """Give a topic more partitions, and return when the broker tells of their leaders."""
+        client = self.cluster.client
+        for answer in client.create_partitions([NewPartitions(topic, partitions)]).values():
+            answer.result(PATIENCE)
+
+        def done() -> bool:
+            found = client.list_topics(topic, timeout=PATIENCE).topics[topic].partitions
+            return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+
+        wait_until(done, PATIENCE, lambda: f"{topic} has not {partitions} partitions with leaders")
 
     def delete(self, *topics: str) -> None:
         for done in self.cluster.client.delete_topics(list(topics), operation_timeout=PATIENCE).values():
             done.result(PATIENCE)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
-        for done in self.cluster.client.delete_records([TopicPartition(topic, partition, offset)]).values():
-            done.result(PATIENCE)
+        """Delete records; the broker allows it a moment after it has taken a policy that does."""
+
+        def done() -> bool:
+            request = [TopicPartition(topic, partition, offset)]
+            try:
+                for answer in self.cluster.client.delete_records(request).values():
+                    answer.result(PATIENCE)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.POLICY_VIOLATION:
+                    raise
+                return False
+            return True
+
+        wait_until(done, PATIENCE, lambda: f"the policy of {topic} forbids it")
 
     def read(self, topic: str) -> list[dict[str, Any]]:
         """Everything on a topic as dicts, with `partition` and `key`, in log order per partition."""

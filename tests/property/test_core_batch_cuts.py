@@ -226,6 +226,21 @@ def test_cuts_of_an_answer_run_change_nothing(run):
         assert model.snapshot() == expected.snapshot()
 
 
+@pytest.mark.parametrize("drift", ["none", "adwin"])
+@pytest.mark.parametrize("window", range(60, 66))
+def test_a_second_class_that_the_first_label_does_not_have_takes_no_rows_of_boct(window, drift):
+    """How many rows fit is reckoned with the first label, for two classes, whether both are known or not."""
+    spec = {
+        "learner": {"name": "boct", "sizes": "stream"},
+        "drift": {"name": drift},
+        "evaluation": {"window": window},
+    }
+    run = Run(spec, True, 0, True, 0.3, False, LABELLED, ())
+    _, _, models = play(run, run.cuts)
+    _, _, expected = play(run, range(1, ROWS))
+    assert [model.snapshot() for model in models] == [model.snapshot() for model in expected]
+
+
 @pytest.mark.parametrize("is_tight", [False, True])
 @pytest.mark.parametrize("learner", registry.names("learners"))
 def test_when_a_schema_came_to_know_names_is_nothing(learner, is_tight):

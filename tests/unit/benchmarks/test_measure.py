@@ -74,7 +74,7 @@ def test_a_process_has_the_time_of_its_children_too() -> None:
         assert process.stdout is not None
         process.stdout.readline()  # the second one has worked
         spent = cpu_of_tree(process.pid)
-        assert 0.6 <= spent < 5
+        assert 0.5 <= spent < 5, "0.3 by each, but for ticks of the clock that counts"
         assert cpu_of_tree(os.getpid()) - mine >= spent - 0.1
         process.stdin.close()
     assert cpu_of_machine() > cpu_of_tree(os.getpid()) - mine
