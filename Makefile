@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --durati
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-all check coverage mutants fuzz format warm clean
+.PHONY: help setup demo quick test test-all check coverage mutants fuzz docs format warm clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +78,9 @@ warm: setup ## Compile the kernels into the cache
 
 fuzz: $(TOOLS) ## Look for models that lead a kernel astray, for an hour (ARGS='--seconds 60')
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+docs: $(TOOLS) ## Make the documentation site, build/site/index.html; a broken link or anchor ends it
+	$(BIN)/zensical build --clean --strict $(ARGS)
 
 format: $(TOOLS) ## Put the code into shape
 	$(BIN)/ruff check --fix .

@@ -43,7 +43,7 @@ def test_what_relies_on_the_inside_of_others_asks_for_one_version_of_them() -> N
 def test_the_tools_are_those_that_constraints_pin() -> None:
     pinned = constraints()
     extras = project()["optional-dependencies"]
-    for text in (*extras["dev"], *extras["bench"]):
+    for text in (*extras["dev"], *extras["bench"], *extras["docs"]):
         name, equals, version = text.partition("==")
         assert equals, f"{text} must be pinned as name==version"
         assert pinned[canonicalize_name(name)] == version

@@ -27,7 +27,7 @@ from topics.errors import Reason
 from topics.records import Malformed
 
 PAGE = (Path(__file__).parents[3] / "docs" / "records.md").read_text(encoding="utf-8")
-FENCE = re.compile(r"^```(json|python) (\S+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r'^```(json|python) title="(\S+)(?: (\S+))?"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
 class Example(NamedTuple):

@@ -23,7 +23,7 @@ def test_the_counters_are_those_that_are_counted() -> None:
 
 
 def test_the_commands_are_carried_out_as_they_stand_there() -> None:
-    examples = re.findall(r"```json control\n(.*?)\n```", PAGE, re.S)
+    examples = re.findall(r'```json title="control"\n(.*?)\n```', PAGE, re.S)
     partition = Partition(config(NEVER))
     partition.feed(*(Record("controls", b"m", example.encode()) for example in examples))
     assert [letter.message for letter in partition.dead_letters] == []
