@@ -1,7 +1,7 @@
 """Encoding of answers: a kernel writes all of them into one buffer, byte for byte what the codecs write.
 
-What it does not take, the codecs of `topics` write: few answers, blocks, what was bought, and in packed names
-that JSON would escape. The texts around ids and numbers are prepared once for each list of classes.
+What it does not take, the codecs of `topics` write: blocks, what was bought, and in packed names that JSON
+would escape. The texts around ids and numbers are prepared once for each list of classes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ from topics.codecs.packed.predictions import class_names
 from topics.records import Format, Ints64, Predictions
 from topics.spans import Bytes, Spans
 
-FEWEST: Final = 8
-"""Answers for which the kernel is worth its call."""
-
 _HEAD: Final = Struct("<2sBBBBHIB")  # the twelfth byte is followed by a flag, for the kernel
 _FLOAT32_BYTES: Final = 4
 _BACKSLASH: Final = 92
@@ -44,7 +41,7 @@ _NOTHING: Final[Bytes] = np.empty(0, dtype=np.uint8)
 def encode_answers(predictions: Predictions, form: Format) -> Spans:
     """Return what `topics.codecs.encode_predictions` returns, sooner."""
     written = None
-    if len(predictions) >= FEWEST and predictions.acquired is None and predictions.version.min() >= 0:
+    if len(predictions) and predictions.acquired is None and predictions.version.min() >= 0:
         if form == "json":
             written = _json(predictions)
         elif form == "packed":

@@ -13,13 +13,16 @@ from typing import Final
 import numpy as np
 import orjson
 
-from streamapp.columnar.encode import FEWEST, json_array, json_ids
+from streamapp.columnar.encode import json_array, json_ids
 from streamapp.columnar.requests import BY_POSITION, NAMES, write_requests
 from streamapp.columnar.texts import NUMBER_BYTES
 from topics.codecs import encode_label_requests
 from topics.dictionary import Dictionary
 from topics.records import Features, LabelRequests
 from topics.spans import Bytes, Spans
+
+FEWEST: Final = 8
+"""Requests for which the kernel is worth its call."""
 
 _FIXED: Final = (b'{"request_id":', b',"instance_id":', b',"features":', b',"expires_ms":', b"null")
 
