@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -318,8 +319,15 @@ class ModelTable:
             mode,
             run.workspace_of(x.shape[1], classes),
         )
+        log = run.log_of(classes)
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
-        while reason := run.run(self._addresses, self._plans, self._prepared_at, *arguments, cursor):
+        while True:
+            reason = run.run(self._addresses, self._plans, self._prepared_at, *arguments, log, cursor)
+            if logged := cursor.item(run.CURSOR_LOGGED):
+                answers.events.extend(self._logged(log[:logged]))
+                cursor[run.CURSOR_LOGGED] = 0
+            if reason == run.END:
+                break
             row = int(cursor[run.CURSOR_ROW])
             index = int(arguments[0][row])
             if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
@@ -335,6 +343,12 @@ class ModelTable:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
+
+    def _logged(self, log: npt.NDArray[np.float64]) -> Iterator[Event]:
+        """Yield the events of what blocks have grown in compiled code (run.log_of)."""
+        for words in log:
+            row, index = int(words[run.LOG_ROW]), int(words[run.LOG_MODEL])
+            yield self.model(index).plan.blocks.event_of(words[run.LOG_EVENT :], row, index)
 
     def _forget_preparation(self, index: int) -> None:
         self._prepared_at[index] = 0

@@ -12,7 +12,7 @@ import weakref
 from typing import Any, ClassVar
 
 from core.errors import SchemaError
-from core.plan_words import PlanWords
+from core.plan_words import NAMES_SHARE, PlanWords
 from core.schema import shared
 from core.schema.dimensions import Dimensions, dimensions
 from core.schema.names import name_bytes
@@ -23,7 +23,7 @@ from core.tree.layout import Floats, Ints
 
 _sharing = threading.RLock()  # else two threads that ask at once would get two
 _plans: weakref.WeakValueDictionary[tuple[Spec, Schema], Plan] = weakref.WeakValueDictionary()
-_words: weakref.WeakValueDictionary[tuple[Spec, Dimensions], PlanWords] = weakref.WeakValueDictionary()
+_words: weakref.WeakValueDictionary[tuple[Spec, Dimensions, bool], PlanWords] = weakref.WeakValueDictionary()
 
 
 class Plan:
@@ -36,7 +36,7 @@ class Plan:
 
     def __init__(self, spec: Spec, schema: Schema, words: PlanWords | None = None) -> None:
         """Put words beside a schema; `words`: those that others of its dimensions have (None: its own)."""
-        words = words or PlanWords(spec, dimensions(schema))
+        words = words or PlanWords(spec, dimensions(schema), is_roomy(spec, schema))
         self.spec = spec
         self.schema = schema
         self.words = words
@@ -59,9 +59,10 @@ class Plan:
             if found is None:
                 spec.learner.check_schema(schema)
                 dims = dimensions(schema)
-                words = _words.get((spec, dims))
+                key = spec, dims, is_roomy(spec, schema)
+                words = _words.get(key)
                 if words is None:
-                    words = _words[spec, dims] = PlanWords(spec, dims)
+                    words = _words[key] = PlanWords(*key)
                 found = _plans[spec, schema] = Plan(spec, schema, words)
             return found
 
@@ -77,21 +78,15 @@ class Plan:
         and two classes take 3.2 MB, so that 1 GiB (the default) is 335 leaves; there growth stops [D1].
         """
         classes = max(self.schema.declared_classes, 1)
-        least = self.blocks.least_words(classes) * at.WORD
-        needed = self.section_bytes(classes) + self.most_blocks * least
+        least, blocks = self.blocks.least_words(classes) * at.WORD, self.spec.most_blocks
+        needed = self.section_bytes(classes) + blocks * least
         if needed > self.spec.learner.max_bytes:
             msg = (
                 f"max_bytes={self.spec.learner.max_bytes:.0f} must be at least {needed}, a model of "
-                f"{self.most_blocks} leaf of {self.schema.n_attributes} attributes and {classes} classes; "
+                f"{blocks} leaf of {self.schema.n_attributes} attributes and {classes} classes; "
                 "raise it or leave attributes out"
             )
             raise SchemaError(msg)
-
-    @property
-    def most_blocks(self) -> int:
-        """How many blocks a model may have at a time: one, or with one that learns for its turn two."""
-        drift = self.spec.drift
-        return 2 if drift.name != "none" and drift.reaction == "rebuild" else 1
 
     def block_bytes(self, classes: int) -> float:
         """Return what a block may take of ``max_bytes``: an equal part of what the sections leave.
@@ -99,7 +94,7 @@ class Plan:
         Each block has its part, whether there is another one now or not: a background tree must be able to
         grow beside a main tree that cannot, for it is to replace it.
         """
-        return (self.spec.learner.max_bytes - self.section_bytes(classes)) / self.most_blocks
+        return (self.spec.learner.max_bytes - self.section_bytes(classes)) / self.spec.most_blocks
 
     def learned_bytes(self, ints: Ints, least: int = 0) -> float:
         """Return what a block of a model (its words) may take, by the classes and values that it has learned.
@@ -113,7 +108,7 @@ class Plan:
         names = list(self.schema.classes[learned:])
         for j, attribute in enumerate(self.values_index):
             names += self.schema.attributes[attribute].values[ints.item(seen + j) :]
-        return self.block_bytes(max(learned, least)) + sum(map(name_bytes, names)) / self.most_blocks
+        return self.block_bytes(max(learned, least)) + sum(map(name_bytes, names)) / self.spec.most_blocks
 
     def section_bytes(self, classes: int) -> int:
         """Return the bytes of a model with so many classes that are in no block, its schema's names included.
@@ -123,3 +118,8 @@ class Plan:
         window = self.spec.evaluation.window
         spare = at.evaluation_words(self.schema.n_classes, window) - at.evaluation_words(classes, window)
         return (int(self.ints[at.PLAN_BLOCKS]) - spare) * at.WORD + self.schema.content_bytes
+
+
+def is_roomy(spec: Spec, schema: Schema) -> bool:
+    """Return whether a schema's names take so little of ``max_bytes`` that words need not count them."""
+    return schema.content_bytes <= NAMES_SHARE * spec.learner.max_bytes

@@ -49,7 +49,8 @@ class PlanWords:
 
     _tally: ClassVar[shared.Tally] = shared.TALLY
 
-    def __init__(self, spec: Spec, dims: Dimensions) -> None:
+    def __init__(self, spec: Spec, dims: Dimensions, is_roomy: bool = False) -> None:
+        """Write the words; roomy: the names of the schemas take at most NAMES_SHARE of ``max_bytes``."""
         self._size = 0
         self.spec = spec
         self.dims = dims
@@ -128,6 +129,10 @@ class PlanWords:
             position += len(values)
         ints[at.PLAN_ARRAYS] = position
         ints[position : position + len(self.blocks.offsets)] = self.blocks.offsets
+        if is_roomy:
+            sections = int(ints[at.PLAN_BLOCKS]) * at.WORD
+            sure = ((1.0 - NAMES_SHARE) * learner.max_bytes - sections) / spec.most_blocks
+            ints[at.PLAN_SURE_WORDS] = max(int(min(sure, MOST_BYTES)), 0) // at.WORD
         learner.write_plan(ints, floats, dims, self.blocks)
         self._size = shared.INTERNED + ints.nbytes + WORDS_BYTES
         self._tally.hold(self._size)
@@ -152,6 +157,10 @@ class PlanWords:
             ints[word] = position
             position += size
 
+
+NAMES_SHARE: Final = 0.25
+MOST_BYTES: Final = float(1 << 60)
+"""More than any block has."""
 
 WORDS_BYTES: Final = 3000
 """Bytes of the objects around the words: arrays, shapes of trees, places of values."""

@@ -5,7 +5,8 @@ One call handles a whole run, whatever the number of models: row by row, in orde
     START     count the record, route it, predict, decide whether to ask for its label
               → EXPLANATION_DUE, PREPARATION_DUE
     EVALUATE  with a label: evaluate the prediction, tell the detector      → LEVEL_CHANGED
-    LEARN     train the block that answers, and during a warning the others → DECISION_DUE, GROW_FIRST
+    LEARN     train the block that answers, and during a warning the others → DECISION_DUE, GROW_FIRST,
+              and what a block has grown by itself is logged                → LOG_FULL
     FINISH    count the label                                               → EVALUATION_DUE
 
 and returns to Python with a reason wherever a decision is due. What answering and learning are, the learner
@@ -47,6 +48,7 @@ EVALUATION_DUE: Final = 4
 UNKNOWN_CLASS: Final = 5
 EXPLANATION_DUE: Final = 6
 PREPARATION_DUE: Final = 7
+LOG_FULL: Final = 8
 
 # Phases of a row
 START: Final = 0
@@ -61,8 +63,15 @@ CURSOR_PHASE: Final = 1
 CURSOR_BLOCK: Final = 2  # of what is due: first word of the block,
 CURSOR_PLACE: Final = 3  # and the record's place in it
 CURSOR_LEARNED: Final = 4  # blocks that have learned the row
-CURSOR_ENDS: Final = 5  # where the next rows' ways end; forgotten with every return
+CURSOR_LOGGED: Final = 5  # rows of the log that are written
+CURSOR_ENDS: Final = 6  # where the next rows' ways end; forgotten with every return
 CURSOR_WORDS: Final = CURSOR_ENDS + WIDTH
+
+# Log of a run: of each growth in compiled code its row and model, then words (BlockLayout.event_of)
+LOG_ROW: Final = 0
+LOG_MODEL: Final = 1
+LOG_EVENT: Final = 2
+LOG_ROWS: Final = 64
 
 # Sizes of a run
 SIZES_COLUMNS: Final = 0
@@ -78,7 +87,7 @@ LINES: Final = 16  # of 64 bytes
 _SIGNATURE = (
     "int64(int64[::1], int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
     " int32[::1], float64[:, ::1], boolean[::1], int8[::1], float64[::1], int64[::1], int64, float64[:, ::1],"
-    " int64[::1])"
+    " float64[:, ::1], int64[::1])"
 )
 
 detect = drift.dispatcher()
@@ -179,7 +188,20 @@ def examine(model, weight, addresses, columns, classes, sizes) -> int:
 
 def workspace_of(columns: int, classes: int) -> Any:
     """Return the workspace of runs with so many columns and classes."""
-    return np.empty((3, max(4 * columns, 2 * classes, 1)))
+    return np.empty((3, max(4 * columns, 2 * classes, learners.EVENT_WORDS + classes)))
+
+
+def log_of(classes: int) -> Any:
+    """Return the log of runs whose models have so many classes."""
+    return np.empty((LOG_ROWS, LOG_EVENT + learners.EVENT_WORDS + classes))
+
+
+@kernel
+def write_log(log, number: int, row: int, model: int, words) -> None:
+    """Write what a model has grown at a row."""
+    log[number, LOG_ROW], log[number, LOG_MODEL] = row, model
+    for word in range(log.shape[1] - LOG_EVENT):
+        log[number, LOG_EVENT + word] = words[word]
 
 
 @kernel(_SIGNATURE)
@@ -199,6 +221,7 @@ def run(
     version,
     mode: int,
     workspace,
+    log,
     cursor,
 ) -> int:
     """Process rows from the cursor on; return the reason of the return.
@@ -208,8 +231,9 @@ def run(
     label: int32[n] (-1: none); weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros),
     asked: bool[n], sampled: int8[n], importance: float64[n], version: int64[n] are written, except in
     LEARN_ONLY, where prediction (-1: not known), asked, sampled and importance are read, and a row whose
-    label is DECLINED, EXPIRED or ANSWERED closes as many requests as its weight says. workspace: float64[3,
-    max(4·d, 2·K)], whatever it holds.
+    label is DECLINED, EXPIRED or ANSWERED closes as many requests as its weight says. workspace: that of
+    ``workspace_of``, and log: that of ``log_of``, whatever they hold; whoever reads the log sets
+    CURSOR_LOGGED to 0.
     """
     n = len(model)
     # Arrays with an owner have their references counted, atomically, whenever an inner function takes them.
@@ -299,7 +323,14 @@ def run(
                 learned += 1
                 if not others_learn(ints, learned):
                     phase, learned = FINISH, 0
-            if outcome != at.LEARNED:
+            if outcome == at.GREW:
+                write_log(log, cursor[CURSOR_LOGGED], row, models[row], vote_buffer)
+                cursor[CURSOR_LOGGED] += 1
+                routed_until = row  # ways may have become longer
+                if cursor[CURSOR_LOGGED] == LOG_ROWS:
+                    reason = LOG_FULL
+                    break
+            elif outcome != at.LEARNED:
                 cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, place
                 reason = outcome
                 break

@@ -84,6 +84,11 @@ class Spec:
         """What buys features of a record before it is answered, None: nothing does."""
         return self.acquire if self.acquire.buys else None
 
+    @property
+    def most_blocks(self) -> int:
+        """How many blocks a model may have at a time: one, or with one that learns for its turn two."""
+        return 2 if self.drift.name != "none" and self.drift.reaction == "rebuild" else 1
+
     @staticmethod
     def parse(
         given: str | bytes | dict[str, Any] | Spec | None = None, state_version: int = STATE_VERSION

@@ -7,16 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.growth.children import connect, grow
 from core.growth.events import Event, GrowthStopped, Kind, Split
-from core.hoeffding import split_attempt
-from core.hoeffding.branch_masses import branches_of, divide_leaf
+from core.hoeffding import plain_split, split_attempt
+from core.hoeffding.branch_masses import divide
 from core.hoeffding.decision import FORGET, Decision, HasState
-from core.jit import kernel, words_at
+from core.hoeffding.split_decision import REASONS
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.layout import TreeView, tree_view
-from core.tree.routing import leaf_at, node_at
+from core.tree.children import connect, grow
+from core.tree.layout import Floats, TreeView, tree_view
 from core.tree.statistics import weight_after
 
 TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
@@ -125,6 +124,23 @@ def event_of(
     )
 
 
+def plain_event(words: Floats, row: int, index: int) -> Split:
+    """Return the event of a split that compiled code has made, words: float64[SPLIT_WORDS + class]."""
+    said = words.tolist()
+    decision = Decision(
+        int(said[plain_split.ATTRIBUTE]),
+        int(said[plain_split.TEST]),
+        said[plain_split.VALUE],
+        (said[plain_split.BEST], said[plain_split.SECOND]),
+        said[plain_split.EPSILON],
+        said[plain_split.EVIDENCE],
+        REASONS[int(said[plain_split.OUTCOME])],
+    )
+    end = plain_split.SPLIT_WORDS + int(said[plain_split.CLASSES])
+    node, depth = int(said[plain_split.NODE]), int(said[plain_split.DEPTH])
+    return event_of(decision, node, row, index, depth, tuple(said[plain_split.SPLIT_WORDS : end]))
+
+
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
     """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
     test = (decision.attribute, decision.test, decision.value)
@@ -136,22 +152,6 @@ def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any
         met_all = (masses >= 0.0).all(axis=1)
         masses[met_all] = np.sort(masses[met_all], axis=1)
     return masses, len(masses)
-
-
-@kernel("float64[:, ::1](int64, int64, int64, int64, int64, int64, float64)")
-def divide(
-    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float
-) -> Any:
-    """Return the class masses that a test of leaf number ``node`` makes, float64[branch, class].
-
-    -1 marks a class that a branch has never had anything to do with.
-    """
-    plan, params = words_at(plan_address)
-    ints, floats = words_at(address)
-    masses = np.empty((branches_of(plan, ints, attribute, test), ints[at.MODEL_CLASSES]))
-    leaf = leaf_at(ints, t, ints[node_at(ints, t, node) + at.NODE_SLOT])
-    divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, masses)
-    return masses
 
 
 def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int) -> bool:

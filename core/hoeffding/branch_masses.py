@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from core.jit import kernel
+from core.jit import kernel, outlined, words_at
 from core.observers import base as observers
 from core.tree import layout as at
+from core.tree.routing import leaf_at, node_at
 
 masses_numeric = observers.numeric_dispatcher()[3]
 masses_nominal = observers.nominal_dispatcher()[1]
@@ -47,6 +50,26 @@ def branches_of(plan, ints, attribute: int, test: int) -> int:
         return 2
     position = (nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]) // at.NOMINAL_FIELDS
     return ints[plan[at.PLAN_VALUES_SEEN] + position]
+
+
+@kernel("float64[:, ::1](int64, int64, int64, int64, int64, int64, float64)")
+def divide(
+    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float
+) -> Any:
+    """Return the class masses that a test of leaf number ``node`` makes, float64[branch, class].
+
+    -1 marks a class that a branch has never had anything to do with.
+    """
+    plan, params = words_at(plan_address)
+    ints, floats = words_at(address)
+    masses = np.empty((branches_of(plan, ints, attribute, test), ints[at.MODEL_CLASSES]))
+    leaf = leaf_at(ints, t, ints[node_at(ints, t, node) + at.NODE_SLOT])
+    divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, masses)
+    return masses
+
+
+divide_here: Any = outlined(divide)
+"""``divide`` for other kernels: a call, not inlined."""
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from core.hoeffding import soundness
 from core.hoeffding.reevaluation import is_revisited
 from core.hoeffding.schedules import base as schedules
-from core.hoeffding.split_attempt import finish_failed_here
+from core.hoeffding.split_attempt import attempt_here
 from core.jit import address_of, kernel
 from core.leaf_models import base as leaf_models
 from core.observers import base as observers
@@ -70,7 +70,10 @@ def learn(
     scratch,
     vote_buffer,
 ) -> tuple[int, int]:
-    """Train the tree with a record; a split attempt that fails is finished here (core/hoeffding)."""
+    """Train the tree with a record; a due attempt is made here, as far as it goes without Python.
+
+    A split of the tree that answers is described in ``vote_buffer``; those of others are no events.
+    """
     node = place
     if node < 0:
         node = arrive(plan, ints, floats, t, x, False, 0)
@@ -79,8 +82,10 @@ def learn(
     outcome = train(
         plan, params, ints, floats, t, node, x, xs, label, weight, leaf_hint, scratch, vote_buffer
     )
-    if outcome == at.DECISION_DUE and finish_failed_here(address_of(plan), address_of(ints), t, node):
-        outcome = at.LEARNED
+    if outcome == at.DECISION_DUE:
+        outcome = attempt_here(address_of(plan), address_of(ints), t, node, vote_buffer)
+        if outcome == at.GREW and t != ints[at.MODEL_FIRST]:
+            outcome = at.LEARNED
     return outcome, node
 
 

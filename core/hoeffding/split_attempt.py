@@ -1,9 +1,9 @@
-"""Split attempts that fail: counted and rescheduled without leaving compiled code.
+"""Split attempts: concluded without leaving compiled code, whether they fail or split the leaf.
 
-Most attempts at a due leaf find no split. Where the learner's decision is compiled (``Learner.compiled``),
-Python is called only for the others, and for all attempts of a tree that has stopped growing. Most failed
-attempts are recognised by an approximate ranking (``core/hoeffding/quick_reject.py``), which saves time and
-never changes the tree.
+Where the learner's decision is compiled (``Learner.compiled``), Python is called only for splits that are
+not plain (``core/hoeffding/plain_split.py``), and for all attempts of a tree that has stopped growing. Most
+failed attempts are recognised by an approximate ranking (``core/hoeffding/quick_reject.py``), which saves
+time and never changes the tree.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 
 from core.bounds import base as bounds
 from core.hoeffding import ranking, split_decision
+from core.hoeffding.plain_split import split_leaf_here
 from core.hoeffding.quick_reject import gap_at_most
 from core.hoeffding.reevaluation import finish_failed_path_here
 from core.hoeffding.schedules import base as schedules
-from core.jit import kernel, outlined, words_at
+from core.jit import FLOATS, kernel, outlined, words_at
 from core.tree import layout as at
 from core.tree.routing import leaf_at
 from core.tree.statistics import count_attempt
@@ -27,18 +28,21 @@ decision_of = bounds.dispatcher()[1]
 reschedule_leaf = schedules.dispatcher()[1]
 
 
-@kernel("boolean(int64, int64, int64, int64)")
-def finish_failed(plan_address: int, address: int, t: int, node: int) -> bool:
-    """Count and reschedule an attempt that does not split; return False, and change nothing, if it does.
+@kernel(f"int64(int64, int64, int64, int64, {FLOATS})")
+def attempt(plan_address: int, address: int, t: int, node: int, out) -> int:
+    """Attempt to split a due leaf; return LEARNED (it stays one), GREW, or DECISION_DUE.
 
-    A leaf of one class has nothing to rank: it waits on, and that is no attempt.
+    t and node are the first words of a tree and of the leaf's node record. With GREW the split is described
+    in ``out`` (float64[SPLIT_WORDS + class], core/hoeffding/plain_split.py); with DECISION_DUE nothing has
+    changed, and Python is to make the attempt. A leaf of one class has nothing to rank: it waits on, and that
+    is no attempt.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     if plan[at.PLAN_COMPILED] == 0 or ints[t + at.TREE_STOPPED] != 0:
-        return False
+        return at.DECISION_DUE
     if plan[at.PLAN_REVISION] != 0:
-        return finish_failed_path_here(plan_address, address, t, node)
+        return at.LEARNED if finish_failed_path_here(plan_address, address, t, node) else at.DECISION_DUE
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     survey = ranking.new_survey(plan)
     is_pure = ranking.classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) < 2
@@ -46,14 +50,15 @@ def finish_failed(plan_address: int, address: int, t: int, node: int) -> bool:
         is_ranked = plan[at.PLAN_SCHEDULE_RANKED] != 0
         if is_ranked or not is_quickly_rejected(plan, params, ints, floats, t, node, leaf):
             ranking.survey_here(plan, params, ints, floats, t, leaf, *survey)
-            if (
-                split_decision.decide_ranking(plan, params, ints, floats, node, leaf, survey[3])
-                != split_decision.OPEN
-            ):
-                return False
+            outcome = split_decision.decide_ranking(plan, params, ints, floats, node, leaf, survey[3])
+            if outcome != split_decision.OPEN:
+                if not split_leaf_here(plan_address, address, t, node, survey[3], outcome, out):
+                    return at.DECISION_DUE
+                ints[t + at.TREE_ATTEMPTS] += 1
+                return at.GREW
         count_attempt(ints, t, leaf)
     reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, params, ints, floats, t, node, leaf, *survey)
-    return True
+    return at.LEARNED
 
 
 @kernel
@@ -94,5 +99,5 @@ def reschedule(plan_address: int, address: int, t: int, node: int) -> None:
     reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, params, ints, floats, t, node, leaf, *survey)
 
 
-finish_failed_here: Any = outlined(finish_failed)
-"""``finish_failed`` for other kernels: a call, not inlined."""
+attempt_here: Any = outlined(attempt)
+"""``attempt`` for other kernels: a call, not inlined."""

@@ -15,6 +15,7 @@ import numpy as np
 from core.bounds import base as bounds
 from core.criteria import base as criteria
 from core.hoeffding import ranking
+from core.hoeffding.decision import Reason
 from core.jit import kernel, words_at
 from core.observers import base as observers
 from core.tree import layout as at
@@ -26,6 +27,9 @@ OPEN: Final = bounds.OPEN
 GAP: Final = bounds.GAP
 TIE: Final = bounds.TIE
 ONLY: Final = 3  # MOA: there is nothing to compare the one suggestion with
+
+REASONS: Final[dict[int, Reason]] = {GAP: "gap", TIE: "tie", ONLY: "only"}
+"""What these are called in events; an attempt that is OPEN has none."""
 
 MIN_GAIN: Final = 1e-10
 """A gain below this is rounding: never a split [D6]."""

@@ -14,13 +14,13 @@ from core.boct import leaf_rows as rows
 from core.boct.bound_table import BoundTable
 from core.boct.cut_search import search
 from core.boct.leaf_division import LABELS, PART, POSITIVES, ROWS, begin_leaf, part_rows
-from core.growth.children import connect
 from core.growth.events import Event, GrowthStopped, Kind, Split
 from core.hoeffding.decision import HasState
 from core.learners._trees import CARRIED, TreeLayout
 from core.learners.protocol import HasBlocks, Room
 from core.schema.dimensions import Dimensions
 from core.tree import layout as at
+from core.tree.children import connect
 from core.tree.layout import Ints, TreeShape, TreeView
 
 LEAST_ROWS: Final = 16

@@ -193,6 +193,10 @@ class TreeLayout(BlockLayout):
         event = splitting.attempt(model, t, place, row, index)
         return [] if event is None else [event]
 
+    def event_of(self, words: Floats, row: int, index: int) -> Event:
+        """Return the event of a plain split."""
+        return splitting.plain_event(words, row, index)
+
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return whether the tree is still one leaf: later ones would be missing where it was split."""
         return bool(ints[t + at.TREE_NODES] <= 1)

@@ -317,6 +317,12 @@ class HoeffdingLearner(Learner):
         ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
         # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
         ints[at.PLAN_COMPILED] = self.compiled and not self.quirks
+        # What a new leaf begins with besides: nothing of the leaf that was split, and no state of a schedule.
+        is_plain = not shape.revision and not shape.leaf_model and not self.criterion.sorts_branches
+        ints[at.PLAN_PLAIN_SPLITS] = self.compiled and not self.quirks and is_plain
+        ints[at.PLAN_MAX_LEAVES] = self.max_leaves
+        floats[at.PLAN_FIRST_ATTEMPT] = self.schedule.first()
+        ints[at.PLAN_BLANK_LEAF] = blocks.blank_address
         floats[at.PLAN_TAU] = self.tie_threshold
         ints[at.PLAN_LAST_OF_TWO] = self.last_of_two or bool(self.quirks & quirks.LAST_OF_TWO)
 

@@ -10,7 +10,7 @@ import numpy as np
 from core.errors import ParameterError
 from core.hoeffding import reevaluation
 from core.hoeffding.decision import Decision, HasState
-from core.hoeffding.split_decision import OPEN
+from core.hoeffding.split_decision import OPEN, REASONS
 from core.learners import h_tree
 from core.plugin import choice, period
 from core.tree import layout as at
@@ -92,7 +92,7 @@ class Plugin(h_tree.Plugin):
         attribute, test, value, _, average, current, _, outcome, bound, n = words.tolist()
         if outcome == OPEN:
             return None
-        reason = h_tree.REASONS[int(outcome)]
+        reason = REASONS[int(outcome)]
         return Decision(int(attribute), int(test), value, (average, current), bound, n, reason)
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:

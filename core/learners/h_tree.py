@@ -9,17 +9,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 from core.hoeffding import ranking, split_decision
-from core.hoeffding.decision import FORGET, Decision, HasState, Reason
+from core.hoeffding.decision import FORGET, Decision, HasState
 from core.learners.base import HoeffdingLearner
 from core.plugin import number
 
 ALIASES: Final = ("vfdt", "hoeffding_tree")
-
-REASONS: Final[dict[int, Reason]] = {
-    split_decision.GAP: "gap",
-    split_decision.TIE: "tie",
-    split_decision.ONLY: "only",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,8 @@ class Plugin(HoeffdingLearner):
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
         """Let the bound decide on the lead of the best test over the second best."""
         out = np.empty(ranking.RANKING_WORDS)
-        reason = REASONS.get(split_decision.decide_leaf(model.plan.address, model.address, t, node, out))
+        outcome = split_decision.decide_leaf(model.plan.address, model.address, t, node, out)
+        reason = split_decision.REASONS.get(outcome)
         if reason is None:
             return None
         attribute, test, value, best, second, _, _, bound, n = out.tolist()

@@ -22,9 +22,10 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
 ``learn(plan, params, ints, floats, t, place, x, xs, label, weight, hint, scratch, vote_buffer)
   -> (outcome, place)``
     learns a record. ``place`` below 0: FORGOTTEN or NOT_ANSWERED; ``hint`` is that of ``answer`` for the same
-    record if nothing was learned since, else -1. The outcome is LEARNED, or DECISION_DUE (learned, and
-    ``BlockLayout.grow`` is called before the next record), or GROW_FIRST (nothing was learned, ``grow`` is
-    called and the record comes again)
+    record if nothing was learned since, else -1. The outcome is LEARNED, or GREW (learned, and the learner
+    has grown by it: ``vote_buffer`` holds words of which ``BlockLayout.event_of`` makes an event), or
+    DECISION_DUE (learned, and ``BlockLayout.grow`` is called before the next record), or GROW_FIRST (nothing
+    was learned, ``grow`` is called and the record comes again)
 ``uncertainty(plan, params, ints, floats, t, place, shares, columns) -> (share, lead, weight)``
     what query strategies go by: the largest class share at the place (½: nothing is known), the lead of the
     largest over the second share among the labels that it rests on, and the weight of these (0: none; below
@@ -46,7 +47,8 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
     finds the places of the next records at once
 
 ``x`` is the record (float64[column], missing NaN), ``xs`` its numeric attributes, ``scratch`` four words an
-attribute and two a class, whatever they hold, ``vote_buffer`` as many.
+attribute and two a class, whatever they hold, ``vote_buffer`` as many, and EVENT_WORDS and one a class at
+least.
 """
 
 from __future__ import annotations
@@ -74,6 +76,9 @@ from core.tree.outline import Outline
 
 Room: TypeAlias = tuple[int, ...]
 """What a block has room for, in the learner's own units: of a tree (nodes, leaf records)."""
+
+EVENT_WORDS: Final = 16
+"""Words that describe an event at most, besides one a class."""
 
 FIXED: Final[Room] = ()
 """The room of a block whose size follows from the schema."""
@@ -180,6 +185,11 @@ class BlockLayout(ABC):
         row, index: of the record in its run, and of the model in its table, for events.
         """
         msg = f"outcome={reason} of learning must be LEARNED: blocks of this learner never grow"
+        raise GroveError(msg)
+
+    def event_of(self, words: Floats, row: int, index: int) -> Event:
+        """Return the event of what ``learn`` has grown (GREW), words: float64[EVENT_WORDS + class]."""
+        msg = f"row={row} must not have let a block grow: blocks of this learner never do"
         raise GroveError(msg)
 
     def prepare(self, ints: Ints, t: int) -> Floats:

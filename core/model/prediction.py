@@ -116,6 +116,7 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
         np.zeros(1, dtype=np.int64),
         run.ANSWER_ONLY,
         run.workspace_of(len(x), k),
+        run.log_of(k),
         cursor,
     )
     prepared = None  # kept alive here: the kernel gets its address

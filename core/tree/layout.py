@@ -92,6 +92,7 @@ BLOCK_WORDS: Final = 0
 LEARNED: Final = 0
 DECISION_DUE: Final = 1  # learned; the learner wants to decide something before the next record
 GROW_FIRST: Final = 2  # nothing was learned: the learner has to grow for it, then it is tried again
+GREW: Final = 3  # learned, and grown by it: what happened is written where the caller said
 
 # Places of a record in a block that are not known
 FORGOTTEN: Final = -1  # the block has answered the record, or another record like it: it is not counted
@@ -242,7 +243,12 @@ PLAN_LEAF_MODEL_AT: Final = 73  # the leaf model's state, relative to a leaf rec
 PLAN_THETA_KEY: Final = 74  # random keys: of posterior samples,
 PLAN_HYPOTHESIS_KEY: Final = 75  # of sampled hypotheses,
 PLAN_EXPLORATION_KEY: Final = 76  # of everything else that explores
-PLAN_HEADER: Final = 77
+PLAN_SURE_WORDS: Final = 77  # a block of so many words is within max_bytes, whatever the schema's names
+PLAN_MAX_LEAVES: Final = 78  # leaves at which a tree stops to grow
+PLAN_PLAIN_SPLITS: Final = 79  # splits are made in compiled code (core/hoeffding/plain_split.py)
+PLAN_FIRST_ATTEMPT: Final = 80  # observed weight before which no new leaf is due (float64)
+PLAN_BLANK_LEAF: Final = 81  # address of an unused leaf record
+PLAN_HEADER: Final = 82
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from core.growth.splitting import divide
 from core.hoeffding import ranking
+from core.hoeffding.branch_masses import divide
 from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 

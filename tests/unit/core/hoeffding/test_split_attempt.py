@@ -46,18 +46,20 @@ def test_presets_fail_in_compiled_code_too(name):
     assert one.summary().attempts > one.summary().splits
 
 
-def test_python_hears_of_splits_only(monkeypatch):
-    """Whatever the bound: ``attempt`` is called as often as the tree splits."""
-    calls = []
-    attempt = splitting.attempt
+def test_python_hears_only_of_splits_that_need_room(monkeypatch):
+    """Whatever the bound: ``attempt`` is called as often as a block is laid out anew."""
+    calls, rooms = [], []
+    attempt, make_room = splitting.attempt, Model.make_room
+    monkeypatch.setattr(Model, "make_room", lambda *given: rooms.append(given) or make_room(*given))
     monkeypatch.setattr(
         splitting, "attempt", lambda *arguments: calls.append(arguments) or attempt(*arguments)
     )
     for name, tau in (("h-tree", 0.15), ("corrh-tree", 0.15), ("mcdiarmid-tree", 0.15), ("c-tree", 0.02)):
         calls.clear()
+        rooms.clear()
         learner = {"name": name, "grace_period": 25, "delta": 0.05, "tau": tau, "leaf_model": "mc"}
         summary = grown({"learner": learner}, STREAMS["two_classes"](), True).summary()
-        assert len(calls) == summary.splits > 0
+        assert 0 < len(calls) == len(rooms) <= summary.splits
         assert summary.attempts > 1.5 * summary.splits
 
 

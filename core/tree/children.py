@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from core.jit import kernel, words_at
+from core.jit import kernel, outlined, words_at
 from core.tree import layout as at
 from core.tree import quirks
 from core.tree.routing import leaf_at, node_at
@@ -60,6 +62,10 @@ def connect(
             for c in range(k):
                 floats[child + at.NODE_FIELDS + c] = max(masses[b, c], 0.0)
         take_record(ints, t, child, first + b)
+
+
+connect_here: Any = outlined(connect)
+"""``connect`` for other kernels: a call, not inlined."""
 
 
 @kernel("void(int64, int64, int64)")
