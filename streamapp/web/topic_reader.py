@@ -28,7 +28,6 @@ from topics.errors import BrokerError, CatalogueError
 logger = logging.getLogger(__name__)
 
 POLL_S: Final = 0.2
-BATCH_RECORDS: Final = 500
 BATCH_BYTES: Final = 8 << 20
 QUEUED_KB: Final = 16_384  # what librdkafka fetches ahead
 
@@ -40,6 +39,9 @@ Positions = Mapping[tuple[str, int], int]
 
 class TopicReader:
     """A consumer that assigns itself all partitions; `run` in one thread, `stop` from any."""
+
+    batch_records = 500
+    """How many at most are stored together."""
 
     def __init__(
         self,
@@ -145,7 +147,7 @@ class TopicReader:
         runs: dict[tuple[str, int], list[Message]] = defaultdict(list)
         count = size = 0
         wait = POLL_S
-        while count < BATCH_RECORDS and size < BATCH_BYTES:
+        while count < self.batch_records and size < BATCH_BYTES:
             message = self._consumer.poll(wait)
             if message is None:
                 break
@@ -168,6 +170,8 @@ class TopicReader:
     def _raise_or_log(self, error: KafkaError, topic: str | None) -> None:
         """Raise what no waiting will cure; a broker that is away comes back."""
         denied = denied_kind(error.code())
+        if denied == "group":
+            return  # librdkafka looks for the coordinator of a group that is not joined
         if denied is not None:
             raise BrokerError(self._access.denied(denied, topic or "", "Read,Describe"))
         if error.fatal() or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
