@@ -36,8 +36,8 @@ from streamapp.task.models.placement import Part, Placed
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
-from streamapp.task.pending.entries import Name
 from streamapp.task.pending.event_time import RunTime
+from streamapp.task.pending.names import Names
 from streamapp.task.pending_policy import keep_pending
 from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule
@@ -86,10 +86,9 @@ class InstancesRun:
         self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
 
     @cached_property
-    def names(self) -> list[Name]:
+    def names(self) -> Names:
         """Model key and id of each row."""
-        keys = self.batch.keys
-        return list(zip(map(keys.__getitem__, self.batch.key.tolist()), self.batch.ids, strict=True))
+        return Names(self.batch.keys, self.batch.key, self.batch.ids)
 
     @cached_property
     def clocks(self) -> Ints64:

@@ -9,7 +9,6 @@ prediction that was given when the instance was answered [D58].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,8 +28,10 @@ from streamapp.task.models.store import NO_MODEL
 from streamapp.task.own_features import OwnFeatures
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
-from streamapp.task.pending.entries import Kept, Name
+from streamapp.task.pending.entries import Kept
 from streamapp.task.pending.event_time import RunTime
+from streamapp.task.pending.names import Name, Names
+from streamapp.task.pending.pending import State
 from streamapp.task.training_batch import TrainingBatch, TrainingColumns, TrainingRow
 from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Ints32, Ints64, Labels, RawRecords
@@ -54,6 +55,9 @@ class LabelsRun:
         self.model_events = ModelEvents(state.store, raw, batch.record, batch.ids)
         self.own = OwnFeatures(state, batch)
         self.training = TrainingBatch()
+        self.names = Names(batch.keys, batch.key, batch.ids)
+        self._serials: Ints64 = state.pending.serials(self.names)  # as long as no name leads elsewhere
+        self._found_at = state.pending.names_changed
         self._learned_now: dict[Name, int] = {}  # rows learned without a pending instance, to be remembered
 
     def process(self) -> None:
@@ -61,8 +65,7 @@ class LabelsRun:
         batch = self.batch
         self.own.resolve(self.raw, self.effects)
         if len(batch):
-            keys = map(batch.keys.__getitem__, batch.key.tolist())
-            self._give_outcomes(list(zip(keys, batch.ids, strict=True)))
+            self._give_outcomes()
         self._remember_learned()
         training = self.training.columns()
         if len(training.row):
@@ -71,35 +74,36 @@ class LabelsRun:
         self.effects.count(counters.LABELS_DEAD, sum(len(each.rows) or 1 for each in batch.malformed))
         self.effects.dead_letters += self.refusals.dead_letters()
 
-    def _give_outcomes(self, names: Sequence[Name]) -> None:
+    def _give_outcomes(self) -> None:
         """Deal with every label in order: plain ones together, from one that is not plain to the next."""
-        pending, label = self.state.pending, self.batch.label.tolist()
-        serial, code = self._plain(names)
+        pending, names, label = self.state.pending, self.names, self.batch.label.tolist()
+        serial, code = self._plain()
         oldest, at = pending.first, 0
         for special in [*np.flatnonzero(serial < 0).tolist(), len(names)]:
             # What is plain stays so, unless one before it made the store forget what it waits for.
             if special - at >= FEW and pending.first == oldest:
                 self._accept_plain(np.arange(at, special), serial[at:special], code[at:special])
                 at = special
-            for row, name in enumerate(names[at : special + 1], at):
+            for row in range(at, min(special + 1, len(names))):
+                name = names[row]
                 outcome = self._decline(row, name) if label[row] < 0 else self._label(row, name)
                 self.effects.count(outcome)
             at = special + 1
 
     # -- labels with nothing special about them -------------------------------------------------------------
 
-    def _plain(self, names: Sequence[Name]) -> tuple[Ints64, Ints32]:
+    def _plain(self) -> tuple[Ints64, Ints32]:
         """Return int64[n]: the pending instance of each plain label, else -1; and int32[n]: its class.
 
         A label is plain if it is the only one of its instance here, which waits for it, and brings a class
         that its model knows: whatever is done with the labels before it, it is learned.
         """
-        store, batch, early = self.store, self.batch, self.state.early
+        store, batch, early, names = self.store, self.batch, self.state.early, self.names
         slots = store.slots(batch.keys)
         if not len(self.state.pending) or slots.max() == NO_MODEL:
             return np.full(len(names), -1, dtype=np.int64), np.full(len(names), -1, dtype=np.int32)
         model, code = slots[batch.key], self.classes.known(slots, batch.key, batch.label)
-        serial = self.state.pending.find_open(names, self._clocks)
+        serial = self.state.pending.only_open(self._serials, self._clocks)
         serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
         serial[store.counts_records[model] & (batch.weight != 1.0)] = -1
         serial[list(self.own.rows)] = -1
@@ -121,7 +125,7 @@ class LabelsRun:
     # -- one label ------------------------------------------------------------------------------------------
 
     def _decline(self, row: int, name: Name) -> str:
-        serial, state = self.state.pending.find(name, self.clocks[row])
+        serial, state = self._find(row)
         if state == "settled" or self._learned_before(row, name):
             return counters.DUPLICATE
         if state == "open":
@@ -142,7 +146,7 @@ class LabelsRun:
                 row, Reason.UNKNOWN_MODEL, f"model {name[0]!r} is unknown; create it by a control"
             )
         clock = self.clocks[row]
-        serial, state = self.state.pending.find(name, clock)
+        serial, state = self._find(row)
         early = self.state.early.find(name, clock) is not None
         if state == "settled" or early or self._learned_before(row, name):
             return counters.DUPLICATE
@@ -153,6 +157,15 @@ class LabelsRun:
         if state == "open" or own:
             return self._accept(row, name, slot, serial, state == "expired")
         return counters.LATE if state == "expired" else self._hold(row, name)
+
+    def _find(self, row: int) -> tuple[int, State]:
+        """Return what `Pending.find` does."""
+        pending = self.state.pending
+        if pending.names_changed == self._found_at:
+            serial = int(self._serials[row])
+        else:
+            serial = int(pending.serials(self.names[row : row + 1])[0])
+        return pending.state_of(serial, self.clocks[row])
 
     def _learned_before(self, row: int, name: Name) -> bool:
         """Return whether an earlier label of this run brought its features, and is still remembered."""

@@ -7,7 +7,6 @@ instance.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +17,8 @@ from streamapp.task import counters
 from streamapp.task.effects.effects import Effects
 from streamapp.task.effects.replies import Replies
 from streamapp.task.partition_state import PartitionState
-from streamapp.task.pending.entries import Kept, Name
+from streamapp.task.pending.entries import Kept
+from streamapp.task.pending.names import Names
 from topics.records import Floats, Ints32, Ints64
 
 Mask = npt.NDArray[np.bool_]
@@ -38,7 +38,7 @@ class AnsweredRun(Protocol):
     words: Ints64 | None  # int64[w]: of its episode, of a run of one row, whose label is learned with them
 
     @property
-    def names(self) -> list[Name]:
+    def names(self) -> Names:
         """Model key and id of each row."""
 
     @property
@@ -66,36 +66,29 @@ def keep_pending(run: AnsweredRun) -> Mask:
     start = 0
     for row in special:
         stop = int(np.searchsorted(kept, row))
-        pending.keep(_columns(run, kept[start:stop], asked), new=True)
+        pending.keep(_columns(run, kept[start:stop], asked))
         _keep_special(run, row, wanted, asked)
         start = stop
-    pending.keep(_columns(run, kept[start:], asked), new=True)
+    pending.keep(_columns(run, kept[start:], asked))
     return asked
 
 
 def _special(run: AnsweredRun, kept: Ints64) -> list[int]:
     """Return the rows whose id is remembered, or comes more than once in this run and is to be kept."""
     names, answered = run.names, run.replies.answered
-    rows = range(len(names)) if answered.all() else np.flatnonzero(answered).tolist()
-    present = names if answered.all() else [names[row] for row in rows]
-    new = set(names if len(kept) == len(names) else map(names.__getitem__, kept.tolist()))
-    alone = len(new) == len(kept)
-    if alone and 0 < len(new) < len(present):
-        alone = sum(map(new.__contains__, present)) == len(new)
-    if alone and run.state.pending.knows_none_of(present):
-        return []
-    times = Counter(present)
-    remembers = run.state.pending.remembers
-    return [
-        row
-        for row, name in zip(rows, present, strict=True)
-        if remembers(name) or (name in new and times[name] > 1)
-    ]
+    is_special = run.state.pending.serials(names) >= 0
+    if len(kept):
+        codes, times = names.codes, np.bincount(names.codes, answered)
+        is_new = np.zeros(len(times), dtype=np.bool_)
+        is_new[codes[kept]] = True
+        is_special |= (is_new & (times > 1))[codes]
+    found: list[int] = np.flatnonzero(is_special & answered).tolist()
+    return found
 
 
 def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None:
-    pending, name = run.state.pending, run.names[row]
-    serial, state = pending.find(name, int(run.clocks[row]))
+    pending, name = run.state.pending, run.names[row : row + 1]
+    serial, state = pending.state_of(int(pending.serials(name)[0]), int(run.clocks[row]))
     if state in ("open", "settled"):
         run.effects.count(counters.REPEATED)
         if asked[row]:  # counted in the model's account, but no request is sent
@@ -111,7 +104,7 @@ def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None
 
 def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
     whole = len(rows) == len(run.names)
-    names: list[Name] = run.names if whole else [run.names[row] for row in rows.tolist()]
+    names = run.names if whole else run.names.where(rows)
     x, width, episode = run.features_of(rows), run.width[rows], 0
     if run.words is not None and len(rows):
         episode = len(run.words)

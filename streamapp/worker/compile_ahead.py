@@ -46,6 +46,7 @@ def warm_kernels(spec: Spec | None = None) -> float:
     importlib.import_module("streamapp.transport.checksum")
     importlib.import_module("streamapp.columnar.distinct")
     importlib.import_module("streamapp.columnar.packed")
+    importlib.import_module("streamapp.task.pending.name_table")
     if spec is None:
         registry.modules("streams")
         jit.warm()

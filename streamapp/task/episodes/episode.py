@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from core.schema.names import text_bytes
 from core.schema.schema import Schema
-from streamapp.task.pending.entries import Name
+from streamapp.task.pending.names import Name
 from topics.records import Features, Floats, Ints64
 
 Statuses = npt.NDArray[np.int8]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from streamapp.task.episodes.episode import Episode
-from streamapp.task.pending.entries import Name
+from streamapp.task.pending.names import Name
 
 MAX_COUNT: Final = 10_000
 MAX_BYTES: Final = 64 << 20

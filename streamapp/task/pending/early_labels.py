@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from core.schema.names import text_bytes
 from streamapp.task.effects.effects import Origin
-from streamapp.task.pending.entries import Name
+from streamapp.task.pending.names import Name
 
 HELD_BYTES: Final = 700
 """What a held label costs beside its record: id, name, place, object, key, and the list of headers."""

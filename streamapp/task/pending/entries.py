@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from core.schema.names import text_bytes
+from streamapp.task.pending.name_index import StoredNames
+from streamapp.task.pending.names import Name, Names
 
-Name = tuple[str, str]  # model key, instance id
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 ENTRY_BYTES: Final = 320
-"""What an entry costs beside its features: id, name, place in the index, row (the unit test measures it)."""
+"""What an entry counts beside its features: id, name, place in the index, row. It takes about half of that
+(the unit test measures it); the number stays, for what is forgotten depends on it."""
 
 NAME_BYTES: Final = 64
 """Of a model key and an id together that are in `ENTRY_BYTES`; what is longer counts beside it."""
@@ -55,7 +55,7 @@ ROW: Final = np.dtype(
 class Kept(NamedTuple):
     """Instances to keep: m rows in order of arrival, no two with the same name."""
 
-    names: list[Name]
+    names: Sequence[Name]
     model: Ints32  # int32[m] model in the table
     x: Floats  # float64[m, D]; the columns beyond a row's width are not kept, its last are its episode's
     width: Ints32  # int32[m]
@@ -97,8 +97,7 @@ class PendingImage(NamedTuple):
     rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
     settled: Mask  # bool[next - first]
     struck: Mask  # bool[next - first]
-    names: list[Name]
-    offset: int  # of rows[0] in the names
+    names: StoredNames | Names
     words: Floats
     turned: int = 0  # how often the clock was turned back, which changes `born`
 
@@ -171,9 +170,4 @@ def sizes_of(rows: npt.NDArray[np.void], holds: Mask) -> Ints64:
 
 def text_of(names: Sequence[Name]) -> Ints64:
     """Return int64[n]: the bytes of names beyond NAME_BYTES."""
-    keys, ids = set(map(itemgetter(0), names)), list(map(itemgetter(1), names))
-    longest = max(map(len, keys), default=0) + max(map(len, ids), default=0)
-    if longest <= NAME_BYTES and "".join(keys).isascii() and "".join(ids).isascii():
-        return np.zeros(len(ids), dtype=np.int64)
-    sizes = [text_bytes(key) + text_bytes(name) - NAME_BYTES for key, name in names]
-    return np.maximum(np.array(sizes, dtype=np.int64), 0)
+    return Names.of(names).bytes_beyond(NAME_BYTES)

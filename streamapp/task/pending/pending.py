@@ -29,13 +29,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from core.active.label_account import EXPIRED
+from streamapp.columnar.distinct import distinct
 from streamapp.task.pending.entries import (
     ENTRY_BYTES,
     GAPS,
@@ -46,7 +46,6 @@ from streamapp.task.pending.entries import (
     Kept,
     Mark,
     Mask,
-    Name,
     PendingImage,
     compacted,
     episode_of,
@@ -54,6 +53,8 @@ from streamapp.task.pending.entries import (
     sizes_of,
     text_of,
 )
+from streamapp.task.pending.name_index import NameIndex
+from streamapp.task.pending.names import Name, Names
 
 State = Literal["open", "settled", "expired", "unknown"]
 
@@ -71,8 +72,7 @@ class Pending:
         self._max_bytes = max_bytes
         self._rows = np.zeros(64, dtype=ROW)
         self._words = np.zeros(1024, dtype=np.float64)
-        self._names: list[Name] = []
-        self._index: dict[Name, int] = {}
+        self._index = NameIndex()  # of the rows, from physical row 0 on
         self._base = 0  # serial of physical row 0
         self._first = self._live = self._next = 0
         self._closed_to = 0  # the requests of entries before this serial are closed
@@ -86,6 +86,7 @@ class Pending:
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
         self._births: list[tuple[int, Ints64]] = []  # undo: first serial, `born` before a clock turned back
         self.bytes = 0
+        self.names_changed = 0  # how often names came to lead to another entry, or to none
         self.expired = 0  # instances whose label did not come in time
         self.dropped = 0  # instances forgotten early: no room, or their model is gone
         self._mark = self._now()
@@ -112,17 +113,19 @@ class Pending:
 
     # -- looking up -----------------------------------------------------------------------------------------
 
-    def knows_none_of(self, names: Sequence[Name]) -> bool:
-        """Return whether none of the names is remembered (or was until it was forgotten by time)."""
-        return not self._index or self._index.keys().isdisjoint(names)
+    def serials(self, names: Sequence[Name]) -> Ints64:
+        """Return int64[n]: the serial of each name that is remembered, or was until it was forgotten by time.
 
-    def remembers(self, name: Name) -> bool:
-        """Return whether a name is remembered, as `knows_none_of` sees it."""
-        return name in self._index
+        That of the others is -1. It holds until `names_changed` changes.
+        """
+        return self._index.serials(Names.of(names))
 
     def find(self, name: Name, clock: int) -> tuple[int, State]:
         """Return the serial (-1: unknown) and the state that the instance has at `clock`."""
-        serial = self._index.get(name, -1)
+        return self.state_of(int(self.serials([name])[0]), clock)
+
+    def state_of(self, serial: int, clock: int) -> tuple[int, State]:
+        """Return what `find` does of the name that leads to a serial (-1: to none)."""
         if serial < 0:
             return -1, "unknown"
         row = serial - self._base
@@ -133,22 +136,19 @@ class Pending:
             return serial, "settled"
         return serial, "expired" if age > self._ttl_ms else "open"
 
-    def find_open(self, names: Sequence[Name], clock: Ints64) -> Ints64:
-        """Return int64[n]: the serial of each name that is open at its clock (int64[n]) and comes only once.
-
-        -1: it is in another state, or needs to be looked at with the others of its name.
-        """
-        serial = np.fromiter(map(self._index.get, names, repeat(-1)), np.int64, len(names))
-        known = np.flatnonzero(serial >= 0)
-        rows = serial[known] - self._base
+    def only_open(self, serials: Ints64, clock: Ints64) -> Ints64:
+        """Return serials (int64[n], -1: unknown), with -1 for those that come more than once, and for entries
+        that are not open at their clocks (int64[n])."""
+        known = np.flatnonzero(serials >= 0)
+        of_known = serials[known]
+        rows = of_known - self._base
         age = clock[known] - self._rows["born"][rows]
-        once = np.ones(len(known), dtype=np.bool_)
-        order = np.argsort(rows, kind="stable")
-        same = np.flatnonzero(np.diff(rows[order]) == 0)
-        once[order[same]] = once[order[same + 1]] = False
+        _, code = distinct(of_known)
+        once = np.bincount(code)[code] == 1
         fits = (age <= self._ttl_ms) & ~self._rows["settled"][rows] & once
-        serial[known[~fits]] = -1
-        return serial
+        found = serials.copy()
+        found[known[~fits]] = -1
+        return found
 
     def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
         """Return what `answered` does, of many: int32[m], bool[m], int8[m], float64[m]."""
@@ -191,18 +191,19 @@ class Pending:
 
     # -- changing -------------------------------------------------------------------------------------------
 
-    def keep(self, kept: Kept, *, settled: bool = False, new: bool = False) -> None:
+    def keep(self, kept: Kept, *, settled: bool = False) -> None:
         """Remember instances; their names are unknown, or those of expired entries.
 
-        `settled`: they have their labels already, and no features to keep; `new`: no name is remembered.
+        `settled`: they have their labels already, and no features to keep.
         """
+        kept = kept._replace(names=Names.of(kept.names))
         text = text_of(kept.names)
         sizes = ENTRY_BYTES + text + 8 * kept.width.astype(np.int64)
         at, n = 0, len(kept.names)
         while at < n:
             fit = int(np.searchsorted(np.cumsum(sizes[at:]), self._max_bytes - self.bytes, side="right"))
             part = kept if fit >= n and not at else kept.slice(at, at + fit)
-            self._append(part, text[at : at + fit], int(sizes[at : at + fit].sum()), settled, new)
+            self._append(part, text[at : at + fit], int(sizes[at : at + fit].sum()), settled)
             at += fit
             if at < n and not self._make_room(int(sizes[at]), int(kept.born[at])):
                 self.dropped += 1
@@ -258,7 +259,7 @@ class Pending:
             self.dropped += serial >= self._live and not self._rows["settled"].item(serial - self._base)
             if not self._rows["settled"].item(serial - self._base):
                 self.settle(serial)
-            self._strike(serial)
+            self._strike(serial, serial + 1)
 
     def expire(self, clock: int) -> None:
         """Give up the features of instances that waited too long, and the ids of those long expired."""
@@ -297,18 +298,15 @@ class Pending:
     def rollback(self) -> None:
         """Undo everything since `checkpoint`."""
         mark = self._mark
-        for serial in range(self._next - 1, mark.next - 1, -1):
-            self._unname(serial)
+        struck = np.array([each for each in reversed(self._struck) if each < mark.next], dtype=np.int64)
+        self._index.undo(self._between(mark.next, self._next)["older"], struck)
+        self._rows["struck"][struck - self._base] = False
+        self.names_changed += 1
         for serial in self._settled:
             self._rows["settled"][serial - self._base] = False
-        for serial in reversed(self._struck):
-            if serial < mark.next:
-                self._rows["struck"][serial - self._base] = False
-                self._index.setdefault(self._names[serial - self._base], serial)
         for first, born in reversed(self._births):
             self._between(first, first + len(born))["born"] = born
         self._births.clear()
-        del self._names[mark.next - self._base :]
         self._settled.clear()
         self._struck.clear()
         self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
@@ -322,7 +320,7 @@ class Pending:
     def image(self) -> PendingImage:
         """Return what is remembered as it is now, without copying more than the marks.
 
-        Rows and words are written once and changed or moved only in new arrays; names are only appended.
+        Rows and words are written once and changed or moved only in new arrays, and so are names.
         """
         rows = self._between(self._first, self._next)
         self._imaged = True
@@ -336,8 +334,7 @@ class Pending:
             rows,
             rows["settled"].copy(),
             rows["struck"].copy(),
-            self._names,
-            self._first - self._base,
+            self._index.stored(self._first, self._next),
             self._words,
             self._turned,
         )
@@ -354,12 +351,13 @@ class Pending:
         self._closings = Counter(image.closings)
         self._rows, self._words, self._n_words = image.rows.copy(), image.words, len(image.words)
         self._rows["settled"], self._rows["struck"] = image.settled, image.struck
-        self._names = image.names[image.offset :]
-        self._index = dict(zip(self._names, range(self._first, self._next), strict=True))
+        names = image.names.part(0, len(image.rows))
+        self._index = NameIndex(self._first)
+        self._index.append(names)
         for row in np.flatnonzero(image.struck).tolist():  # unless its name came again afterwards
-            if self._index.get(self._names[row]) == self._first + row:
-                del self._index[self._names[row]]
-        self._rows["text"] = text_of(self._names)
+            self._index.strike(self._first + row, self._first + row + 1)
+        self.names_changed += 1
+        self._rows["text"] = text_of(names)
         self._text = int(self._rows["text"].sum())
         self.bytes = int(sizes_of(self._rows, image.holds).sum())
         self._mark = self._now()
@@ -381,7 +379,7 @@ class Pending:
             return self._first
         return self._first + int(np.searchsorted(born, limit))
 
-    def _append(self, kept: Kept, text: Ints64, size: int, settled: bool, new: bool) -> None:
+    def _append(self, kept: Kept, text: Ints64, size: int, settled: bool) -> None:
         m = len(kept.names)
         if m == 0:
             return
@@ -396,9 +394,8 @@ class Pending:
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]
-        rows["older"] = -1 if new else [self._index.get(name, -1) for name in kept.names]
-        self._index.update(zip(kept.names, range(self._next, self._next + m), strict=True))
-        self._names += kept.names
+        rows["older"] = self._index.append(Names.of(kept.names))
+        self.names_changed += 1
         self._next += m
         self._n_words += int(ends[-1])
         self.bytes += size
@@ -436,25 +433,15 @@ class Pending:
             self.close(model, EXPIRED)
         self.bytes -= int(sizes_of(rows, holds).sum())
         self._text -= int(rows["text"].sum())
-        for serial in range(self._first, first):
-            self._strike(serial)
+        self._strike(self._first, first)
         self._first, self._live = first, max(self._live, first)
 
-    def _strike(self, serial: int) -> None:
-        name = self._names[serial - self._base]
-        if self._index.get(name) == serial:
-            del self._index[name]
-            self._rows["struck"][serial - self._base] = True
-            self._struck.append(serial)
-
-    def _unname(self, serial: int) -> None:
-        """Take an entry out of the index as if it had never been appended."""
-        name = self._names[serial - self._base]
-        older = self._rows["older"].item(serial - self._base)
-        if older >= 0:
-            self._index[name] = older
-        else:
-            self._index.pop(name, None)
+    def _strike(self, start: int, stop: int) -> None:
+        """Take the entries from `start` to before `stop` out of the index."""
+        struck = self._index.strike(start, stop)
+        self._between(start, stop)["struck"] |= struck
+        self._struck += (np.flatnonzero(struck) + start).tolist()
+        self.names_changed += 1
 
     def _room_for_rows(self, m: int) -> npt.NDArray[np.void]:
         used = self._next - self._base
@@ -471,7 +458,7 @@ class Pending:
         gone = self._first - self._base
         if gone > 64 and 2 * gone > self._next - self._base:
             self._rows = np.concatenate((self._between(self._first, self._next), np.zeros(gone, dtype=ROW)))
-            self._names = self._names[gone:]  # an image may hold the list as it was
+            self._index.forget(self._first)
             self._base = self._first
 
     def _give_back_words(self) -> None:

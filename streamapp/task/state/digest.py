@@ -43,9 +43,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         *write_imports(lists[IMPORT]),
     ):
         found.update(unit.data)
-    for row, (settled, struck, holds) in enumerate(
-        zip(image.settled.tolist(), image.struck.tolist(), image.holds.tolist(), strict=True)
-    ):
+    marks = (image.settled.tolist(), image.struck.tolist(), image.holds.tolist())
+    for row, (name, settled, struck, holds) in enumerate(zip(image.names, *marks, strict=True)):
         entry = image.rows[row]
         columns = ("born", "width", "prediction", "requested", "sampled", "importance")
         facts = [entry[name].item() for name in columns]
@@ -53,7 +52,7 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
             facts.append(entry["scale"].item())
         if entry["episode"].item():
             facts.append({"episode": entry["episode"].item()})
-        _add(found, image.names[image.offset + row], *facts, settled, struck, holds)
+        _add(found, name, *facts, settled, struck, holds)
         if holds:
             found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())
     return found.digest()

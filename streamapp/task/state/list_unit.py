@@ -23,7 +23,7 @@ from streamapp.task.episodes.episode import Episode
 from streamapp.task.episodes.table import EpisodesImage
 from streamapp.task.models.importing import Incoming
 from streamapp.task.pending.early_labels import HeldLabel
-from streamapp.task.pending.entries import Name
+from streamapp.task.pending.names import Name
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 
 AWAITED: Final = "awaited"

@@ -17,8 +17,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from streamapp.task.pending.entries import ROW, Name, PendingImage
+from streamapp.columnar.text_columns import Texts
+from streamapp.task.pending.entries import ROW, PendingImage
+from streamapp.task.pending.names import Names
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
+from topics.records import Ints32
+from topics.spans import Spans
 
 PENDING: Final = "pending"
 MARKS: Final = "marks"
@@ -87,7 +91,7 @@ class Entries(NamedTuple):
     """The entries of a block: m rows."""
 
     block: PendingBlock
-    names: list[Name]
+    names: Names
     rows: npt.NDArray[np.void]  # ROW[m]; `start` counts from the block's own words
     words: npt.NDArray[np.float64]
     present: npt.NDArray[np.bool_]  # bool[m]: the features are in the words
@@ -113,8 +117,7 @@ def layout(image: PendingImage, written: Sequence[PendingBlock]) -> list[Pending
 def _sizes(image: PendingImage, start: int) -> npt.NDArray[np.int64]:
     """Return int64[n]: what the entries from serial `start` on count in a block."""
     skip = start - image.first
-    names = image.names[image.offset + skip : image.offset + len(image.rows)]
-    ids = np.fromiter((len(name[1]) for name in names), np.int64, len(names))
+    ids = image.names.lengths[skip:]
     sizes: npt.NDArray[np.int64] = _FIXED_BYTES + ids + 8 * image.rows["width"][skip:].astype(np.int64)
     return sizes
 
@@ -123,9 +126,7 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     """Return the unit of a block that no entry has been forgotten of."""
     cut = slice(block.start - image.first, block.stop - image.first)
     rows, present = image.rows[cut], image.holds[cut]
-    names = image.names[image.offset + cut.start : image.offset + cut.stop]
-    keys = {key: n for n, key in enumerate(dict.fromkeys(key for key, _ in names))}
-    ids = [each.encode("utf-8", "surrogatepass") for _, each in names]
+    names = image.names.part(cut.start, cut.stop)
     width = rows["width"][present].astype(np.int64)
     first = np.cumsum(width) - width
     words = image.words[np.repeat(rows["start"][present] - first, width) + np.arange(int(width.sum()))]
@@ -135,15 +136,15 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in columns_of]
     columns += [
         present.astype("u1").tobytes(),
-        np.array([keys[key] for key, _ in names], "<i4").tobytes(),
-        np.array([len(each) for each in ids], "<i4").tobytes(),
-        b"".join(ids),
+        names.key.astype("<i4").tobytes(),
+        names.lengths.astype("<i4").tobytes(),
+        names.spans.buffer,
         words.astype("<f8", copy=False).tobytes(),
     ]
     facts: dict[str, Any] = {
         "entries": len(names),
         "closed": block.closed,
-        "keys": [*keys],
+        "keys": [*names.keys],
         "words": len(words),
     }
     if scaled:
@@ -184,15 +185,12 @@ def read_block(unit: Unit) -> Entries:
         for name, kind in _columns_of("scaled" in facts, "episodes" in facts):
             rows[name] = column(kind, n)
         present = column("u1", n).astype(np.bool_)
-        key, length = column("<i4", n).tolist(), column("<i4", n)
-        ends = np.cumsum(length).tolist()
-        texts = bytes(body[at : at + (ends[-1] if ends else 0)])
+        key, length = column("<i4", n).astype(np.int32), column("<i4", n).astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(length)))
+        texts = bytes(body[at : at + int(starts[-1])])
         at += len(texts)
         words = column("<f8", int(facts["words"])).astype(np.float64)
-        names = [
-            (facts["keys"][k], texts[end - size : end].decode("utf-8", "surrogatepass"))
-            for k, size, end in zip(key, length.tolist(), ends, strict=True)
-        ]
+        names = _names(facts["keys"], key, Spans.adjacent(texts, starts))
     except (ValueError, IndexError) as error:
         raise damaged(unit.name, f"its columns must fit its {n} entries ({error})") from error
     width = np.where(present, rows["width"], 0).astype(np.int64)
@@ -203,6 +201,20 @@ def read_block(unit: Unit) -> Entries:
     rows["start"] = np.cumsum(width) - width
     start = int(unit.name.key)
     return Entries(PendingBlock(start, start + n, bool(facts["closed"])), names, rows, words, present)
+
+
+def _names(keys: list[str], key: Ints32, ids: Spans) -> Names:
+    """Return the names of a unit; ValueError or IndexError if they are none."""
+    if len(key) and not 0 <= int(key.min()) <= int(key.max()) < len(keys):
+        message = f"{len(keys)} model keys"
+        raise IndexError(message)
+    if (ids.lengths < 0).any():
+        message = "an id of less than no bytes"
+        raise ValueError(message)
+    names = Names(keys, key, Texts(ids))
+    if not ids.buffer.isascii():
+        list(names.ids)  # what is not text is found now
+    return names
 
 
 def read_marks(unit: Unit) -> npt.NDArray[np.bool_]:
@@ -241,10 +253,9 @@ def join(
     for number, (entries, _) in enumerate(blocks):
         at = entries.block.start - serial
         rows["start"][at : at + len(entries.rows)] += n_words[number]
-    names = [each for entries, _ in blocks for each in entries.names][skip:]
+    names = Names.joined([entries.names for entries, _ in blocks])[skip:]
     rows, (settled, struck) = rows[skip:], marks[:, skip:]
-    slots = {key: slot_of(key) for key in {key for key, _ in names}}
-    rows["model"] = [slots[key] for key, _ in names]
+    rows["model"] = np.array([slot_of(key) for key in names.keys], dtype=np.int32)[names.key]
     image = PendingImage(
         first,
         live,
@@ -256,7 +267,6 @@ def join(
         settled.copy(),
         struck.copy(),
         names,
-        0,
         words,
     )
     if (image.holds & ~present[skip:]).any():
