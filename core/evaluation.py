@@ -79,6 +79,15 @@ class EvaluationDue(Event):
     """Another ``evaluation.every`` labels have been learned."""
 
     evaluation: Evaluation
+    judged: tuple[int, ...]
+    """Labels of each class so far, in the order of the schema."""
+
+
+def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:
+    """Return how many labels of each class a model has been judged by, in the order of its schema."""
+    first = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
+    first += at.EVALUATION_ACTUAL * plan.schema.n_classes
+    return tuple(ints[first : first + plan.schema.n_classes].tolist())
 
 
 def read(plan: Plan, ints: Ints) -> Evaluation:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from core import run
 from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
-from core.evaluation import EvaluationDue
+from core.evaluation import EvaluationDue, labels_of_classes
 from core.growth.events import Event
 from core.learners.protocol import Learner
 from core.model import drift_reaction
@@ -333,7 +333,9 @@ class ModelTable:
             if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
                 self._decide(reason, cursor, row, index, answers.events)
             elif reason == run.EVALUATION_DUE:
-                answers.events.append(EvaluationDue(row, index, self.model(index).evaluation()))
+                model = self.model(index)
+                judged = labels_of_classes(model.plan, model.ints)
+                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged))
             elif reason == run.EXPLANATION_DUE:
                 answers.explanations[row] = self._explain(self.model(index), cursor, arguments[1][row])
             elif reason == run.PREPARATION_DUE:

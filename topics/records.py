@@ -343,6 +343,7 @@ class EvaluationRecord:
     kappa_m_windowed: float = math.nan
     kappa_temporal: float = math.nan  # against the last label
     kappa_temporal_windowed: float = math.nan
+    classes: dict[str, int] | None = None  # labels so far of those that have most; None: it was not said
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,11 @@ _GRID: Final = {"left": 48, "right": 24, "top": 56, "bottom": 40}
 TEXT_MAX: Final = 40
 """Characters of a name in a drawing."""
 
+CLASSES_DRAWN: Final = len(COLOURS) - 1
+OTHERS: Final = "all others"
+
 Point = Mapping[str, Any]
+_NONE: Final[Point] = {"classes": {}}
 
 
 def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point] = ()) -> dict[str, Any]:
@@ -146,6 +150,47 @@ def budget_chart(points: Sequence[Point], limit: float | None) -> dict[str, Any]
         "xAxis": {"type": "value", "name": "records", "nameLocation": "middle", "nameGap": 24},
         "yAxis": {"type": "value", "name": "labels"},
         "series": series,
+    }
+
+
+def class_history(points: Sequence[Point]) -> dict[str, Any]:
+    """Return which share of the labels each class had from one evaluation to the next, stacked.
+
+    The classes with most labels have an area each, all others that evaluations name one together.
+    """
+    known = [each for each in points if each.get("classes")]
+    names = list(known[-1]["classes"])[:CLASSES_DRAWN] if known else []
+    labels: list[int] = []
+    shares: list[list[float]] = []
+    for before, after in zip([_NONE, *known], known, strict=False):
+        came = {name: max(0, n - before["classes"].get(name, 0)) for name, n in after["classes"].items()}
+        if total := sum(came.values()):
+            labels.append(after["labels"])
+            shares.append([came.get(name, 0) / total for name in names])
+    areas = [(cut(name), [found[at] for found in shares]) for at, name in enumerate(names)]
+    if known and len(known[-1]["classes"]) > len(names):
+        areas.append((OTHERS, [max(0.0, 1.0 - sum(found)) for found in shares]))
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "color": list(COLOURS),
+        "tooltip": {**_TOOLTIP, "trigger": "axis"},
+        "legend": {"type": "scroll", "top": 0},
+        "grid": _GRID,
+        "dataZoom": [{"type": "inside"}],
+        "xAxis": {"type": "value", "name": "labels", "nameLocation": "middle", "nameGap": 24},
+        "yAxis": {"type": "value", "name": "share", "max": 1},
+        "series": [
+            {
+                "name": name,
+                "type": "line",
+                "stack": "classes",
+                "areaStyle": {"opacity": 0.5},
+                "showSymbol": len(labels) == 1,
+                "data": [[at, _rounded(each)] for at, each in zip(labels, found, strict=True)],
+            }
+            for name, found in areas
+        ],
     }
 
 

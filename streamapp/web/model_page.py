@@ -8,6 +8,7 @@ from nicegui import run, ui
 
 from streamapp.web.charts import (
     budget_chart,
+    class_history,
     class_shares,
     cut,
     drift_timeline,
@@ -43,6 +44,8 @@ class ModelPage:
             self._curve = _chart(learning_curve({key: []}), "Accuracy against labels")
             heading("Labels asked for", 2)
             self._budget = _chart(budget_chart([], None), "Labels asked for against records")
+            heading("Classes of the labels", 2)
+            self._classes = _chart(class_history([]), "Shares of the classes against labels")
             heading("What happened", 2)
             self._timeline = _chart(drift_timeline([]), "Splits and drifts by time").classes("grove-low")
             self._events = table({"time": "Time (UTC)", "labels": "Labels", "said": "Event"}, [], "at")
@@ -100,6 +103,7 @@ class ModelPage:
         events = await run.io_bound(watched.events, key, count=LISTED)
         _show(self._curve, learning_curve({key: points}, grown))
         _show(self._budget, budget_chart(points, self._limit))
+        _show(self._classes, class_history(points))
         _show(self._timeline, drift_timeline(grown))
         self._events.rows = [
             {

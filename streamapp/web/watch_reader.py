@@ -52,6 +52,7 @@ def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
         for message, each in zip(messages, found, strict=True)
         if isinstance(each, EvaluationRecord)
         and _are_numbers(each.records, each.labels, each.accuracy)
+        and (each.classes is None or _are_counts(each.classes))
         and (key := _key(message)) is not None
     ]
 
@@ -73,6 +74,10 @@ def events_of(messages: Sequence[Message]) -> list[Said]:
 
 def _are_numbers(*given: object) -> bool:
     return all(isinstance(each, int | float) and not abs(each) > LARGEST for each in given)
+
+
+def _are_counts(given: object) -> bool:
+    return isinstance(given, dict) and _are_numbers(*given.values())
 
 
 def _key(message: Message) -> str | None:

@@ -29,6 +29,8 @@ def test_an_evaluation_comes_every_so_many_labels() -> None:
     assert [each.json["labels"] for each in sent] == [10, 20]
     assert [(each.key, each.timestamp) for each in sent] == [(b"a", NOW + 9), (b"a", NOW + 19)]
     assert sent[-1].json["version"] == 20
+    labels = Counter(str(row["label"]) for row in rows[1:20])  # before the first no class was known
+    assert list(sent[-1].json["classes"].items()) == labels.most_common()
     assert 0.5 < sent[-1].json["accuracy"] <= 1.0
 
 

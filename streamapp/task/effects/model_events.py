@@ -14,6 +14,8 @@ from streamapp.task.effects.model_happenings import grown
 from streamapp.task.models.store import ModelStore
 from topics.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
 
+CLASSES_MAX: Final = 20
+"""Classes whose labels an evaluation says: of more the record would be as long as a schema."""
 _MEASURES: Final = tuple(field.name for field in fields(Evaluation))
 
 
@@ -53,7 +55,8 @@ class ModelEvents:
         for row, event, version, records in sorted(self._events, key=lambda each: each[0]):
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
-                effects.evaluations.append(Evaluated(record, _evaluation(event.evaluation)))
+                classes = self._store.schema(event.model).classes
+                effects.evaluations.append(Evaluated(record, _evaluation(event, classes)))
             elif isinstance(event, Drift):
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
             elif isinstance(event, Split):
@@ -127,5 +130,11 @@ class ModelEvents:
         return Notice("info", repr(event), key, offset)
 
 
-def _evaluation(found: Evaluation) -> EvaluationRecord:
-    return EvaluationRecord(**{name: getattr(found, name) for name in _MEASURES}, version=found.labels)
+def _evaluation(event: EvaluationDue, classes: Sequence[str]) -> EvaluationRecord:
+    found, judged = event.evaluation, event.judged
+    most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
+    return EvaluationRecord(
+        **{name: getattr(found, name) for name in _MEASURES},
+        version=found.labels,
+        classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
+    )

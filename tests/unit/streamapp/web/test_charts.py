@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamapp.web.charts import class_shares, drift_timeline, learning_curve, matched, tree_chart
+from streamapp.web.charts import (
+    OTHERS,
+    class_history,
+    class_shares,
+    drift_timeline,
+    learning_curve,
+    matched,
+    tree_chart,
+)
 from streamapp.web.words import event_in_words
 
 
@@ -93,3 +101,19 @@ def test_shares_add_up_and_events_have_words() -> None:
     assert event_in_words(split()) == "node 0 split on x <= 1.5; the gap: gap 0.2, bound 0.1, after 40 labels"
     drawn = drift_timeline([split(), {"event": "created", "time_ms": 1, "detail": {}}])
     assert len(drawn["series"][0]["data"]) == 1
+
+
+def test_class_shares_over_time_are_those_of_the_labels_between_evaluations() -> None:
+    points: list[dict[str, object]] = [
+        {"labels": 10, "classes": {"a": 5, "b": 5}},
+        {"labels": 10, "classes": {"a": 5, "b": 5}},  # twice on the topic
+        {"labels": 15, "classes": None},  # of an earlier release
+        {"labels": 30, "classes": {"b": 20, "a": 10}},
+    ]
+    drawn = {each["name"]: each["data"] for each in class_history(points)["series"]}
+    assert drawn == {"b": [[10, 0.5], [30, 0.75]], "a": [[10, 0.5], [30, 0.25]]}
+    many = {f"c{n}": 10 for n in range(10)}
+    *areas, others = class_history([{"labels": 100, "classes": many}])["series"]
+    assert [each["data"] for each in areas] == [[[100, 0.1]]] * 7
+    assert (others["name"], others["data"]) == (OTHERS, [[100, 0.3]])
+    assert class_history([])["series"] == []
