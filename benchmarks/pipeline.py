@@ -37,7 +37,7 @@ from benchmarks.rig.report import Report
 from benchmarks.rig.stages import measure_stages
 from benchmarks.rig.stream import generate, model_keys
 from benchmarks.rig.systems import GUARANTEES, PEERS, WORKER, Options, System
-from benchmarks.rig.visible import Cluster
+from benchmarks.rig.visible import REQUEST_SECONDS, Cluster
 from streamapp.embedded import EmbeddedBroker
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.admin import create
@@ -134,7 +134,7 @@ def broker() -> Iterator[str]:
 def topics(bootstrap: str, cluster: Cluster, partitions: int = PARTITIONS) -> Iterator[TopicNames]:
     """Yield the names of a new set of topics, which are deleted afterwards."""
     names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
-    create({"bootstrap.servers": bootstrap}, names, partitions, 1)
+    create({"bootstrap.servers": bootstrap}, names, partitions, 1, REQUEST_SECONDS)
     try:
         yield names
     finally:
