@@ -54,6 +54,7 @@ class CommitSchedule:
         self._passed_records = 0  # sent since the flush under way began
         self._flushed = asyncio.Event()
         self._flushed.set()
+        self._last_round_s = 0.0  # what the last round of runs before a commit takes
         self.seconds = 0.0  # the last commit took
         self.due: float | None = None  # None: nothing is uncommitted
 
@@ -68,8 +69,20 @@ class CommitSchedule:
             self.due = self._clock() + self.interval
 
     def is_due(self, now: float) -> bool:
-        """Tell whether it is time to commit."""
-        return self.due is not None and now >= self.due
+        """Tell whether it is time to commit: no other round of runs can be over before."""
+        return self.due is not None and now >= self.due - self._last_round_s
+
+    def seconds_to_last_round(self, now: float, round_s: float) -> float:
+        """Return how long the last round of runs before the next commit, of `round_s` seconds, may wait.
+
+        Exactly once nobody sees outputs before their commit: to wait loses nothing, and as many records as
+        can be have a part in that commit, which begins when the round is over. 0: what is processed now is
+        seen at once, or it is not known when there will be a commit.
+        """
+        if not self._exactly_once:
+            return 0.0
+        self._last_round_s = min(round_s, self.interval / 2)
+        return 0.0 if self.due is None else max(0.0, self.due - self._last_round_s - now)
 
     def send(self, results: Results) -> None:
         """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""

@@ -111,6 +111,10 @@ class Committer:
             return float("inf")  # no tick would come of it
         return max(0.0, due - now)
 
+    def seconds_to_last_round(self, now: float, round_s: float) -> float:
+        """Return how long a round of runs, which takes `round_s` seconds, may wait: see `CommitSchedule`."""
+        return self.schedule.seconds_to_last_round(now, round_s)
+
     def commit_if_due(self) -> None:
         """Begin to commit, unless that is done or not due yet; between two runs."""
         now = self._clock()

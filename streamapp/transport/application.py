@@ -67,6 +67,9 @@ class Committer(Protocol):
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
 
+    def seconds_to_last_round(self, now: float, round_s: float) -> float:
+        """Return how long the last round of runs before a commit, of `round_s` seconds, may wait."""
+
     async def commit(self, why: str, timeout_s: float | None = None) -> None:
         """Commit what is processed, after the run at hand; give up after `timeout_s`."""
 

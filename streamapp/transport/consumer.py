@@ -45,6 +45,12 @@ PACE_SHARE = 4.0
 PACE_MAX_S = 0.010
 ROUND_WEIGHT = 0.1
 
+# What a commit will show waits for the last moment before it, in which a fetch and a round of runs have room.
+# Longer pauses would leave too much to that round.
+PAUSE_MAX_S = 0.050
+FETCH_S = 0.005
+ROUND_ROOM = 2.0
+
 
 class Consumer(driver.Consumer):
     """Faust's consumer, delivering runs."""
@@ -62,6 +68,7 @@ class Consumer(driver.Consumer):
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
         self._size = RunSize(self.wiring.max_records)
         self._round_s = 0.0  # CPU seconds of a round, smoothed
+        self._round_lasts = 0.0  # seconds by the clock, smoothed
         self._delivery: Delivery | None = None
         self._going_live: asyncio.Task[None] | None = None
         self._lacks_since: float | None = None  # since when topics are missing from what is assigned
@@ -107,8 +114,14 @@ class Consumer(driver.Consumer):
         now = time.monotonic()
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
+        changelogs = self._changelogs()
         pace = min(PACE_SHARE * self._round_s, PACE_MAX_S) if timeout_s else 0.0
-        return await self._thread.take(wanted, min(waits), self._changelogs(), pace)
+        # Nobody waits for a table, and no run waits for what is fetched.
+        is_calm = timeout_s > 0 and changelogs <= self._recovery.standby_tps
+        round_s = FETCH_S + ROUND_ROOM * self._round_lasts if is_calm else 0.0
+        pause = min(PAUSE_MAX_S, self.wiring.committer.seconds_to_last_round(now, round_s))
+        not_before = now + pause if is_calm else 0.0
+        return await self._thread.take(wanted, min(waits), changelogs, pace, not_before)
 
     def _changelogs(self) -> set[TP]:
         """Return the partitions of tables that Faust wants to read: those in recovery, and standbys.
@@ -131,7 +144,7 @@ class Consumer(driver.Consumer):
         runs = [run for order in self._orders.values() if (run := order.next_run(now, most))]
         if not runs:
             return False
-        spent = 0.0
+        spent, started = 0.0, now
         for some in together(runs, most):
             began = time.thread_time()
             await self._deliver(epoch, some[0].raw.partition, some)
@@ -139,6 +152,7 @@ class Consumer(driver.Consumer):
             self._size.note(sum(len(run.raw) for run in some), seconds)
             spent += seconds
         self._round_s += ROUND_WEIGHT * (spent - self._round_s)
+        self._round_lasts += ROUND_WEIGHT * (time.monotonic() - started - self._round_lasts)
         return epoch == self.epoch
 
     async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> None:

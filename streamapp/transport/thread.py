@@ -92,6 +92,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     _wanted: Collection[TP] = ()  # sources, by the last `take`: what is fetched of them will be taken
     _pace_s = 0.0  # between two fetches at least
     _next_fetch = 0.0  # on the clock of `time.monotonic`
+    _not_before = 0.0  # the same: what is fetched sooner would only wait
     sources: SourceWatch
     partition_health: PartitionHealth
     fencing: Fencing
@@ -149,8 +150,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             now = time.monotonic()
             if any(tp in fetcher._records for tp in self._wanted):
                 return [], {}, look_s, False, []  # `_drain` wakes it
-            if now < self._next_fetch:
-                return [], {}, self._next_fetch - now, False, []
+            if now < (next_fetch := max(self._next_fetch, self._not_before)):
+                return [], {}, next_fetch - now, False, []
             fetcher._fetch_max_wait_ms = min(REST_WAIT_MS, wait_ms) if fetcher._records else wait_ms
             fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
             if fetches:
@@ -194,11 +195,17 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     # -- fetch ----------------------------------------------------------------------------------------------
 
     async def take(
-        self, wanted: Mapping[TP, int], timeout_s: float, changelogs: Iterable[TP] = (), pace_s: float = 0.0
+        self,
+        wanted: Mapping[TP, int],
+        timeout_s: float,
+        changelogs: Iterable[TP] = (),
+        pace_s: float = 0.0,
+        not_before: float = 0.0,
     ) -> Fetched:
         """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
-        waiting up to `timeout_s`; `pace_s`: seconds between two fetches at least."""
-        return await self._in_thread(self._take(wanted, timeout_s, tuple(changelogs), pace_s))
+        waiting up to `timeout_s`; `pace_s`: seconds between two fetches at least; `not_before`: the time
+        (`time.monotonic`) of the next one at the earliest."""
+        return await self._in_thread(self._take(wanted, timeout_s, tuple(changelogs), pace_s, not_before))
 
     def interrupt(self) -> None:
         """Let a `take` that waits return: what is wanted has changed."""
@@ -217,6 +224,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         timeout_s: float,
         changelogs: tuple[TP, ...] = (),
         pace_s: float = 0.0,
+        not_before: float = 0.0,
     ) -> Fetched:
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
@@ -224,7 +232,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
         deadline = time.monotonic() + timeout_s
-        self._wanted, self._pace_s = wanted.keys(), pace_s
+        self._wanted, self._pace_s, self._not_before = wanted.keys(), pace_s, not_before
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = Fetched()
             self._drain(fetcher, wanted, fetched, changelogs)

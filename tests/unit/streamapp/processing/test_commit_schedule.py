@@ -6,6 +6,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from streamapp.processing.commit_schedule import MAX_STRETCHED_INTERVAL, CommitSchedule
 from streamapp.processing.pipeline import Pipeline
 from tests.unit.streamapp.processing.test_task_manager import Clock
@@ -13,10 +15,40 @@ from tests.unit.streamapp.processing.test_task_manager import Clock
 SETTING = 0.1  # seconds
 
 
+def schedule(clock: Clock, *, exactly_once: bool) -> CommitSchedule:
+    takes_all = SimpleNamespace(sender=SimpleNamespace(is_full=False, flush=lambda: None))
+    return CommitSchedule(
+        cast("Pipeline", takes_all), interval=SETTING, exactly_once=exactly_once, clock=clock
+    )
+
+
+def test_exactly_once_the_last_round_waits_for_the_commit_which_follows_it_at_once() -> None:
+    clock = Clock()
+    commits = schedule(clock, exactly_once=True)
+    assert commits.seconds_to_last_round(clock.now, 0.02) == 0.0, "there is nothing to commit yet"
+    commits.note()
+    assert commits.seconds_to_last_round(clock.now, 0.02) == pytest.approx(0.08)
+    assert not commits.is_due(clock.now + 0.079)
+    assert commits.is_due(clock.now + 0.081), "no other round would be over in time"
+    assert commits.seconds_to_last_round(clock.now + 0.081, 0.02) == 0.0
+    assert commits.seconds_to_last_round(clock.now, 9.0) == pytest.approx(0.05), (
+        "half of the interval at most"
+    )
+    assert commits.seconds_to_last_round(clock.now, 0.0) == pytest.approx(0.1)
+    assert not commits.is_due(clock.now + 0.099), "under load commits come no sooner"
+
+
+def test_at_least_once_nothing_waits_for_a_commit() -> None:
+    clock = Clock()
+    commits = schedule(clock, exactly_once=False)
+    commits.note()
+    assert commits.seconds_to_last_round(clock.now, 0.02) == 0.0
+    assert not commits.is_due(clock.now + 0.099)
+
+
 def test_commits_that_are_slow_come_less_often_up_to_a_limit_and_a_fast_one_ends_that() -> None:
     clock = Clock()
-    takes_all = SimpleNamespace(sender=SimpleNamespace(is_full=False, flush=lambda: None))
-    commits = CommitSchedule(cast("Pipeline", takes_all), interval=SETTING, exactly_once=True, clock=clock)
+    commits = schedule(clock, exactly_once=True)
 
     async def interval_after(seconds: float) -> float:
         async def transact() -> None:

@@ -1,6 +1,7 @@
 """The driver's loop: what it handed out is processed, or it is not called so."""
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -8,7 +9,7 @@ import pytest
 from faust.types import TP
 
 from streamapp.errors import ChangelogError, NotYetError
-from streamapp.transport.consumer import Consumer, together
+from streamapp.transport.consumer import FETCH_S, PAUSE_MAX_S, ROUND_ROOM, Consumer, together
 from streamapp.transport.run_size import RunSize
 from streamapp.transport.runs import MAX_RUN_BYTES, FetchedColumns, Run, TimeOrder
 from streamapp.transport.thread import Fetched
@@ -41,18 +42,21 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
         consumer.wiring = SimpleNamespace(
             topics=("topic",),
             manager=manager,
-            committer=SimpleNamespace(seconds_to_tick=lambda now: 1.0),
+            committer=SimpleNamespace(
+                seconds_to_tick=lambda now: 1.0, seconds_to_last_round=lambda now, round_s: 0.0
+            ),
             progress=SimpleNamespace(lag=lambda ends: None),
         )
         consumer.epoch, consumer.flow_active = 1, True
         consumer._delivery = consumer._going_live = None
-        consumer._orders, consumer._size, consumer._round_s = {}, RunSize(2), 0.0
+        consumer._orders, consumer._size = {}, RunSize(2)
+        consumer._round_s = consumer._round_lasts = 0.0
         for partition in (0, 1):
             order = TimeOrder(partition, [("topic", 0)], skew_ms=0, max_idle_ms=-1, max_records=2)
             order.add("topic", columns(0, 1))
             consumer._orders[partition] = order
 
-        async def take(wanted: Any, timeout_s: float, changelogs: Any, pace_s: float) -> Fetched:
+        async def take(wanted: Any, timeout_s: float, changelogs: Any, *times: float) -> Fetched:
             assert changelogs == {TP("table", 0)}
             return Fetched({TP("topic", 1): columns(2)})
 
@@ -67,6 +71,42 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     asyncio.run(story())
     assert delivered == [0]
     assert moved == []
+
+
+@pytest.mark.parametrize(("timeout_s", "table_waits"), [(0.5, False), (0.0, False), (0.5, True)])
+def test_a_fetch_pauses_only_while_nobody_waits_for_it(timeout_s: float, table_waits: bool) -> None:
+    asked: list[float] = []
+    fetches: list[float] = []
+
+    async def story() -> None:
+        consumer: Any = Consumer.__new__(Consumer)
+        consumer.app = with_recovery()
+        consumer._active_partitions = {TP("table", 0)} if table_waits else set()
+        consumer._standbys_read, consumer._orders = True, {}
+        consumer._round_s, consumer._round_lasts = 0.001, 0.004
+
+        def seconds_to_last_round(now: float, round_s: float) -> float:
+            asked.append(round_s)
+            return 0.0 if round_s == 0.0 else 10.0
+
+        async def take(
+            wanted: Any, timeout_s: float, changelogs: Any, pace_s: float, not_before: float
+        ) -> None:
+            fetches.append(not_before)
+
+        committer = SimpleNamespace(
+            seconds_to_tick=lambda now: 1.0, seconds_to_last_round=seconds_to_last_round
+        )
+        consumer.wiring, consumer._thread = SimpleNamespace(committer=committer), SimpleNamespace(take=take)
+        before = time.monotonic()
+        await consumer._take(timeout_s)
+        if timeout_s and not table_waits:
+            assert asked == [FETCH_S + ROUND_ROOM * 0.004]
+            assert before + PAUSE_MAX_S <= fetches[0] <= time.monotonic() + PAUSE_MAX_S
+        else:
+            assert (asked, fetches) == ([0.0], [0.0])
+
+    asyncio.run(story())
 
 
 def test_small_runs_are_handed_out_together_and_in_their_order() -> None:

@@ -82,6 +82,16 @@ def test_between_two_fetches_lies_the_pace(planned: Any, now: Any) -> None:
     assert [fetcher.plan() for _ in range(2)] == [(True, 0.2)] * 2
 
 
+def test_nothing_is_fetched_before_the_time_that_was_said(planned: Any, now: Any) -> None:
+    driver, fetcher = planned
+    driver._pace_s, driver._not_before = 0.25, now.now + 0.5
+    assert fetcher.plan() == (False, 0.5)
+    now.now += 0.5
+    assert fetcher.plan() == (True, 0.2)
+    now.now += 0.125
+    assert fetcher.plan() == (False, 0.125), "the pace is what is left"
+
+
 def test_a_request_that_has_ended_is_not_waited_for(planned: Any, now: Any) -> None:
     _, fetcher = planned
 
