@@ -15,6 +15,15 @@ from streamapp.web import audit_log
 
 USER: Final = "agreement"
 
+ANSWERED: Final = """
+SELECT r.number, r.needed, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms
+FROM vote v CROSS JOIN request r ON r.number = v.request WHERE v.due_ms <= ?
+AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
+GROUP BY r.number HAVING count(*) >= r.needed
+"""
+"""Requests that enough annotators have answered. CROSS JOIN: SQLite goes from the votes, which are few, to
+their requests, and not through all requests."""
+
 
 class Outcome(NamedTuple):
     """What a vote came to."""
@@ -39,13 +48,7 @@ def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weigh
 
     weighted: the label's weight is the share of the votes for it; otherwise 1.
     """
-    rows = db.execute(
-        "SELECT r.number, r.needed, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms "
-        "FROM vote v JOIN request r ON r.number = v.request WHERE v.due_ms <= ? "
-        "AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number) "
-        "GROUP BY r.number HAVING count(*) >= r.needed",
-        (now,),
-    ).fetchall()
+    rows = db.execute(ANSWERED, (now,)).fetchall()
     for number, needed, kind, key, instance_id, request_id, partition, asked_ms in rows:
         votes = db.execute(
             "SELECT annotator, label, answered_ms FROM vote WHERE request = ? ORDER BY annotator", (number,)

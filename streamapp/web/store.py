@@ -8,6 +8,7 @@ skips, answers within their undo window and sessions are here alone.
 from __future__ import annotations
 
 import fcntl
+import os
 import secrets
 import sqlite3
 import threading
@@ -99,17 +100,28 @@ CREATE TABLE session (
 
 
 class Store:
-    """One file and one connection, which threads take in turn; `:memory:` for what need not last."""
+    """One file; one connection writes and one reads, each of one thread at a time.
+
+    Who asks does not wait for who writes, and nobody waits for another's disk: what several threads have
+    committed is on the disk with one wait. `:memory:` for what need not last has one connection for both.
+    """
 
     def __init__(self, path: Path | str) -> None:
         """Open or make the file; StreamappError if another process has it, or if it is none of ours."""
         self._turn = threading.RLock()
+        self._reading = threading.Lock()
+        self._syncing = threading.Lock()
+        self._committed = self._synced = 0  # durable transactions, and those that are on the disk
+        self._log: int | None = None  # what SQLite writes ahead
+        self._writer: int | None = None  # the thread whose transaction it is
         self._lock_file = self._locked(Path(path)) if str(path) != ":memory:" else None
-        self._connection = sqlite3.connect(
+        self._connection = self._reader = sqlite3.connect(
             path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )
         try:
             self._prepare(path)
+            if self._lock_file is not None:
+                self._open_others(path)
         except sqlite3.DatabaseError as error:
             self.close()
             message = f"--state {path}: {error}; name another file (what is lost is read from the topics)"
@@ -130,6 +142,7 @@ class Store:
     def _prepare(self, path: Path | str) -> None:
         run = self._connection.execute
         run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = NORMAL")  # `_wait_for_disk` is for what has to last
         run("PRAGMA foreign_keys = ON")
         if str(path) != ":memory:":
             Path(path).chmod(0o600)
@@ -141,35 +154,72 @@ class Store:
             message = f"it has format {version}, this release knows {VERSION}"
             raise sqlite3.DatabaseError(message)
 
+    def _open_others(self, path: Path | str) -> None:
+        self._reader = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        self._reader.execute("PRAGMA query_only = ON")
+        self._log = os.open(f"{path}-wal", os.O_RDONLY)
+
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """Give the connection to this thread; what is done with it happens whole or not at all.
 
-        A transaction within another is a part of it. Not durable: the disk is not waited for, and the
-        machine's end may take it back, with all that came later and was not durable either.
+        A transaction within another is a part of it. Durable: when this returns it is on the disk. Not
+        durable: the disk is not waited for, and the machine's end may take it back, with all that came later
+        and was not durable either.
         """
+        mine = 0
         with self._turn:
             if self._connection.in_transaction:
                 yield self._connection
                 return
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            before = self._connection.total_changes
             self._connection.execute("BEGIN IMMEDIATE")
+            self._writer = threading.get_ident()
             try:
                 yield self._connection
             except BaseException:
                 self._connection.execute("ROLLBACK")
                 raise
+            finally:
+                self._writer = None
             self._connection.execute("COMMIT")
+            if durable and self._connection.total_changes != before:
+                self._committed += 1
+                mine = self._committed
+        self._wait_for_disk(mine)
+
+    def _wait_for_disk(self, mine: int) -> None:
+        """Wait until the first `mine` durable transactions are on the disk.
+
+        What is committed lies in the log, which SQLite writes in order: one sync is for all that were
+        committed before it began, whoever asked.
+        """
+        if self._log is None or mine <= self._synced:
+            return
+        with self._syncing:
+            if mine <= self._synced:
+                return
+            upto = self._committed
+            os.fsync(self._log)
+            self._synced = upto
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to this thread for questions."""
-        with self._turn:
-            yield self._connection
+        """Give a connection to this thread for questions; within a transaction that of the transaction."""
+        if self._log is None or self._writer == threading.get_ident():
+            with self._turn:
+                yield self._connection
+            return
+        with self._reading:
+            yield self._reader
 
     def close(self) -> None:
         """Close the file; nothing is lost by a process that ends without it."""
-        with self._turn:
+        with self._turn, self._reading, self._syncing:
+            if self._log is not None:
+                os.close(self._log)
+                self._log = None
+            self._reader.close()
             self._connection.close()
             if self._lock_file is not None:
                 self._lock_file.close()

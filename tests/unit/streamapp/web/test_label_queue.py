@@ -188,7 +188,7 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path, content: bytes | None) 
     path = tmp_path / "web.sqlite"
     if content is None:
         store = Store(path)
-        with store.reading() as db:
+        with store.transaction() as db:
             db.execute("PRAGMA user_version = 7")
         store.close()
     else:

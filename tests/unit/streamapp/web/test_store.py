@@ -1,0 +1,105 @@
+"""The store: who reads does not wait for who writes, and several commits wait for the disk once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamapp.web.agreement import ANSWERED
+from streamapp.web.store import Store
+
+PATIENCE_S = 120.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "web.sqlite")
+    yield made
+    made.close()
+
+
+def names(store: Store) -> set[str]:
+    with store.reading() as db:
+        return {name for (name,) in db.execute("SELECT name FROM origin")}
+
+
+def add(store: Store, name: str, *, durable: bool = True) -> None:
+    with store.transaction(durable=durable) as db:
+        db.execute("INSERT INTO origin VALUES (?, '')", (name,))
+
+
+def test_another_thread_reads_what_was_before_a_transaction_that_is_open(store: Store) -> None:
+    seen: list[set[str]] = []
+    with store.transaction() as db:
+        db.execute("INSERT INTO origin VALUES ('new', '')")
+        reader = threading.Thread(target=lambda: seen.append(names(store)), daemon=True)
+        reader.start()
+        reader.join(PATIENCE_S)
+        assert seen == [set()]
+        assert names(store) == {"new"}, "its own thread sees what it wrote"
+    assert names(store) == {"new"}
+
+
+def test_commits_that_come_during_a_sync_share_the_next_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, syncs = threading.Event(), threading.Event(), []
+    fsync = os.fsync
+
+    def slow(file: int) -> None:
+        syncs.append(names(store))
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    threads = [threading.Thread(target=add, args=(store, name), daemon=True) for name in "abcd"]
+    threads[0].start()
+    assert begun.wait(PATIENCE_S)
+    for thread in threads[1:]:
+        thread.start()
+    while names(store) != set("abcd"):  # they are committed while the first is still waiting
+        threads[0].join(0.01)
+    assert all(thread.is_alive() for thread in threads), "nothing returns before it is on the disk"
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert syncs == [{"a"}, set("abcd")]
+
+
+def test_only_what_has_to_last_waits_for_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs: list[int] = []
+    monkeypatch.setattr(os, "fsync", syncs.append)
+    add(store, "from a topic", durable=False)
+    with store.transaction() as db:
+        db.execute("SELECT 1")
+    assert syncs == []
+    add(store, "from a person")
+    assert len(syncs) == 1
+    with pytest.raises(ZeroDivisionError), store.transaction() as db:
+        db.execute("DELETE FROM origin")
+        raise ZeroDivisionError
+    assert len(syncs) == 1
+    assert names(store) == {"from a topic", "from a person"}
+
+
+def test_a_file_that_is_there_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "web.sqlite"
+    for name in "ab":
+        store = Store(path)
+        add(store, name)
+        store.close()
+    store = Store(path)
+    assert names(store) == {"a", "b"}
+    store.close()
+
+
+def test_the_votes_are_looked_through_and_not_the_requests(store: Store) -> None:
+    with store.reading() as db:
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {ANSWERED}", (0,))]
+    assert any(step.startswith("SCAN v") for step in plan)
+    assert not any(step.startswith("SCAN r") for step in plan)
