@@ -162,7 +162,7 @@ class Labels:
     row: Ints32  # int32[n]: row within its record; 0 for a record that is one label
     keys: list[str]  # distinct model keys of the batch
     key: Ints32  # int32[n] into keys
-    ids: list[str]  # n instance ids; always given by the producer
+    ids: Sequence[str]  # n instance ids; always given by the producer
     label_values: list[str]  # distinct canonical class names of the batch
     label: Ints32  # int32[n] into label_values; -1: declined
     weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent

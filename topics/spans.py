@@ -178,6 +178,44 @@ class Spans(Column[bytes | None]):
         return np.frombuffer(self.buffer, dtype=np.uint8)
 
 
+class Texts(Column[str]):
+    """Texts that lie in a buffer; strings are made for whoever asks."""
+
+    __slots__ = ("spans",)
+
+    def __init__(self, spans: Spans) -> None:
+        """spans: of UTF-8, none of them null."""
+        self.spans = spans
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __iter__(self) -> Iterator[str]:
+        buffer, starts = self.spans.buffer, self.spans.starts
+        ends = (starts + self.spans.lengths).tolist()
+        return iter([_text(buffer[at:end]) for at, end in zip(starts.tolist(), ends, strict=True)])
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Texts: ...
+    def __getitem__(self, at: int | slice) -> str | Texts:
+        return Texts(self.spans[at]) if isinstance(at, slice) else _text(self.spans[at] or b"")
+
+    @property
+    def most_bytes(self) -> int:
+        """No text has more."""
+        return self.spans.longest
+
+    def taken(self, rows: Ints64) -> Texts:
+        """Return some of them (int64[m])."""
+        return Texts(self.spans.where(rows))
+
+
+def _text(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "surrogatepass")
+
+
 class CodedKeys(NamedTuple):
     """Keys of n records as numbers."""
 

@@ -25,6 +25,7 @@ from topics.codecs.limits import Limits
 from topics.codecs.merge import merge_instances, merge_labels
 from topics.codecs.screening import screen
 from topics.records import Features, Format, Instances, Ints32, Ints64, Labels, RawRecords
+from topics.spans import Spans, Texts
 
 FEWEST: Final = 8
 """Records of a run for which the kernel is worth its call."""
@@ -153,20 +154,29 @@ def _order(parts: Parts) -> Ints64:
 
 def _common(parts: Parts, batch: Batch, order: Ints64) -> dict[str, Any]:
     """Return the columns that instances and labels have in common; order: the permutation of all rows."""
-    ids = [text for part in parts for text in part.ids]
     label_values, label = _classes(parts, order)
     return {
         "record": np.concatenate([part.record for part in parts])[order],
         "row": np.zeros(len(order), dtype=np.int32),
         "keys": batch.keys,
         "key": np.concatenate([part.key for part in parts])[order],
-        "ids": [ids[row] for row in order.tolist()],
+        "ids": _ids(parts, order),
         "label_values": label_values,
         "label": label,
         "weight": np.concatenate([part.weight for part in parts])[order],
         "features": _features(parts, order),
         "malformed": [each for part in parts for each in part.malformed],
     }
+
+
+def _ids(parts: Parts, order: Ints64) -> Sequence[str]:
+    """Return the ids of all rows in their order."""
+    texts = [part.ids for part in parts]
+    columns = [each.spans for each in texts if isinstance(each, Texts)]
+    if len(columns) == len(texts):
+        return Texts(Spans.joined(columns).where(order))
+    ids = [text for each in texts for text in each]
+    return [ids[row] for row in order.tolist()]
 
 
 def _classes(parts: Parts, order: Ints64) -> tuple[list[str], Ints32]:

@@ -24,13 +24,13 @@ from streamapp.columnar.answers import (
     write_offset_ids,
     write_packed,
 )
-from streamapp.columnar.texts import NUMBER_BYTES
+from streamapp.columnar.texts import HAS_ESCAPES, NUMBER_BYTES, write_strings
 from topics.codecs import encode_predictions
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
 from topics.codecs.packed.predictions import class_names
 from topics.records import Format, Ints64, Predictions
-from topics.spans import Bytes, Spans
+from topics.spans import Bytes, Spans, Texts
 
 _HEAD: Final = Struct("<2sBBBBHIB")  # the twelfth byte is followed by a flag, for the kernel
 _FLOAT32_BYTES: Final = 4
@@ -97,6 +97,13 @@ def _packed(predictions: Predictions) -> Spans | None:
 
 def json_ids(ids: Sequence[str]) -> Bytes:
     """Return ids (at least one) as a JSON array of strings."""
+    if isinstance(ids, Texts):
+        spans = ids.spans
+        out = np.empty(spans.total + 3 * len(spans) + 1, dtype=np.uint8)
+        starts, lengths = map(np.ascontiguousarray, (spans.starts, spans.lengths))
+        size = write_strings(spans.bytes, starts, lengths, out)
+        if size != HAS_ESCAPES:
+            return out[:size]
     if not isinstance(ids, OffsetIds) or ids.offsets.min() < 0:
         return json_array(orjson.dumps(ids if isinstance(ids, list) else list(ids)))
     head = np.frombuffer(bytearray(ids.head.encode()), dtype=np.uint8)

@@ -26,7 +26,7 @@ from topics.codecs.batch import Batch
 from topics.codecs.limits import Limits
 from topics.codecs.packed.layout import HAS_LABEL, TEXT
 from topics.records import Features, Floats, Instances, Ints32, Ints64
-from topics.spans import Spans
+from topics.spans import Spans, Texts
 
 MAX_FORMS: Final = 4
 """Of a run; records of more are left to the codec."""
@@ -109,7 +109,7 @@ class _Form:
     def _ids(self, batch: Batch) -> Sequence[str]:
         starts, lengths = self._parts[:, ID], self._parts[:, ID_BYTES]
         if lengths.all():
-            return self._texts(starts, lengths)
+            return Texts(Spans(self._spans.buffer, starts, lengths))
         if not lengths.any():
             return batch.default_ids()
         return [

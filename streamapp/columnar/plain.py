@@ -14,6 +14,7 @@ from streamapp.columnar.shape import ANNOTATOR, DECLINED, FEATURE, ID, LABEL, TE
 from topics.codecs.batch import Batch
 from topics.codecs.limits import Limits
 from topics.records import MAX_WEIGHT, Features, Floats, Instances, Ints32, Ints64, Labels
+from topics.spans import Spans, Texts
 
 _LENGTH = (1 << LENGTH_BITS) - 1
 
@@ -114,19 +115,17 @@ class PlainRows:
         value = self._shape.value_of(ID)
         if value < 0:
             return batch.default_ids()
-        starts = self._cells[:, value] >> LENGTH_BITS
-        ends = (starts + (self._cells[:, value] & _LENGTH)).tolist()
-        is_null = self._kinds[:, value] == NULL
-        text = self._text
-        if (self._kinds[:, value] == ESCAPED).any():
-            return [
-                cell or default
-                for cell, default in zip(self._cells_of(value), batch.default_ids(), strict=True)
-            ]
-        if not is_null.any():
-            return [text[start:end].decode() for start, end in zip(starts.tolist(), ends, strict=True)]
-        rows = zip(starts.tolist(), ends, is_null.tolist(), batch.default_ids(), strict=True)
-        return [default if null else text[start:end].decode() for start, end, null, default in rows]
+        kinds, default_ids = self._kinds[:, value], batch.default_ids()
+        if (kinds == ESCAPED).any():
+            given = self._cells_of(value)
+        else:
+            cells = self._cells[:, value]
+            texts = Texts(Spans(self._text, cells >> LENGTH_BITS, cells & _LENGTH))
+            is_null = kinds == NULL
+            if not is_null.any():
+                return texts
+            given = [None if null else texts[row] for row, null in enumerate(is_null.tolist())]
+        return [cell or default for cell, default in zip(given, default_ids, strict=True)]
 
     def _matrix(self) -> Features:
         columns = self._features

@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import overload
+from collections.abc import Sequence
 
 import numpy as np
 
 from streamapp.columnar.texts import NUMBER_BYTES, write_numbered
 from topics.codecs.offset_ids import OffsetIds
 from topics.records import Ints64
-from topics.spans import Column, Spans
-
-
-class Texts(Column[str]):
-    """Texts that lie in a buffer; strings are made for whoever asks."""
-
-    __slots__ = ("spans",)
-
-    def __init__(self, spans: Spans) -> None:
-        """spans: of UTF-8, none of them null."""
-        self.spans = spans
-
-    def __len__(self) -> int:
-        return len(self.spans)
-
-    def __iter__(self) -> Iterator[str]:
-        buffer, starts = self.spans.buffer, self.spans.starts
-        ends = (starts + self.spans.lengths).tolist()
-        return iter([_text(buffer[at:end]) for at, end in zip(starts.tolist(), ends, strict=True)])
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Texts: ...
-    def __getitem__(self, at: int | slice) -> str | Texts:
-        return Texts(self.spans[at]) if isinstance(at, slice) else _text(self.spans[at] or b"")
-
-    def taken(self, rows: Ints64) -> Texts:
-        """Return some of them (int64[m])."""
-        return Texts(self.spans.where(rows))
-
-
-def _text(encoded: bytes) -> str:
-    return encoded.decode("utf-8", "surrogatepass")
+from topics.spans import Spans, Texts
 
 
 def numbered(head: bytes, numbers: Ints64) -> Spans:

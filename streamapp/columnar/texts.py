@@ -9,7 +9,9 @@ from core.jit import kernel, start_of
 NUMBER_BYTES: Final = 19
 """The longest whole number is 2^63 - 1."""
 QUOTE: Final = 34
+HAS_ESCAPES: Final = -1
 _BACKSLASH: Final = 92
+_SPACE, _COMMA, _OPEN_ARRAY, _CLOSE_ARRAY = 32, 44, 91, 93
 _DIGIT_ZERO: Final = 48
 
 
@@ -26,6 +28,32 @@ def write_numbered(head, numbers, out, starts) -> None:
         at = copied(start, 0, len(head), to, at)
         at = write_number(numbers[row], to, at)
     starts[len(numbers)] = at
+
+
+@kernel("int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], uint8[::1])")
+def write_strings(text, starts, lengths, out) -> int:
+    """Write n texts as a JSON array of strings; return the bytes, HAS_ESCAPES: one needs an escape.
+
+    text: uint8, in which the texts lie; starts, lengths: int64[n], of each; n is 1 at least.
+    out: uint8, room for all texts, three bytes more for each, and one.
+    """
+    start, to, at = start_of(text), start_of(out), 0
+    to[0] = _OPEN_ARRAY
+    for row in range(len(starts)):
+        at += 1
+        to[at] = QUOTE
+        first, end = starts[row], starts[row] + lengths[row]
+        for place in range(first, end):
+            byte = start[place]
+            if byte < _SPACE or byte in (QUOTE, _BACKSLASH):
+                return HAS_ESCAPES
+            to[at + 1 + place - first] = byte
+        at += 1 + end - first
+        to[at] = QUOTE
+        at += 1
+        to[at] = _COMMA
+    to[at] = _CLOSE_ARRAY
+    return at + 1
 
 
 @kernel

@@ -15,6 +15,7 @@ from streamapp.task.effects.effects import PredictionGroup
 from streamapp.task.models.store import ModelStore
 from topics.codecs.offset_ids import OffsetIds
 from topics.records import Floats, Instances, Ints32, Ints64, Malformed, Predictions
+from topics.spans import Texts
 
 Mask = npt.NDArray[np.bool_]
 Columns = tuple[Ints32, Floats, Ints64]  # prediction, probability, version
@@ -179,7 +180,7 @@ class Replies:
 
 def ids_of(batch: Instances, rows: Ints64) -> Sequence[str]:
     """Return the ids of rows (int64[m])."""
-    if isinstance(batch.ids, OffsetIds):
+    if isinstance(batch.ids, OffsetIds | Texts):
         return batch.ids.taken(rows)
     return [batch.ids[row] for row in rows.tolist()]
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from streamapp.columnar.distinct import distinct
-from streamapp.columnar.text_columns import Texts
 from streamapp.task.pending.name_table import (
     EMPTY,
     HASH,
@@ -27,7 +26,7 @@ from streamapp.task.pending.name_table import (
 )
 from streamapp.task.pending.names import Name, Names
 from topics.records import Ints64
-from topics.spans import Column, Spans
+from topics.spans import Column, Spans, Texts
 
 SMALLEST: Final = 128
 """Places of a table."""

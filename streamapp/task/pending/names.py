@@ -9,10 +9,10 @@ from typing import overload
 import numpy as np
 
 from core.schema.names import text_bytes
-from streamapp.columnar.text_columns import Texts, text_spans
+from streamapp.columnar.text_columns import text_spans
 from streamapp.task.pending.name_table import EMPTY, code_names, hash_names
 from topics.records import Ints32, Ints64
-from topics.spans import Column, Spans
+from topics.spans import Column, Spans, Texts
 
 Name = tuple[str, str]  # model key, instance id
 

@@ -17,12 +17,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from streamapp.columnar.text_columns import Texts
 from streamapp.task.pending.entries import ROW, PendingImage
 from streamapp.task.pending.names import Names
 from streamapp.task.unit import Unit, UnitName, damaged, seal, unseal
 from topics.records import Ints32
-from topics.spans import Spans
+from topics.spans import Spans, Texts
 
 PENDING: Final = "pending"
 MARKS: Final = "marks"

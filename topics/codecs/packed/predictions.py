@@ -13,6 +13,7 @@ from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, NAME_MAX_BYTES,
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
 from topics.codecs.prediction_row import PredictionRow
 from topics.records import Predictions
+from topics.spans import Texts
 
 _LENGTH = Struct("<H")
 _VERSION = Struct("<q")
@@ -47,7 +48,7 @@ def unwritable(predictions: Predictions) -> dict[int, str]:
         why = f"a class name of {longest} bytes must have at most {NAME_MAX_BYTES} in packed"
         return dict.fromkeys(range(len(predictions)), why)
     ids = predictions.ids
-    longest = ids.most_bytes if isinstance(ids, OffsetIds) else max(map(len, ids), default=0)
+    longest = ids.most_bytes if isinstance(ids, OffsetIds | Texts) else max(map(len, ids), default=0)
     if longest * UTF8_BYTES <= NAME_MAX_BYTES:
         return {}
     sizes = [len(name.encode()) for name in predictions.ids]

@@ -7,11 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from streamapp.columnar.text_columns import Texts
 from streamapp.task.pending import name_index
 from streamapp.task.pending.name_index import NameIndex
 from streamapp.task.pending.names import Name, Names
-from topics.spans import Spans
+from topics.spans import Spans, Texts
 
 IDS = [
     "",
