@@ -74,12 +74,12 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     inherits = not model.plan.ints[at.PLAN_QUIRKS] & quirks.NOTHING_INHERITED
     connect(model.plan.address, model.address, t, node, *test, masses, inherits)
     first = tree.node_ints.item(node, at.NODE_CHILD)
-    for child in range(first, first + len(masses)):
-        slot = tree.node_ints.item(child, at.NODE_SLOT)
-        if slot >= 0:
-            learner.begin(tree, child, slot)
-            if inherits:
-                learner.leaf_model.inherit([section[slot] for section in tree.leaf_model], learned)
+    children = np.arange(first, first + len(masses))
+    children = children[tree.node_ints[children, at.NODE_SLOT] >= 0]
+    learner.begin_all(tree, children, tree.node_ints[children, at.NODE_SLOT])
+    if inherits and learned:
+        for slot in tree.node_ints[children, at.NODE_SLOT].tolist():
+            learner.leaf_model.inherit([section[slot] for section in tree.leaf_model], learned)
     watch_anew(model, t, node)
     depth = int(tree.node_ints[node, at.NODE_DEPTH])
     return event_of(decision, node, row, index, depth, had) if is_first else None

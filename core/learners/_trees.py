@@ -27,6 +27,9 @@ from core.tree.routing import sum_paths
 MAX_SHAPES: Final = 64
 """Shapes of trees that are remembered."""
 
+FEW: Final = 8
+"""Of this many words one that is written by itself costs less than to write all."""
+
 CARRIED: Final = (
     at.TREE_NODES,
     at.TREE_SLOTS,
@@ -141,7 +144,9 @@ class TreeLayout(BlockLayout):
 
     def copy(self, old: TreeLayout, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a tree with the state of another, for more classes, values, attributes too."""
-        before, tree = old.view(source, s), self._clear(target, t, room)
+        before = old.view(source, s)
+        # Records that are as long as before are copied whole; in others there may be what has never been.
+        tree = self._lay_out(target, t, room, int(before.header[at.TREE_SLOTS]) if old is self else 0)
         for word in CARRIED:
             tree.header[word] = before.header[word]
         nodes, slots = int(before.header[at.TREE_NODES]), int(before.header[at.TREE_SLOTS])
@@ -170,15 +175,27 @@ class TreeLayout(BlockLayout):
 
     def _clear(self, ints: Ints, t: int, room: Room) -> TreeView:
         """Write an empty tree: every record in the state that unused records have."""
+        ints[t : t + self.shape(*room[:2]).words] = 0
+        return self._lay_out(ints, t, room, 0)
+
+    def _lay_out(self, ints: Ints, t: int, room: Room, slots_in_use: int) -> TreeView:
+        """Write an empty tree into zeros, but for leaf records that others will be copied to.
+
+        Zeros are not written again: of many values of nominal attributes a leaf record has little else.
+        """
         nodes, slots = room
         shape = self.shape(nodes, slots)
         tree = TreeView(ints, ints.view(np.float64), t, shape)
-        tree.ints[:] = 0
         at.write_tree_header(tree.header, shape)
         tree.header[at.TREE_FREE] = -1
         tree.node_ints[:, at.NODE_PARENT] = -1
         tree.node_ints[:, at.NODE_SLOT] = -1
-        tree.leaf_ints[:] = self.empty_leaf
+        unused, blank = tree.leaf_ints[min(slots_in_use, slots) :], self.empty_leaf
+        written = np.flatnonzero(blank)
+        if FEW * len(written) < len(blank):
+            unused[:, written] = blank[written]
+        else:
+            unused[:] = blank
         return tree
 
     # Growing

@@ -31,7 +31,7 @@ FOREST: Final = "class pair"
 """The test of what stands above all trees in an outline."""
 
 
-@kernel("int64(int64, int64, int64, float64[::1], float64[::1])")
+@kernel("int64(int64, int64, int64, float64[::1], float64[::1])", alone=True)
 def score(plan_address: int, address: int, t: int, x, shares) -> int:
     """Write the class shares that the forest at word t gives a record; return the class."""
     plan, params = words_at(plan_address)

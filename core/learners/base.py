@@ -221,6 +221,14 @@ class HoeffdingLearner(Learner):
         else:
             tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first()
 
+    def begin_all(self, tree: TreeView, nodes: Ints, slots: Ints) -> None:
+        """Set the schedules of leaves that have seen nothing; nodes, slots: int64[leaf]."""
+        if self.quirks & quirks.INHERITED_COUNTS:
+            for node, slot in zip(nodes.tolist(), slots.tolist(), strict=True):
+                self.begin(tree, node, slot)
+        else:
+            tree.leaf_floats[slots, at.LEAF_NEXT] = self.schedule.first()
+
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
         """Return whether a leaf that the kernel reports is due indeed."""
         if not self.quirks & quirks.INHERITED_COUNTS or not self.schedule.periodic:

@@ -160,6 +160,8 @@ class BlockLayout(ABC):
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a block with the state of one of another layout (perhaps this), with as much room or more.
 
+        The words of target are zeros from t on.
+
         The schema may have grown by classes, values and attributes at their ends.
         """
 

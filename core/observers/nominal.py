@@ -22,6 +22,9 @@ PROBLEMS: Final = ()
 _LARGE: Final = 1e150
 """Two numbers below it have a product."""
 
+_WHOLE: Final = 2.0**33
+"""Of so many counts as there are values, below this, no sum is rounded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
@@ -145,9 +148,7 @@ def sum_of_logs(plan, ints, floats, row: int, x) -> float:
         if code < 0 or values == 0:
             continue
         first = row + plan[entry + layout.NOMINAL_FIRST]
-        total = float(values)
-        for v in range(values):
-            total += floats[first + v]
+        total = sum_of_counts(floats, first, values, float(values))
         if total > _LARGE:
             logs += log2(floats[first + code] + 1.0) - log2(total)
             continue
@@ -157,6 +158,27 @@ def sum_of_logs(plan, ints, floats, row: int, x) -> float:
             logs += log2(above / below)
             above, below = 1.0, 1.0
     return logs + log2(above / below)
+
+
+@kernel
+def sum_of_counts(floats, first: int, n: int, start: float) -> float:
+    """Return start + the first + the second … of n counts, rounded after each of them.
+
+    Whole numbers are not rounded, so that they can be summed in any order: as integers, in vectors. ``start``
+    is one.
+    """
+    whole, other = 0, 0
+    for v in range(n):
+        count = floats[first + v]
+        small = int(min(count, _WHOLE))
+        whole += small
+        other |= int(float(small) != count)
+    if other == 0:
+        return start + float(whole)
+    total = start
+    for v in range(n):
+        total += floats[first + v]
+    return total
 
 
 @kernel
