@@ -116,11 +116,22 @@ def _features(batch: Instances, rows: Ints64, model: Ints64, store: ModelStore) 
         if len(chosen) and group.names is not None:
             yield _part(group, chosen, group.names, place)
         elif len(chosen):
-            uids = store.schema_uid[model[group.rows[chosen]]]
-            for uid in np.unique(uids).tolist():
-                alike = chosen[uids == uid]
-                names = store.schema(int(model[group.rows[alike[0]]])).names
-                yield _part(group, alike, names[: group.values.shape[1]], place)
+            for names, alike in _by_names(chosen, model[group.rows[chosen]], store, group.values.shape[1]):
+                yield _part(group, alike, names, place)
+
+
+def _by_names(
+    rows: Ints64, model: Ints64, store: ModelStore, n_columns: int
+) -> Iterator[tuple[tuple[str, ...], Ints64]]:
+    """Yield the rows (int64[m]) whose models' schemas name the first columns alike, and these names.
+
+    Schemas differ in the order of their classes, too: the models of a stream have several.
+    """
+    first, number = distinct(store.schema_uid[model])
+    names = Dictionary.of([store.schema(slot).names[:n_columns] for slot in model[first].tolist()])
+    which = names.codes[number]
+    for code, mine in enumerate(names.values):
+        yield mine, rows[which == code]
 
 
 def _part(group: Features, chosen: Ints64, names: tuple[str, ...], place: Ints64) -> Features:
