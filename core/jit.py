@@ -332,7 +332,13 @@ def register(words: Any) -> None:
 
 
 def _plain_words_at(address: int) -> tuple[Any, Any]:
-    words = _registered[int(address)]
+    words = _registered.get(int(address))
+    if words is None:  # a part of others
+        words = next(
+            whole[(address - start) // whole.itemsize :]
+            for start, whole in _registered.items()
+            if start <= address < start + whole.nbytes
+        )
     return words, words.view(np.float64)
 
 

@@ -14,7 +14,7 @@ from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue, labels_of_classes
 from core.growth.events import Event
-from core.learners.protocol import Learner
+from core.learners.protocol import Learner, workspace_of
 from core.model import drift_reaction
 from core.model.model import Model
 from core.model.prediction import preparation
@@ -317,7 +317,7 @@ class ModelTable:
             answers.importance,
             answers.version,
             mode,
-            run.workspace_of(x.shape[1], classes),
+            workspace_of(x.shape[1], classes),
         )
         log = run.log_of(classes)
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)

@@ -112,6 +112,8 @@ class PlanWords:
             (at.PLAN_THETA_KEY, rng.THETA_SAMPLING),
             (at.PLAN_HYPOTHESIS_KEY, rng.HYPOTHESIS_SAMPLING),
             (at.PLAN_EXPLORATION_KEY, rng.EXPLORATION),
+            (at.PLAN_SUBSPACE_KEY, rng.SUBSPACE),
+            (at.PLAN_BAGGING_KEY, rng.BAGGING),
         ):
             ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
         ints[at.PLAN_SLICE] = spec.evaluation.slice

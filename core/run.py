@@ -27,6 +27,7 @@ from core.evaluation import count_prediction
 from core.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
 from core.learners import protocol as learners
 from core.tree import layout as at
+from core.tree.columns import gather
 from core.tree.prefetch import WIDTH
 
 # Modes
@@ -92,18 +93,6 @@ _SIGNATURE = (
 
 detect = drift.dispatcher()
 answer, learn, route_ahead = learners.dispatcher()
-
-
-@kernel
-def gather(plan, x, scratch) -> Any:
-    """Return the numeric attributes of a record side by side: a part of x where they are, else a copy."""
-    n = plan[at.PLAN_NUMERIC]
-    if plan[at.PLAN_CONTIGUOUS] != 0:
-        return part(x, 0, n)
-    table = plan[at.PLAN_NUMERIC_TABLE]
-    for a in range(n):
-        scratch[a] = x[plan[table + a]]
-    return part(scratch, 0, n)
 
 
 @kernel
@@ -184,11 +173,6 @@ def examine(model, weight, addresses, columns, classes, sizes) -> int:
         if not 0.0 < weight[row] <= MAX_WEIGHT:
             return row
     return len(model)
-
-
-def workspace_of(columns: int, classes: int) -> Any:
-    """Return the workspace of runs with so many columns and classes."""
-    return np.empty((3, max(4 * columns, 2 * classes, learners.EVENT_WORDS + classes)))
 
 
 def log_of(classes: int) -> Any:

@@ -286,6 +286,7 @@ class DriftAlert:
     instance_id: str | None = None  # the instance whose label raised it
     depth: int | None = None  # of the node, 0: a root
     classes: list[str] | None = None  # the two whose tree it is; None: there is one tree for all
+    member: int | None = None  # of a forest, whose errors it watches; None: the model is no forest
 
 
 @dataclass(frozen=True, slots=True)

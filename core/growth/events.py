@@ -67,6 +67,8 @@ class Split(Event):
     masses: tuple[float, ...] = ()
     """Class weight that the node had before, of the classes that the model has learned, in the order of the
     schema; empty: the learner does not say."""
+    member: int | None = None
+    """Number of the forest's member whose tree it is; None: the model is no forest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Pruned(Event):
     """The test that was there."""
     depth: int | None = None
     """Of the node, 0: the root."""
+    member: int | None = None
+    """Number of the forest's member; None: the model is no forest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ class Drift(Event):
     depth: int | None = None
     pair: tuple[int, int] | None = None
     """The two classes whose tree it is; None: the model has one tree for all."""
+    member: int | None = None
+    """Number of the forest's member that the detector watches; None: the model is no forest."""
 
 
 @dataclass(frozen=True, slots=True)

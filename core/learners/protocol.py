@@ -48,7 +48,8 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
 
 ``x`` is the record (float64[column], missing NaN), ``xs`` its numeric attributes, ``scratch`` four words an
 attribute and two a class, whatever they hold, ``vote_buffer`` as many, and EVENT_WORDS and one a class at
-least.
+least;
+behind them ``scratch`` has three words an attribute and one a class for learners that are made of others.
 """
 
 from __future__ import annotations
@@ -314,6 +315,15 @@ def build(body: dict[str, Any]) -> Any:
     given = dict(body)
     name = given.pop("name")
     return registry.plugin("learners", name).build(given, name)
+
+
+def workspace_of(columns: int, classes: int) -> Floats:
+    """Return the workspace of runs with so many columns and classes, float64[3, …].
+
+    Its rows are those of kernels: one for the numeric attributes, ``scratch``, ``vote_buffer``.
+    """
+    own = max(4 * columns, 2 * classes, EVENT_WORDS + classes)
+    return np.empty((3, own + 3 * columns + classes))
 
 
 @functools.cache

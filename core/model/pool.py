@@ -16,9 +16,11 @@ from core import registry, run
 from core.active.label_query import uncertainty
 from core.active.queries.rate import score_of
 from core.jit import kernel, row_of, words_at
+from core.learners.protocol import workspace_of
 from core.model.model import Model
 from core.model.prediction import preparation
 from core.tree import layout as at
+from core.tree.columns import gather
 from core.tree.layout import Floats, Ints
 from core.tree.statistics import known_classes
 
@@ -46,7 +48,7 @@ def survey(model: Model, x: Floats, scored: str | None = None) -> Survey:
     found = Survey(np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
     kind = -1 if scored is None else registry.kind("queries", scored)
     where = np.array([model.address, model.plan.address, 0, kind], dtype=np.int64)
-    workspace = run.workspace_of(x.shape[1], k)
+    workspace = workspace_of(x.shape[1], k)
     shares = np.zeros((1, k))
     prepared = None  # kept alive here: the kernel gets its address
     while look_at(where, x, found.prediction, found.place, found.score, shares, workspace):
@@ -79,7 +81,7 @@ def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
     kind, t = plan[at.PLAN_LEARNER], ints[at.MODEL_FIRST]
     for row in range(len(x)):
         record = row_of(x, row)
-        xs = run.gather(plan, record, columns)
+        xs = gather(plan, record, columns)
         shares[0, :] = 0.0
         nothing: Any = np.int64(-1)
         best, end, _ = run.answer(

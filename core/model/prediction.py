@@ -9,6 +9,7 @@ import numpy as np
 
 from core import jit
 from core.errors import SchemaError
+from core.learners.protocol import workspace_of
 from core.plan import Plan
 from core.schema.schema import Schema
 from core.tree import layout as at
@@ -115,7 +116,7 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
         np.zeros(1),
         np.zeros(1, dtype=np.int64),
         run.ANSWER_ONLY,
-        run.workspace_of(len(x), k),
+        workspace_of(len(x), k),
         run.log_of(k),
         cursor,
     )

@@ -248,7 +248,10 @@ PLAN_MAX_LEAVES: Final = 78  # leaves at which a tree stops to grow
 PLAN_PLAIN_SPLITS: Final = 79  # splits are made in compiled code (core/hoeffding/plain_split.py)
 PLAN_FIRST_ATTEMPT: Final = 80  # observed weight before which no new leaf is due (float64)
 PLAN_BLANK_LEAF: Final = 81  # address of an unused leaf record
-PLAN_HEADER: Final = 82
+PLAN_SUBSPACE_KEY: Final = 82  # random keys: of the attributes that a leaf or a member sees,
+PLAN_BAGGING_KEY: Final = 83  # and of how often a member learns a record
+PLAN_WARNING_DETECTOR: Final = 84  # kind and parameters of the detectors that warn of a member
+PLAN_HEADER: Final = 86
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

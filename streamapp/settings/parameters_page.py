@@ -203,6 +203,8 @@ def _values(field: dataclasses.Field[Any]) -> str:
             update = f"update_{field.name.partition('_')[0]}"
             names = tuple(name for name in names if hasattr(registry.module("observers", name), update))
         return ", ".join(map(code, names))
+    if field.name == "member":
+        return "name or object of a tree"
     if field.name in PARTS and not metadata:
         return ", ".join(map(code, registry.names(PARTS[field.name])))
     if "options" in metadata:

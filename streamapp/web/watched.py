@@ -222,7 +222,7 @@ class Watched:
         run, key, event = self._connection.execute, given.key, given.event
         detail = event.detail
         body = orjson.dumps({name: getattr(event, name) for name in ModelEvent.__slots__})
-        place = f"{detail.get('node')} {detail.get('pair')}"
+        place = f"{detail.get('node')} {detail.get('pair')} {detail.get('member')}"
         entry = [key, event.topic, event.offset, event.event, place, event.time_ms, body]
         self._model(key, given.partition, event.time_ms)
         added = run(
@@ -267,14 +267,15 @@ class Watched:
             run("UPDATE model SET learner = ? WHERE key = ?", [detail["learner"], key])
         if kind == "drift" and detail.get("level") == "drift":
             run("UPDATE model SET drifts = drifts + 1 WHERE key = ?", [key])
-            if detail.get("action") in NEW_TREE:
+            if detail.get("action") in NEW_TREE and detail.get("member") is None:
                 run("DELETE FROM split WHERE key = ?", [key])
-        if kind in ("revised", "pruned") and detail.get("action") != "moved":
+        is_drawn = not detail.get("pair") and detail.get("member") is None
+        if kind in ("revised", "pruned") and detail.get("action") != "moved" and is_drawn:
             # The nodes behind a subtree that goes get other numbers; which, the event does not say.
             run("DELETE FROM split WHERE key = ? AND node >= ?", [key, node])
         if kind in ("split", "revised"):
             run("UPDATE model SET splits = splits + 1 WHERE key = ?", [key])
-            if 0 <= node < NODES_MAX and not detail.get("pair"):
+            if 0 <= node < NODES_MAX and is_drawn:
                 run("INSERT OR REPLACE INTO split VALUES (?, ?, ?)", [key, node, body])
 
     # -- asking -------------------------------------------------------------------------------------------

@@ -20,7 +20,17 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from tests.naive.rows import mixed, two_classes
-from tests.unit.core.builders import QUERIES, TREES, answer, halves, learner_for, schema_of, spec_of, table_of
+from tests.unit.core.builders import (
+    FORESTS,
+    QUERIES,
+    TREES,
+    answer,
+    halves,
+    learner_for,
+    schema_of,
+    spec_of,
+    table_of,
+)
 
 EVERY = [(family, name) for family in registry.FAMILIES for name in registry.names(family)]
 PARAMETERS = [
@@ -131,7 +141,7 @@ def test_it_learns(what, spec):
     assert finals[0].snapshot() == finals[1].snapshot()
     summary = finals[0].summary()
     assert summary.labels == summary.records == 1200
-    assert (summary.attempts > 0) == (finals[0].spec.learner.name in {*TREES, "ufft"})
+    assert (summary.attempts > 0) == (finals[0].spec.learner.name in {*TREES, *FORESTS, "ufft"})
     if what != "learner=no_change":
         assert finals[0].evaluation().accuracy > max(np.bincount(stream.y)) / 1200 - 0.05
 

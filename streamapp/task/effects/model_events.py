@@ -81,6 +81,7 @@ class ModelEvents:
             node=event.node,
             depth=event.depth,
             classes=self._pair(event),
+            member=event.member,
         )
 
     def _pair(self, event: Drift | Split) -> list[str] | None:
@@ -92,6 +93,8 @@ class ModelEvents:
 
     def _where(self, event: Drift | Split) -> str:
         """Return the words that name the tree of an event, where there are several."""
+        if event.member is not None:
+            return f" of member {event.member}"
         pair = self._pair(event)
         return "" if pair is None else f" of the tree of {pair[0]!r} and {pair[1]!r}, depth {event.depth},"
 
@@ -113,10 +116,12 @@ class ModelEvents:
             return Notice("info", text, key, offset)
         if isinstance(event, Pruned):
             name = self._store.schema(event.model).attributes[event.former.attribute].name
-            text = f"node {event.node}, of {name!r}, became a leaf ({event.reason}) after {event.n:g} labels"
+            member = "" if event.member is None else f" of member {event.member}"
+            text = f"node {event.node}{member}, of {name!r}, became a leaf ({event.reason}) "
+            text += f"after {event.n:g} labels"
             return Notice("info", text, key, offset)
         if isinstance(event, Drift):
-            node = "" if event.node is None else f" at node {event.node}{self._where(event)}"
+            node = self._where(event) if event.node is None else f" at node {event.node}{self._where(event)}"
             text = f"{event.detector}:{node} {event.level} at error rate {event.error_rate:.4f}"
             text += f"; {event.action}"
             # A detector may come to its warning level and back every few hundred labels: every change is an

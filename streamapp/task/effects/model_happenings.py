@@ -63,6 +63,7 @@ def grown(
         detail = {
             "node": event.node,
             "depth": event.depth,
+            "member": event.member,
             "former": _test(event.former, schema),
             "merits": list(event.merits),
             "gap": event.merits[0] - event.merits[1],
@@ -80,6 +81,7 @@ def grown(
             "node": event.node,
             "depth": event.depth,
             "pair": _pair(event, schema),
+            "member": event.member,
         }
     elif isinstance(event, GrowthStopped):
         what, detail = "growth-stopped", {"leaves": event.leaves}
@@ -109,6 +111,7 @@ def _split(event: Split, schema: Schema) -> dict[str, Any]:
         "node": event.node,
         "depth": event.depth,
         "pair": _pair(event, schema),
+        "member": event.member,
         **_test(NodeTest(event.attribute, event.test, event.value), schema),
         "former": None if event.former is None else _test(event.former, schema),
         "merits": [best, second],

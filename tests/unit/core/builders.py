@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core import registry
+from core.learners._forests import Forest
 from core.learners.base import HoeffdingLearner
 from core.model.model import Model
 from core.model_table import LABELLED, ModelTable
@@ -18,6 +19,11 @@ TREES = [
     if issubclass(registry.plugin("learners", name), HoeffdingLearner)
 ]
 """The learners of the Hoeffding family; the others have none of its axes."""
+
+FORESTS = [
+    name for name in registry.names("learners") if issubclass(registry.plugin("learners", name), Forest)
+]
+"""The learners whose members are trees of that family."""
 
 QUERIES = [
     name for name in registry.names("queries") if not registry.plugin("queries", name)().columns & at.LEAVES

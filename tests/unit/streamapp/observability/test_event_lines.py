@@ -64,6 +64,7 @@ def test_values_are_named_and_infinities_null() -> None:
         "depth": None,
         "classes": None,
         "masses": [],
+        "member": None,
     }
 
 
@@ -83,6 +84,7 @@ def test_events_of_a_forest_name_pair_node_and_depth() -> None:
         "node": 2,
         "depth": 1,
         "classes": ["b", "c"],
+        "member": None,
     }
     whole = event_of(8, Drift(3, 0, "drift", "ddm", 0.25, "new tree"), schema)
     assert (whole["node"], whole["depth"], whole["classes"]) == (None, None, None)

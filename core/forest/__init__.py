@@ -1,0 +1,1 @@
+"""Forests: ensembles of Hoeffding trees that learn resampled records, in compiled code."""

@@ -1,0 +1,384 @@
+"""The compiled half of forests by the contract of learners (core/learners/protocol.py).
+
+Members are trees of the Hoeffding family in one block and read the plan as a single tree does; what they
+share (classes, values seen) is the model's. Record by record, member by member:
+
+    answer   every member predicts; their shares are added up, weighted by accuracy
+    learn    a member's prediction is judged, it learns the record k times over, its detectors see the error;
+             then its background tree learns. What is due (splits, warnings, drifts) waits in the member's
+             record until all have learned: members do not depend on each other
+
+and Python is called once a record for all that is due (core/learners/_forest_blocks.py).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from core.drift import adwin
+from core.drift.base import DRIFT
+from core.forest import layout as of
+from core.forest.layout import member_at
+from core.forest.resampling import seen_by, times
+from core.hoeffding import kernels as trees
+from core.hoeffding.plain_split import SPLIT_WORDS
+from core.hoeffding.split_attempt import attempt_here
+from core.jit import address_of, called, kernel, part, row_of, words_at
+from core.problems import MOST, SOUND, of_plugin
+from core.tree import layout as at
+from core.tree.columns import gather
+from core.tree.routing import UNCOUNTED, arrive, count
+
+PROBLEMS = (
+    *trees.PROBLEMS,
+    "a forest at rest has no step to go on with, and no member has anything due",
+    "trees made for a member must be from 0 to 2**53, and so must be a tree's number",
+    "what a member predicted right must be a weight from 0 to that of all it predicted",
+)
+AT_REST, MADE, JUDGED = range(len(trees.PROBLEMS) + 1, len(PROBLEMS) + 1)
+
+
+@kernel
+def behind(plan) -> int:
+    """Return where the words of scratch begin that leaf models leave alone: float64[3·d + K]."""
+    return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
+
+
+@kernel
+def number_of(ints, t: int, node: int) -> int:
+    """Return the number of the node whose record begins at a word of the tree at word t."""
+    return (node - t - at.TREE_HEADER) // ints[t + at.TREE_NODE_STRIDE]
+
+
+@kernel
+def seen_at(plan, ints, t: int, record: int, node: int, x, xs, scratch) -> tuple[Any, Any]:
+    """Return a record, and its numeric attributes, as the leaf of a member's tree (t) sees it."""
+    m = of.of(plan, of.OF_ATTRIBUTES)
+    seen, side_by_side = x, xs
+    if m > 0:
+        number = 0 if of.of(plan, of.OF_SUBSPACES) != 0 else number_of(ints, t, node)
+        spare = part(scratch, behind(plan), 3 * plan[at.PLAN_ATTRIBUTES])
+        seen, side_by_side = seen_by(plan, ints[record + of.SERIAL], number, m, x, spare)
+    return seen, side_by_side
+
+
+@called
+def vote(
+    plan, params, ints, floats, t: int, record: int, node: int, x, xs, scratch, shares
+) -> tuple[int, int]:
+    """Let the leaf vote at which a record ends in a member's tree (t); shares: float64[class] is written."""
+    for c in range(ints[at.MODEL_CLASSES]):
+        shares[c] = 0.0
+    seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
+    return trees.votes(
+        plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, seen, side_by_side, scratch, shares
+    )
+
+
+@kernel
+def train(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    record: int,
+    node: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    hint: int,
+    scratch,
+    vote_buffer,
+    is_told: bool,
+) -> int:
+    """Train a member's tree (t) with a record that ends at a node; note the node if a decision is due.
+
+    A split that is made here is described in the member's record, if it is to be told.
+    """
+    seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
+    outcome = trees.train(
+        plan, params, ints, floats, t, node, seen, side_by_side, label, weight, hint, scratch, vote_buffer
+    )
+    if outcome == at.DECISION_DUE:
+        said = vote_buffer  # of a background tree, whose splits are no events
+        if is_told:
+            said = part(floats, record + of.of(plan, of.OF_EVENT), SPLIT_WORDS + plan[at.PLAN_CLASSES])
+        outcome = attempt_here(address_of(plan), address_of(ints), t, node, said)
+    if outcome == at.GREW:
+        ints[record + of.DUE] = of.TOLD if is_told else 0
+    elif outcome != at.LEARNED:
+        ints[record + of.DUE] = node - t
+    return outcome
+
+
+@kernel
+def weight_of(plan, floats, record: int) -> float:
+    """Return the weight of a member's vote: its accuracy since it took its place, 1 while that is 0."""
+    if of.of(plan, of.OF_WEIGHTED) == 0 or floats[record + of.RIGHT] <= 0.0:
+        return 1.0
+    return floats[record + of.RIGHT] / floats[record + of.SEEN]
+
+
+@kernel
+def answer(
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
+) -> tuple[int, int, int]:
+    """Let all members vote; the hint says that their votes are those in their records."""
+    n, k = of.of(plan, of.OF_MEMBERS), ints[at.MODEL_CLASSES]
+    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
+    frozen = prepared != at.COUNTS
+    routed, first = prepared, -1
+    for i in range(n):
+        record = member_at(plan, t, i)
+        tree = t + ints[record + of.TREE]
+        node = arrive(plan, ints, floats, tree, x, frozen, routed)
+        if node == UNCOUNTED:
+            return -1, node, -1
+        if frozen and prepared != 0:
+            routed += at.WORD * ints[tree + at.TREE_NODES]
+        best, hint = vote(plan, params, ints, floats, tree, record, node, x, xs, scratch, own)
+        if not frozen:
+            count(ints, floats, tree, node, weight)
+            ints[record + of.PLACE] = node - tree
+            ints[record + of.VOTE], ints[record + of.HINT] = best, hint
+        if n == 1:
+            first = best
+        share = 1.0 if n == 1 else weight_of(plan, floats, record)
+        for c in range(k):
+            shares[c] += share * own[c]
+    if n == 1:
+        return first, 0, 0
+    return normalise(shares, k), 0, 0
+
+
+@kernel
+def normalise(shares, k: int) -> int:
+    """Divide shares by their sum, if there is one; return the class of the largest, -1 without classes."""
+    total, best = 0.0, -1
+    for c in range(k):
+        total += shares[c]
+        if best < 0 or shares[c] > shares[best]:
+            best = c
+    if total > 0.0:
+        for c in range(k):
+            shares[c] /= total
+    return best
+
+
+@kernel
+def learn(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    hint: int,
+    scratch,
+    vote_buffer,
+) -> tuple[int, int]:
+    """Train all members and background trees with a record.
+
+    A step is a member (even) or its background tree (odd). GROW_FIRST: a step's tree has to grow for the
+    record; the forest remembers the step, and goes on there.
+    """
+    n = of.of(plan, of.OF_MEMBERS)
+    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
+    start = max(ints[t + of.NEXT] - 1, 0)
+    is_new = place == at.NOT_ANSWERED
+    again = start if ints[t + of.NEXT] != 0 else -1  # that step has counted the record
+    ints[t + of.NEXT] = 0
+    for step in range(start, 2 * n):
+        i = step >> 1
+        is_background = step & 1 != 0
+        record = step_at(plan, t, step)
+        if record < 0 or ints[record + of.TREE] == 0:
+            continue
+        tree = t + ints[record + of.TREE]
+        times_over = times(plan, params, ints, i)
+        if is_background and times_over == 0:
+            continue
+        node, predicted, leaf_hint = (
+            tree + ints[record + of.PLACE],
+            ints[record + of.VOTE],
+            ints[record + of.HINT],
+        )
+        if hint < 0 or is_background:
+            node = arrive(plan, ints, floats, tree, x, False, 0)
+            if (is_new or is_background) and step != again:
+                count(ints, floats, tree, node, weight)
+            leaf_hint = -1
+            if not is_background:
+                predicted, leaf_hint = vote(
+                    plan, params, ints, floats, tree, record, node, x, xs, scratch, own
+                )
+        if times_over > 0:
+            mass = times_over * weight
+            if is_background and of.of(plan, of.OF_MOA) != 0:
+                mass = weight
+            outcome = train(
+                plan,
+                params,
+                ints,
+                floats,
+                tree,
+                record,
+                node,
+                x,
+                xs,
+                label,
+                mass,
+                leaf_hint,
+                scratch,
+                vote_buffer,
+                not is_background,
+            )
+            if outcome == at.GROW_FIRST:
+                ints[t + of.NEXT] = step + 1
+                return outcome, 0
+        if not is_background:
+            judge(floats, record, weight, predicted == label)
+            if is_watched(plan, times_over):
+                if of.of(plan, of.OF_MOA) != 0:
+                    predicted = vote(plan, params, ints, floats, tree, record, node, x, xs, scratch, own)[0]
+                watch(plan, params, ints, floats, record, 0.0 if predicted == label else 1.0)
+    return outcome_of(plan, ints, floats, t), 0
+
+
+@kernel
+def step_at(plan, t: int, step: int) -> int:
+    """Return the record of a step's tree, -1: no member has a background tree."""
+    n = of.of(plan, of.OF_MEMBERS)
+    if step & 1 == 0:
+        return member_at(plan, t, step >> 1)
+    return member_at(plan, t, (step >> 1) + n) if of.of(plan, of.OF_SLOTS) > n else -1
+
+
+@kernel
+def is_watched(plan, times_over: int) -> bool:
+    """Return whether detectors see the error; MOA's only that of records which the member has learned."""
+    return times_over > 0 or of.of(plan, of.OF_MOA) == 0 or of.of(plan, of.OF_WORST) != 0
+
+
+@kernel
+def outcome_of(plan, ints, floats, t: int) -> int:
+    """Return whether anything is due after all members have learned a record."""
+    if of.of(plan, of.OF_WORST) != 0:
+        name_worst(plan, ints, floats, t)
+    is_due = False
+    for slot in range(of.of(plan, of.OF_SLOTS)):
+        record = member_at(plan, t, slot)
+        is_due |= ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET
+    return at.DECISION_DUE if is_due else at.LEARNED
+
+
+@kernel
+def judge(floats, record: int, weight: float, is_right: bool) -> None:
+    """Count a prediction of a member."""
+    floats[record + of.SEEN] += weight
+    if is_right:
+        floats[record + of.RIGHT] += weight
+
+
+@kernel
+def watch(plan, params, ints, floats, record: int, error: float) -> None:
+    """Tell a member's detectors of an error; note what they say. A drift outweighs a warning."""
+    warning, drift = of.of(plan, of.OF_WARNING), of.of(plan, of.OF_DRIFT)
+    alarm = of.QUIET
+    if warning != 0:
+        first = plan[at.PLAN_WARNING_DETECTOR + 1]
+        if adwin.update(params, first, floats, record + warning, error) == DRIFT:
+            alarm = of.WARNED
+    if drift != 0:
+        first = plan[at.PLAN_NODE_DETECTOR + 1]
+        if adwin.update(params, first, floats, record + drift, error) == DRIFT:
+            alarm = of.DRIFTED
+    ints[record + of.ALARM] = alarm
+
+
+@kernel
+def name_worst(plan, ints, floats, t: int) -> None:
+    """After an alarm of any member let it be that of the one with the largest error, the first of equals."""
+    worst, largest, is_alarmed = 0, -1.0, False
+    drift = of.of(plan, of.OF_DRIFT)
+    for i in range(of.of(plan, of.OF_MEMBERS)):
+        record = member_at(plan, t, i)
+        is_alarmed |= ints[record + of.ALARM] != of.QUIET
+        ints[record + of.ALARM] = of.QUIET
+        if drift != 0 and floats[record + drift + adwin.WIDTH] > 0.0:
+            error = floats[record + drift + adwin.TOTAL] / floats[record + drift + adwin.WIDTH]
+            if error > largest:
+                worst, largest = i, error
+    if is_alarmed:
+        ints[member_at(plan, t, worst) + of.ALARM] = of.DRIFTED
+
+
+@kernel
+def uncertainty(
+    plan, params, ints, floats, t: int, place: int, shares, columns: int
+) -> tuple[float, float, float]:
+    """Return what the weighted votes say, and the weight of all labels that the busiest member has judged."""
+    weight, largest, second = 0.0, 0.0, 0.0
+    for i in range(of.of(plan, of.OF_MEMBERS)):
+        weight = max(weight, floats[member_at(plan, t, i) + of.SEEN])
+    for c in range(ints[at.MODEL_CLASSES]):
+        second = max(second, min(shares[c], largest))
+        largest = max(largest, shares[c])
+    if largest <= 0.0:
+        return 0.5, 0.0, weight
+    return largest, largest - second, weight
+
+
+@kernel
+def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
+    """Return a problem of a foreign forest: of its records, their detectors, or a tree."""
+    if ints[t + of.NEXT] != 0:
+        return AT_REST
+    for slot in range(of.of(plan, of.OF_SLOTS)):
+        record = member_at(plan, t, slot)
+        if ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET:
+            return AT_REST
+        if not (0 <= ints[record + of.SERIAL] <= MOST and 0 <= ints[record + of.MADE] <= MOST):
+            return MADE
+        if not 0.0 <= floats[record + of.RIGHT] <= floats[record + of.SEEN] < math.inf:
+            return JUDGED
+        for word, state in (
+            (at.PLAN_NODE_DETECTOR, of.of(plan, of.OF_DRIFT)),
+            (at.PLAN_WARNING_DETECTOR, of.of(plan, of.OF_WARNING)),
+        ):
+            if state != 0:
+                found = adwin.problem(params, plan[word + 1], floats, record + state)
+                if found != SOUND:
+                    return of_plugin(word, found)
+        if ints[record + of.TREE] != 0:
+            found = trees.block_problem(plan, params, ints, floats, t + ints[record + of.TREE], blank_address)
+            if found != SOUND:
+                return found
+    return SOUND
+
+
+@kernel("void(int64, int64, int64, int64, float64[:, ::1], float64[:, ::1], int64[::1])", alone=True)
+def poll(plan_address: int, address: int, t: int, routed: int, x, workspace, votes) -> None:
+    """Write the class that each member of the forest at word t predicts; nothing else is written.
+
+    routed: address of what ForestLayout.prepare returned; x: float64[1, d]; workspace: that of a run; votes:
+    int64[member].
+    """
+    plan, params = words_at(plan_address)
+    ints, floats = words_at(address)
+    record, scratch = row_of(x, 0), row_of(workspace, 0)
+    xs = gather(plan, record, row_of(workspace, 1))
+    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
+    for i in range(len(votes)):
+        member = member_at(plan, t, i)
+        tree = t + ints[member + of.TREE]
+        node = arrive(plan, ints, floats, tree, record, True, routed)
+        routed += at.WORD * ints[tree + at.TREE_NODES]
+        votes[i] = vote(plan, params, ints, floats, tree, member, node, record, xs, scratch, own)[0]

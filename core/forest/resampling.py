@@ -1,0 +1,77 @@
+"""Resampling: how often a member learns a record, and which attributes a leaf or a member sees.
+
+Both are pure functions of the seed, the member, and the record or the leaf: the draws of a member do not
+depend on others (ALGORITHMS section 26).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core.jit import kernel, part
+from core.numeric import rng
+from core.tree import layout as at
+from core.tree.columns import gather
+
+MOST: Final = 200
+"""Largest number of times; P(k > 200) is below 1e-30 for λ = 100."""
+
+NODE_BITS: Final = 24
+"""Nodes of a tree whose draws are apart, as a power of two,"""
+DRAW_BITS: Final = 16
+"""and attributes drawn for each."""
+
+
+@kernel
+def poisson(key: np.uint64, counter: int, mean: float) -> int:
+    """Return a Poisson variate by inversion of the uniform at a counter; mean: at most 100."""
+    u = rng.uniform(key, counter)
+    share = math.exp(-mean)
+    below = share
+    k = 0
+    while u >= below and k < MOST:
+        k += 1
+        share *= mean / k
+        below += share
+    return k
+
+
+@kernel
+def times(plan, params, ints, member: int) -> int:
+    """Return how often a member learns the record that the model learns now."""
+    mean = params[plan[at.PLAN_LEARNER + 1]]
+    if mean == 0.0:
+        return 1
+    return poisson(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member, mean)
+
+
+@kernel
+def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
+    """Choose m of n without replacement (Bentley and Floyd 1987); chosen: float64[n], 1.0 where chosen."""
+    for a in range(n):
+        chosen[a] = 0.0
+    for j in range(n - m, n):
+        drawn = rng.integer(key, first + j, j + 1)
+        if chosen[drawn] == 0.0:
+            chosen[drawn] = 1.0
+        else:
+            chosen[j] = 1.0
+
+
+@kernel
+def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
+    """Return a record as it is seen that knows m attributes: the others are missing.
+
+    serial: the tree's; node: number of the leaf, 0 for all of a tree; spare: float64[3·d]. The second is the
+    numeric attributes side by side.
+    """
+    d = plan[at.PLAN_ATTRIBUTES]
+    chosen, masked = part(spare, 0, d), part(spare, d, d)
+    first = ((serial << NODE_BITS) + node) << DRAW_BITS
+    choose(plan[at.PLAN_SUBSPACE_KEY], first, d, m, chosen)
+    for a in range(d):
+        masked[a] = x[a] if chosen[a] != 0.0 else np.nan
+    return masked, gather(plan, masked, part(spare, 2 * d, d))

@@ -1,0 +1,451 @@
+"""Blocks of forests: members and background trees, laid out, copied, grown and looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from core import jit
+from core.forest import layout as of
+from core.growth import splitting
+from core.growth.events import Action, Drift, Event, GrowthStopped, Pruned, Split
+from core.hoeffding.plain_split import SPLIT_WORDS
+from core.learners._trees import TreeLayout
+from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room, workspace_of
+from core.schema.dimensions import Dimensions
+from core.schema.schema import Schema
+from core.tree import layout as at
+from core.tree.conditions import Branch
+from core.tree.layout import Floats, Ints
+from core.tree.outline import Outline
+
+MEMBERS: Final = "member"
+"""What is tested above the trees of a forest."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPlan:
+    """The plan of a forest as a member's growth sees it: with the layout of trees, its part of the bytes."""
+
+    whole: Any
+    blocks: TreeLayout
+    parts: int
+    """Trees that share the forest's bytes."""
+    record_bytes: int
+    """Bytes beside a tree: of its record."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
+
+    def block_bytes(self, classes: int) -> float:
+        """Return what a tree may take: an equal part, whether there are background trees now or not."""
+        return float(self.whole.block_bytes(classes)) / self.parts - self.record_bytes
+
+    def learned_bytes(self, ints: Ints, least: int = 0) -> float:
+        """Return what a tree may take by the classes and values that the model has learned."""
+        return float(self.whole.learned_bytes(ints, least)) / self.parts - self.record_bytes
+
+
+class MemberState:
+    """One tree of a forest as its growth sees it: a model of its own (`core/hoeffding/decision.py`)."""
+
+    def __init__(self, layout: ForestLayout, model: HasBlocks, t: int, slot: int) -> None:
+        """Take the forest's model, the forest's first word in it, and the tree's record."""
+        self._layout = layout
+        self._model = model
+        self.forest = t
+        self.slot = slot
+        self.plan = MemberPlan(model.plan, layout.trees, layout.slots, layout.stride * at.WORD)
+        self.ints, self.floats, self.address = model.ints, model.floats, model.address
+
+    @property
+    def spec(self) -> Any:
+        """Whatever grows asks for the learner alone: the member's."""
+        return self._layout.learner.as_spec
+
+    @property
+    def schema(self) -> Schema:
+        return self._model.schema
+
+    @property
+    def t(self) -> int:
+        """First word of the tree."""
+        return self.forest + self.ints.item(self._layout.record(self.forest, self.slot) + of.TREE)
+
+    @property
+    def block_places(self) -> list[int]:
+        """The tree's first word: first of all if events of it are told, those of members."""
+        return [self.t] if self.slot < self._layout.members else [-1, self.t]
+
+    def make_room(self, t: int, room: Room) -> int:
+        """Give the tree this room; return where it begins then."""
+        rooms = list(self._layout.room(self.ints, self.forest))
+        rooms[2 * self.slot : 2 * self.slot + 2] = room
+        model = self._model
+        self.forest = model.make_room(self.forest, tuple(rooms))
+        self.ints, self.floats, self.address = model.ints, model.floats, model.address
+        return self.t
+
+
+class ForestLayout(BlockLayout):
+    """Forests of a learner for records of certain dimensions; room: nodes, leaf records of tree after tree.
+
+    Member i's background tree has the slot i + members; a slot without tree has no room.
+    """
+
+    place_name: ClassVar[str] = "node"
+    block_names: ClassVar[tuple[str, str]] = ("forest", "background forest")
+
+    def __init__(self, learner: Any, dims: Dimensions) -> None:
+        """Take the learner that says what the members are and which detectors watch them."""
+        self.learner = learner
+        self.dims = dims
+        self.trees = TreeLayout(learner.member, dims)
+        self.blank_address = self.trees.blank_address
+        self.members: int = learner.members
+        drift, warning = len(learner.drift.initial()), len(learner.warning.initial())
+        self.slots = self.members * (2 if warning else 1)
+        self.event_at = of.MEMBER_FIELDS + drift + warning
+        self.stride = self.event_at + SPLIT_WORDS + dims.classes
+        self.detectors = {
+            at.PLAN_NODE_DETECTOR: of.MEMBER_FIELDS if drift else 0,
+            at.PLAN_WARNING_DETECTOR: of.MEMBER_FIELDS + drift if warning else 0,
+        }
+        self.trees_at = of.HEADER + self.slots * self.stride
+        attributes = learner.attributes_seen(dims.attributes)
+        self.offsets = (
+            self.members,
+            self.stride,
+            self.slots,
+            *self.detectors.values(),
+            attributes if attributes < dims.attributes else 0,
+            learner.subspaces,
+            learner.replaces_worst,
+            learner.weights_votes,
+            learner.compat == "moa",
+            self.event_at,
+        )
+        # A forest that has seen nothing has no background trees.
+        self.new_room = (1, 1) * self.members + (0, 0) * (self.slots - self.members)  # type: ignore[misc]
+        self.plan_words = np.zeros(0, dtype=np.int64)
+        """The words of its plan: explanations ask the compiled trees."""
+
+    def record(self, t: int, slot: int) -> int:
+        """Return the first word of a member record."""
+        return t + of.HEADER + slot * self.stride
+
+    def tree_at(self, ints: Ints, t: int, slot: int) -> int:
+        """Return the first word of a tree, 0: there is none."""
+        offset = ints.item(self.record(t, slot) + of.TREE)
+        return t + offset if offset else 0
+
+    def members_at(self, ints: Ints, t: int) -> list[int]:
+        """Return the first words of the members' trees."""
+        return [self.tree_at(ints, t, slot) for slot in range(self.members)]
+
+    # Sizes
+
+    def words(self, room: Room) -> int:
+        return self.trees_at + sum(self.trees.words(each) for each in rooms_of(room) if each[0])
+
+    def least_words(self, classes: int) -> int:
+        return self.trees_at + self.slots * self.trees.least_words(classes)
+
+    def room(self, ints: Ints, t: int) -> Room:
+        return self._rooms(ints, t, self.trees.room)
+
+    def live_room(self, ints: Ints, t: int) -> Room:
+        """Return the nodes and leaf records in use, tree by tree."""
+        return self._rooms(ints, t, self.trees.live_room)
+
+    def _rooms(self, ints: Ints, t: int, room_of: Any) -> Room:
+        found: list[int] = []
+        for slot in range(self.slots):
+            tree = self.tree_at(ints, t, slot)
+            found += room_of(ints, tree) if tree else (0, 0)
+        return tuple(found)
+
+    def size_of(self, ints: Ints, t: int) -> int | None:
+        """Return the words of a foreign forest, None if its trees do not lie one behind the other."""
+        end = self.trees_at
+        if t + end > len(ints):
+            return None
+        for slot in range(self.slots):
+            offset = ints.item(self.record(t, slot) + of.TREE)
+            if offset == 0 and slot >= self.members:
+                continue
+            size = self.trees.size_of(ints, t + offset) if offset == end else None
+            if size is None or ints[t + offset + at.BLOCK_WORDS] != size:
+                return None
+            end += size
+        return end
+
+    # Writing
+
+    def plant(self, ints: Ints, t: int, room: Room) -> None:
+        """Write a forest whose members have seen nothing."""
+        words = self.words(room)
+        ints[t : t + words] = 0
+        ints[t + at.BLOCK_WORDS] = words
+        self._lay_out(ints, t, room)
+
+    def _lay_out(self, ints: Ints, t: int, room: Room) -> None:
+        """Say where trees lie, and plant those that there are not yet."""
+        position = self.trees_at
+        for slot, each in enumerate(rooms_of(room)):
+            record = self.record(t, slot)
+            ints[record + of.TREE] = position if each[0] else 0
+            if each[0]:
+                made = self.record(t, slot % self.members) + of.MADE
+                ints[record + of.SERIAL] = ints[made] * self.members + slot % self.members
+                ints[made] += 1
+                self.trees.plant(ints, t + position, each)
+                position += self.trees.words(each)
+
+    def copy(self, old: ForestLayout, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
+        """Write a forest with the state of another; a tree that has room and is not there yet is planted."""
+        words = self.words(room)
+        target[t : t + words] = 0
+        target[t : t + of.HEADER] = source[s : s + of.HEADER]
+        for slot in range(self.slots):
+            before, record = old.record(s, slot), self.record(t, slot)
+            target[record : record + self.event_at] = source[before : before + self.event_at]
+            if old is self:
+                event, length = self.event_at, self.stride - self.event_at
+                target[record + event : record + event + length] = source[
+                    before + event : before + event + length
+                ]
+        target[t + at.BLOCK_WORDS] = words
+        position = self.trees_at
+        for slot, each in enumerate(rooms_of(room)):
+            tree, record = old.tree_at(source, s, slot), self.record(t, slot)
+            target[record + of.TREE] = position if each[0] else 0
+            if not each[0]:
+                continue
+            if tree:
+                self.trees.copy(old.trees, source, tree, target, t + position, each)
+            else:
+                made = self.record(t, slot % self.members) + of.MADE
+                target[record + of.SERIAL] = target[made] * self.members + slot % self.members
+                target[made] += 1
+                self.trees.plant(target, t + position, each)
+            position += self.trees.words(each)
+
+    # Growing
+
+    def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
+        """Do what is due at members and background trees, in their order; return the events of members."""
+        is_first = t == model.block_places[0]
+        block = model.block_places.index(t)
+        events: list[Event] = []
+        slots = range(self.slots)
+        if reason == at.GROW_FIRST:  # others may be due that have learned
+            member, is_background = divmod(model.ints.item(t + of.NEXT) - 1, 2)
+            slots = range(member + is_background * self.members, self.slots)[:1]
+        for slot in slots:
+            t = model.block_places[block]
+            due = self.record(t, slot) + of.DUE
+            node = model.ints.item(due)
+            if node == of.TOLD:
+                events.append(replace(self._told(model, t, slot, row, index), member=slot))
+            elif node:
+                model.ints[due] = 0
+                state = MemberState(self, model, t, slot)
+                grown = self.trees.grow(state, reason, state.t, state.t + node, row, index)
+                events += [numbered(event, slot) for event in grown]
+        if reason == at.DECISION_DUE:
+            for member in range(self.members):
+                t = model.block_places[block]
+                alarm = self.record(t, member) + of.ALARM
+                level = model.ints.item(alarm)
+                model.ints[alarm] = of.QUIET
+                if level != of.QUIET:
+                    events.append(self.react(model, t, member, level, row, index))
+        return events if is_first else []
+
+    def _told(self, model: HasBlocks, t: int, slot: int, row: int, index: int) -> Split:
+        """Return the event of a split that a member has made in compiled code, and forget it."""
+        record = self.record(t, slot)
+        words = model.floats[record + self.event_at : record + self.stride]
+        event = splitting.plain_event(words, row, index)
+        words[:] = 0.0
+        model.ints[record + of.DUE] = 0
+        return event
+
+    def react(self, model: HasBlocks, t: int, member: int, level: int, row: int, index: int) -> Drift:
+        """Start a background tree at a warning, replace the member at a drift; say so."""
+        word = at.PLAN_NODE_DETECTOR if level == of.DRIFTED else at.PLAN_WARNING_DETECTOR
+        watching = self.learner.drift if level == of.DRIFTED else self.learner.warning
+        record, background = self.record(t, member), self.record(t, member + self.members)
+        rate = watching.error_rate(model.floats[record + self.detectors[word] :])
+        rooms = list(rooms_of(self.room(model.ints, t)))
+        ints, fresh = model.ints, (1, 1)
+        action: Action
+        if level == of.WARNED:
+            action = "background tree started"
+            self._begin_anew(ints, background)
+            self._reset(ints, record, at.PLAN_WARNING_DETECTOR)
+            rooms[member + self.members] = fresh
+        else:
+            ints[t + of.REPLACED] += 1
+            if self.slots > self.members and ints[background + of.TREE]:
+                action = "background tree took over"
+                made = ints.item(record + of.MADE)
+                ints[record : record + self.stride] = ints[background : background + self.stride]
+                ints[record + of.MADE] = made
+                self._begin_anew(ints, background)
+                rooms[member], rooms[member + self.members] = rooms[member + self.members], (0, 0)
+            else:
+                action = "new tree"
+                made = ints.item(record + of.MADE)
+                self._begin_anew(ints, record)
+                ints[record + of.MADE] = made
+                rooms[member] = fresh
+        model.make_room(t, tuple(n for each in rooms for n in each))
+        return Drift(
+            row=row,
+            model=index,
+            level="warning" if level == of.WARNED else "drift",
+            detector=watching.name,
+            error_rate=rate,
+            action=action,
+            member=member,
+        )
+
+    def _begin_anew(self, ints: Ints, record: int) -> None:
+        """Write a record without a tree."""
+        ints[record : record + self.stride] = 0
+        for word in self.detectors:
+            self._reset(ints, record, word)
+
+    def _reset(self, ints: Ints, record: int, word: int) -> None:
+        """Let a detector begin anew."""
+        state = self.detectors[word]
+        if state:
+            plugin = self.learner.drift if word == at.PLAN_NODE_DETECTOR else self.learner.warning
+            initial = plugin.initial()
+            ints.view(np.float64)[record + state : record + state + len(initial)] = initial
+
+    def takes_attributes(self, ints: Ints, t: int) -> bool:
+        """Return whether no member was split yet, and none sees some of the attributes only."""
+        everything = not self.offsets[of.OF_ATTRIBUTES]
+        return everything and all(
+            self.trees.takes_attributes(ints, tree)
+            for slot in range(self.slots)
+            if (tree := self.tree_at(ints, t, slot))
+        )
+
+    # Reading
+
+    def prepare(self, ints: Ints, t: int) -> Floats:
+        """Return the weight routed through each node, of all members one behind the other: float64[node]."""
+        return np.concatenate([self.trees.prepare(ints, tree) for tree in self.members_at(ints, t)])
+
+    def summary(self, ints: Ints, t: int) -> BlockSummary:
+        """Return the counts of all members together, and the depth of the deepest."""
+        found = [self.trees.summary(ints, tree) for tree in self.members_at(ints, t)]
+        return BlockSummary(
+            leaves=sum(each.leaves for each in found),
+            nodes=sum(each.nodes for each in found),
+            depth=max(each.depth for each in found),
+            splits=sum(each.splits for each in found),
+            attempts=sum(each.attempts for each in found),
+            growth_stopped=any(each.growth_stopped for each in found),
+        )
+
+    def nodes(self, ints: Ints, t: int) -> int:
+        return sum(self.trees.nodes(ints, tree) for tree in self.members_at(ints, t))
+
+    def has_stopped(self, ints: Ints, t: int) -> bool:
+        """Return whether a member reached its part of the caps."""
+        return any(self.trees.has_stopped(ints, tree) for tree in self.members_at(ints, t))
+
+    def explain(
+        self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
+    ) -> tuple[Branch, ...]:
+        """Return the paths of the members that voted for the class with most votes, one behind the other.
+
+        Each begins with the condition ``member = number``.
+        """
+        votes = self.votes(ints, t, np.ascontiguousarray(x))
+        known = votes[votes >= 0]
+        winner = int(np.bincount(known).argmax()) if len(known) else -1
+        found: list[Branch] = []
+        for member in np.flatnonzero(votes == winner).tolist():
+            found.append(Branch(MEMBERS, "=", str(member)))
+            found += self.trees.explain(schema, ints, self.tree_at(ints, t, member), x)
+        return tuple(found)
+
+    def votes(self, ints: Ints, t: int, x: Floats) -> Ints:
+        """Return the class that each member predicts for a record (float64[d]), int64[member]."""
+        from core.forest.kernels import poll  # compiles kernels, or loads them
+
+        routed = self.prepare(ints, t)
+        for words in (routed, ints):
+            jit.register(words)
+        votes = np.full(self.members, -1, dtype=np.int64)
+        workspace = workspace_of(len(x), self.dims.classes)
+        plan = self.plan_words.ctypes.data
+        poll(plan, ints.ctypes.data, t, routed.ctypes.data, x.reshape(1, -1), workspace, votes)
+        return votes
+
+    def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
+        """Yield the forest as a node above all members, then tree by tree, parents first.
+
+        The forest is 0; the numbers of a member's nodes follow on those of the member before.
+        """
+        ints = model.ints
+        places = self.members_at(ints, t)
+        ends = depth is not None and depth <= 0
+        below = None if depth is None else depth - 1
+        after = np.cumsum([1] + [self.trees.nodes(ints, tree) for tree in places])
+        firsts = after[:-1].tolist()
+        trees = [list(self.trees.outline(model, tree, below)) for tree in places] if not ends else []
+        roots = [next(iter(self.trees.outline(model, tree, 0))) for tree in places]
+        masses = np.sum([root.masses for root in roots], axis=0) if roots[0].masses else np.zeros(0)
+        yield Outline(
+            number=0,
+            parent=-1,
+            depth=0,
+            branch=None,
+            test=MEMBERS,
+            children=() if ends else tuple(firsts),
+            masses=tuple(masses.tolist()),
+            majority=int(np.argmax(masses)) if masses.any() else None,
+            routed=roots[0].routed,
+            leaves_below=self.summary(ints, t).leaves if ends else 0,
+        )
+        for member, nodes in enumerate(trees):
+            first = firsts[member]
+            for node in nodes:
+                yield replace(
+                    node,
+                    number=first + node.number,
+                    parent=first + node.parent if node.parent >= 0 else 0,
+                    depth=node.depth + 1,
+                    branch=node.branch or Branch(MEMBERS, "=", str(member)),
+                    children=tuple(first + child for child in node.children),
+                )
+
+    def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
+        for slot in range(self.slots):
+            tree = self.tree_at(model.ints, t, slot)
+            if tree:
+                state = MemberState(self, model, t, slot)
+                yield from (f"slot {slot}: {each}" for each in self.trees.problems(state, tree))
+
+
+def rooms_of(room: Room) -> list[Room]:
+    """Return the rooms of the trees, (nodes, leaf records) each."""
+    return list(zip(room[::2], room[1::2], strict=True))
+
+
+def numbered(event: Event, member: int) -> Event:
+    """Return an event of a tree as one of a forest's member."""
+    if isinstance(event, Split | Pruned | Drift):
+        return replace(event, member=member)
+    assert isinstance(event, GrowthStopped)
+    return event

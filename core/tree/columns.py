@@ -1,0 +1,20 @@
+"""Columns of a record that belong together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.jit import kernel, part
+from core.tree import layout as at
+
+
+@kernel
+def gather(plan, x, scratch) -> Any:
+    """Return the numeric attributes of a record side by side: a part of x where they are, else a copy."""
+    n = plan[at.PLAN_NUMERIC]
+    if plan[at.PLAN_CONTIGUOUS] != 0:
+        return part(x, 0, n)
+    table = plan[at.PLAN_NUMERIC_TABLE]
+    for a in range(n):
+        scratch[a] = x[plan[table + a]]
+    return part(scratch, 0, n)
