@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from typing import NamedTuple
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streamapp.web.cards import Label, Outgoing, Refused, Request
+from streamapp.web.agreement import outcome
+from streamapp.web.cards import Given, Label, Outgoing, Refused, Request, Values
 from streamapp.web.label_queue import LabelQueue, Terms
 from streamapp.web.store import Store
 from tests.tiers import examples
@@ -201,3 +205,202 @@ class Queue(RuleBasedStateMachine):
 
 TestQueue = Queue.TestCase
 TestQueue.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
+
+
+# -- several annotators for a label, several labels at once, and features --------------------------------
+
+JURY = ("ann", "bob", "cy", "dan")
+JURORS = st.sampled_from(JURY)
+AGREED = Terms(lease_ms=300, undo_ms=100, agree=2, sure_utility=0.3)
+WANTED = ("x", "y")
+
+
+class Said(NamedTuple):
+    """What somebody said and has not taken back."""
+
+    who: str
+    subject: str  # an instance that is labelled, or a request for features
+    label: str | None
+    at: int
+
+
+class Jury(RuleBasedStateMachine):
+    """Four annotators of whom two have to agree, and requests for features, which one answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store(":memory:")
+        self.now = BEGIN
+        self.asked: set[str] = set()
+        self.said: list[Said] = []
+        self.sent: dict[str, Outgoing] = {}
+        self.answers: list[Outgoing] = []  # in the order of the topics
+        self.read = 0
+        self.flying: list[Outgoing] = []
+        self.queue = LabelQueue(self.store, AGREED)
+
+    def teardown(self) -> None:
+        try:
+            self.everything_is_answered_in_the_end()
+        finally:
+            self.store.close()
+
+    @initialize()
+    def something_is_asked(self) -> None:
+        for number in range(3):
+            self.a_model_asks(number, wants_features=False)
+        self.a_model_asks(0, wants_features=True)
+
+    # -- the world
+
+    @rule(seconds=st.sampled_from([1, 60, 101, 301]))
+    def time_passes(self, seconds: int) -> None:
+        self.now += seconds
+
+    @rule(number=IDS, wants_features=st.booleans())
+    def a_model_asks(self, number: int, wants_features: bool) -> None:
+        name = f"{'q' if wants_features else 'i'}{number}"
+        asked = Request(0, "k", name, name, BEGIN, -1, number / 10, "a", "s", {"z": 1.0})
+        if wants_features:
+            asked = replace(asked, wanted=WANTED, prediction=None)
+        self.asked.add(name)
+        self.queue.apply([asked], [], {}, self.now, [("k", "b")])
+
+    # -- the process
+
+    @precondition(lambda self: not self.flying)
+    @rule(later=st.sampled_from([0, AGREED.undo_ms]), fate=st.sampled_from(["confirmed", "arrived", "lost"]))
+    def the_writer_sends(self, later: int, fate: str) -> None:
+        self.now += later
+        self.flying = self.queue.due(self.now)
+        for each in self.flying:
+            self.is_what_was_said(each)
+            if fate != "lost":
+                assert each.instance_id not in self.sent, "nothing is sent twice"
+                self.sent[each.instance_id] = each
+                self.answers.append(each)
+        if fate == "confirmed":
+            self.queue.sent(self.flying, self.now)
+            self.flying = []
+
+    def is_what_was_said(self, going: Outgoing) -> None:
+        said = [each for each in self.said if each.subject == going.instance_id]
+        assert all(each.at + AGREED.undo_ms <= self.now for each in said if each.who in going.annotator)
+        if going.given is not None:
+            (one,) = said
+            assert (one.who, set(WANTED)) == (going.annotator, set(going.given.features))
+            return
+        over = sorted(each for each in said if each.at + AGREED.undo_ms <= self.now)
+        votes = {each.who: each.label for each in over}
+        assert len(votes) == len(over) >= AGREED.agree, "nobody votes twice"
+        if going.annotator == "+".join(sorted(votes)):
+            found = outcome(list(votes.values()))
+            assert going.label == (found.label if found else None)
+            assert found is not None or len(votes) == 2 * AGREED.agree, "a tie asks one more"
+
+    @precondition(lambda self: self.flying)
+    @rule(dies=st.booleans())
+    def the_client_or_the_process_fails(self, dies: bool) -> None:
+        if dies:
+            self.queue = LabelQueue(self.store, AGREED)
+        else:
+            self.queue.not_sent(self.flying)
+        self.flying = []
+
+    @rule()
+    def the_reader_catches_up(self) -> None:
+        doubts = self.queue.in_doubt()
+        for each in self.answers[self.read :]:
+            about = (each.key, each.instance_id)
+            if each.given is None:
+                label = Label(*about, each.label, each.annotator, each.timestamp)
+                self.queue.apply([], [label], {}, self.now)
+            else:
+                self.queue.apply([], [], {}, self.now, values=[Values(*about, each.given, each.timestamp)])
+        self.read = len(self.answers)
+        self.queue.caught_up(doubts)
+
+    # -- the people
+
+    @rule(who=JURORS, label=st.sampled_from(["a", "b", None]), late=st.sampled_from([0, 301]))
+    def answers_a_card(self, who: str, label: str | None, late: int) -> None:
+        card = self.queue.next_card(who, self.now)
+        if card is None:
+            return
+        self.now += late
+        if card.wanted:
+            given = Given(dict.fromkeys(card.wanted, 1.0))
+            self.queue.give(who, card.number, given, self.now)
+        else:
+            self.queue.answer(who, card.number, label, self.now)
+        self.said.append(Said(who, card.instance_id, None if card.wanted else label, self.now))
+        with pytest.raises(Refused):
+            self.queue.answer(who, card.number, label, self.now)
+
+    @rule(who=JURORS, most=st.integers(1, 3), right=st.integers(0, 3))
+    def confirms_sure_ones(self, who: str, most: int, right: int) -> None:
+        cards = self.queue.sure(who, self.now, most)
+        assert len(cards) <= most
+        assert {card.prediction for card in cards} <= {"a"}
+        numbers = [card.number for card in cards]
+        assert self.queue.confirm(who, numbers[:right], numbers[right:], self.now) == []
+        self.said += [Said(who, card.instance_id, "a", self.now) for card in cards[:right]]
+
+    @rule(who=JURORS)
+    def skips(self, who: str) -> None:
+        card = self.queue.next_card(who, self.now)
+        if card is not None:
+            self.queue.skip(who, card.number, self.now)
+
+    @rule(who=JURORS)
+    def undoes(self, who: str) -> None:
+        mine = [each for each in self.said if each.who == who and each.at + AGREED.undo_ms > self.now]
+        mine = [each for each in mine if each.subject not in {going.instance_id for going in self.flying}]
+        try:
+            card = self.queue.undo(who, self.now)
+        except Refused:
+            assert mine == []
+            return
+        latest = max(each.at for each in mine)
+        gone = [each for each in mine if each.at == latest]
+        assert card.instance_id in {each.subject for each in gone}
+        self.said = [each for each in self.said if each not in gone]
+
+    @rule()
+    def tidies(self) -> None:
+        self.queue.tidy(self.now)
+
+    # -- what always holds
+
+    @invariant()
+    def no_two_have_the_same_card(self) -> None:
+        cards = [self.queue.next_card(who, self.now) for who in JURY]
+        numbers = [card.number for card in cards if card is not None]
+        assert len(numbers) == len(set(numbers))
+
+    @invariant()
+    def nobody_is_asked_what_he_has_answered(self) -> None:
+        for who in JURY:
+            card = self.queue.next_card(who, self.now)
+            said = {each.subject for each in self.said if each.who == who}
+            assert card is None or card.instance_id not in said
+
+    def everything_is_answered_in_the_end(self) -> None:
+        if self.flying:
+            self.queue.not_sent(self.flying)
+        self.flying = []
+        for _ in range(2 * AGREED.agree + 1):
+            self.now += AGREED.lease_ms + AGREED.undo_ms + 1
+            for who in JURY:
+                for _ in self.asked:
+                    self.answers_a_card(who, None, 0)
+            self.now += AGREED.undo_ms
+            self.the_reader_catches_up()
+            self.the_writer_sends(0, "confirmed")
+        assert set(self.sent) == self.asked
+        counts = self.queue.counts(self.now)
+        assert (counts.open, counts.undoable) == (0, 0)
+
+
+TestJury = Jury.TestCase
+TestJury.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)

@@ -7,6 +7,8 @@ import select
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -165,6 +167,32 @@ def test_nothing_is_left_running(tmp_path: Path, end: signal.Signals) -> None:
     if end != signal.SIGKILL:
         assert demo.returncode == 130
     assert list(tmp_path.glob("grove-broker-*")) == []
+
+
+def test_the_web_application_comes_up_beside_it_and_is_gone_afterwards(broker, tmp_path: Path) -> None:
+    demo = start(tmp_path, "--web", "--records", "50", "--rate", "50", servers=broker.bootstrap_servers)
+    assert demo.stdout is not None
+    address = status = ""
+    try:
+        for line in demo.stdout:
+            found = re.search(r"grove web is at (http://127\.0\.0\.1:\d+/)", line)
+            if found and not address:
+                address = found[1]
+                with urllib.request.urlopen(address, timeout=120) as response:
+                    status = f"{response.status} {response.read().decode()}"
+            if "the replay is over" in line:
+                break
+        assert status.startswith("200 ")
+        assert "grove: label" in status
+        assert demo.poll() is None, "it goes on until somebody ends it"
+    finally:
+        demo.send_signal(signal.SIGINT)
+        out, err = demo.communicate(timeout=120)
+    assert demo.returncode == 0, err
+    assert "150 of 150 records answered" in out
+    assert wait_until_gone(tmp_path) == []
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=120)
 
 
 def test_a_worker_that_dies_is_one_line(broker, tmp_path: Path) -> None:
