@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from streamapp.columnar.keys import KeyTexts, code_headers
-from streamapp.columnar.packed_forms import read_forms
+from streamapp.columnar.packed_forms import read_instances, read_labels
 from streamapp.columnar.plain import PlainRows
 from streamapp.columnar.shape import INSTANCES, LABELS, Members
 from streamapp.columnar.shapes import Shapes
@@ -107,7 +107,7 @@ class InstanceDecoder(_Decoder[Instances]):
     def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Instances:
         if form != "packed":
             return self._by_codec(form, batch, limits)
-        parts, is_rest = read_forms(batch, limits)
+        parts, is_rest = read_instances(batch, limits)
         if is_rest.any():
             parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
         return parts[0] if len(parts) == 1 else self._together(parts, batch)
@@ -134,6 +134,14 @@ class LabelDecoder(_Decoder[Labels]):
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Labels:
         return CODECS[form].read_labels(batch, limits)
+
+    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Labels:
+        if form != "packed":
+            return self._by_codec(form, batch, limits)
+        parts, is_rest = read_labels(batch, limits)
+        if is_rest.any():
+            parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
+        return parts[0] if len(parts) == 1 else self._together(parts, batch)
 
     def _by_shape(self, plain: PlainRows, batch: Batch) -> Labels:
         return plain.labels(batch)

@@ -1,5 +1,5 @@
-"""Packed records: a kernel that reads the instances of one form from where they lie; a form is what headers
-have in common."""
+"""Packed records: a kernel that reads the instances or labels of one form from where they lie; a form is what
+headers have in common."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from topics.codecs.packed.layout import (
     HAS_LABEL,
     HAS_WEIGHT,
     HEADER,
-    INSTANCE,
     INSTANCE_FLAGS,
     LABEL_AT,
     MAGIC,
     TEXT,
     VERSION,
 )
+from topics.codecs.packed.layout import LABEL as LABEL_KIND
 from topics.records import MAX_WEIGHT
 
 ID, ID_BYTES, LABEL, LABEL_BYTES, WEIGHT, PARTS = range(6)
 """Columns of what is read beside the values: where the id begins, and its bytes; the label, or where its name
 begins, and the bytes of that; bits of the weight."""
 FLAGS, COUNT, VALUE_BYTES = range(3)
-"""Of a form; a count of 0: there is none yet."""
+"""Of a form; no value bytes: there is none yet."""
 
 _HEADER_BYTES: Final = HEADER.size
 _FIRST, _SECOND = MAGIC
@@ -58,31 +58,31 @@ single: Callable[[Any], Any] = _plain_single if jit.DISABLED else jit.intrinsic(
 
 
 @kernel(
-    "int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], int64, int64[::1], int64[::1], "
-    "int64[:, ::1], int64[:, ::1], int64[::1])"
+    "int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], int64, int64, int64[::1], "
+    "int64[::1], int64[:, ::1], int64[:, ::1], int64[::1])"
 )
-def read_instances(text, starts, lengths, longest, rows, form, values, parts, others) -> int:
-    """Read instances that have a form; return how many.
+def read_records(text, starts, lengths, kind, longest, rows, form, values, parts, others) -> int:
+    """Read records that have a form; return how many.
 
     text: uint8, in which the records lie; starts, lengths: int64[n], of each; nothing else is read.
+    kind: INSTANCE or LABEL; of labels those with a class, and without features and annotator.
     longest: bytes of an id or a label's name.
     rows: int64[m], which to look at, ascending; the first ones become those that were read.
-    form: int64[3]; without a count it becomes that of the first good record.
-    values: int64[m, count or none at all], gets the bits of float64; without columns the kernel ends when it
-    has found the form.
-    parts: int64[m, PARTS].
+    form: int64[3]; without value bytes it becomes that of the first good record.
+    values: int64[m, count], gets the bits of float64.
+    parts: int64[m, PARTS]; without rows the kernel ends when it has found the form.
     others: int64[m + 1], gets the good records of other forms, their number behind them at m.
     """
     bytes_ = start_of(text)
     n, m, n_others = 0, len(rows), 0
-    wanted = values.shape[1] > 0
+    wanted = len(parts) > 0
     for place in range(m):
         row = rows[place]
         at, size = starts[row], lengths[row]
-        if not _is_good(bytes_, at, size):
+        if not _is_good(bytes_, at, size, kind):
             continue
         flags, count, width = np.int64(bytes_[at + 5]), _count(bytes_, at), np.int64(bytes_[at + 4])
-        if form[COUNT] == 0:
+        if form[VALUE_BYTES] == 0:
             form[FLAGS], form[COUNT], form[VALUE_BYTES] = flags, count, width
         if not wanted:
             return 0
@@ -109,11 +109,11 @@ def _label(text, at: int) -> Any:
 
 
 @kernel
-def _is_good(text, at: int, size: int) -> bool:
+def _is_good(text, at: int, size: int, kind: int) -> bool:
     """Tell whether a record has a header as it should be, and the length that this says."""
     if size < _HEADER_BYTES or np.int64(text[at]) != _FIRST or np.int64(text[at + 1]) != _SECOND:
         return False
-    if np.int64(text[at + 2]) != VERSION or np.int64(text[at + 3]) != INSTANCE:
+    if np.int64(text[at + 2]) != VERSION or np.int64(text[at + 3]) != kind:
         return False
     width, flags, label = np.int64(text[at + 4]), np.int64(text[at + 5]), _label(text, at)
     if (width != _FLOAT64 and width != _FLOAT32) or (flags & ~INSTANCE_FLAGS) != 0:
@@ -123,7 +123,10 @@ def _is_good(text, at: int, size: int) -> bool:
     count = _count(text, at)
     name = label if flags & TEXT else 0
     fixed = _HEADER_BYTES + (8 if flags & HAS_WEIGHT else 0)
-    return count > 0 and size == fixed + count * width + name + _id_bytes(text, at)
+    id_bytes = _id_bytes(text, at)
+    if kind == LABEL_KIND and (count > 0 or id_bytes == 0 or (flags & HAS_LABEL) == 0):
+        return False
+    return (count > 0 or kind == LABEL_KIND) and size == fixed + count * width + name + id_bytes
 
 
 @kernel

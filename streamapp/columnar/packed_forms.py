@@ -1,9 +1,9 @@
-"""Packed forms: runs of packed instances to columns, those of one form by one call of a kernel."""
+"""Packed forms: runs of packed instances or labels to columns, those of one form by one call of a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,14 @@ from streamapp.columnar.packed import (
     PARTS,
     VALUE_BYTES,
     WEIGHT,
-    read_instances,
+    read_records,
 )
 from streamapp.columnar.rows import LENGTH_BITS, text_codes
 from topics.codecs.batch import Batch
 from topics.codecs.limits import Limits
-from topics.codecs.packed.layout import HAS_LABEL, TEXT
-from topics.records import Features, Floats, Instances, Ints32, Ints64
+from topics.codecs.packed.layout import HAS_LABEL, INSTANCE, TEXT
+from topics.codecs.packed.layout import LABEL as LABEL_KIND
+from topics.records import Features, Floats, Instances, Ints32, Ints64, Labels
 from topics.spans import Spans, Texts
 
 MAX_FORMS: Final = 4
@@ -35,23 +36,35 @@ _LONGEST: Final = (1 << LENGTH_BITS) - 1
 Flags = npt.NDArray[np.bool_]
 
 
-def read_forms(batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
+def read_instances(batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
     """Return the instances that have one of the first few forms, a part for each, and which records are left.
 
     Those are whatever is wrong in any way, and what the kernel does not read.
     """
+    forms, is_rest = _forms(batch, INSTANCE, limits)
+    return [form.instances(batch) for form in forms], is_rest
+
+
+def read_labels(batch: Batch, limits: Limits) -> tuple[list[Labels], Flags]:
+    """Return the same of labels."""
+    forms, is_rest = _forms(batch, LABEL_KIND, limits)
+    return [form.labels(batch) for form in forms], is_rest
+
+
+def _forms(batch: Batch, kind: int, limits: Limits) -> tuple[list[_Form], Flags]:
+    """Return the records of the first few forms, and which are left."""
     spans = Spans.of(batch.values)
     is_rest = np.ones(len(batch), dtype=np.bool_)
-    rows, parts = np.arange(len(batch), dtype=np.int64), []
+    rows, forms = np.arange(len(batch), dtype=np.int64), []
     for _ in range(MAX_FORMS):
-        read, others = _read(spans, rows, min(limits.text_max_bytes, _LONGEST))
+        read, others = _read(spans, kind, rows, min(limits.text_max_bytes, _LONGEST))
         if read is not None and len(read):
             is_rest[read.rows] = False
-            parts.append(read.instances(batch))
+            forms.append(read)
         if not len(others):
             break
         rows = others
-    return parts, is_rest
+    return forms, is_rest
 
 
 class _Form:
@@ -70,6 +83,16 @@ class _Form:
 
     def instances(self, batch: Batch) -> Instances:
         """Return them; batch: that of all records."""
+        values = [Features(None, np.arange(len(self), dtype=np.int64), self._values)]
+        blocks = np.empty((0, 3), dtype=np.int32)
+        return Instances(**self._common(batch), features=values, blocks=blocks)
+
+    def labels(self, batch: Batch) -> Labels:
+        """Return them, if they are labels; batch: that of all records."""
+        return Labels(**self._common(batch), annotators=[None] * len(self), features=[])
+
+    def _common(self, batch: Batch) -> dict[str, Any]:
+        """Return the columns that instances and labels have in common."""
         n = len(self)
         own = batch
         if n < len(batch):
@@ -77,19 +100,17 @@ class _Form:
             chosen[self.rows] = True
             own = batch.where(chosen)
         label_values, label = self._labels()
-        return Instances(
-            record=own.record,
-            row=np.zeros(n, dtype=np.int32),
-            keys=own.keys,
-            key=own.key,
-            ids=self._ids(own),
-            label_values=label_values,
-            label=label,
-            weight=np.ascontiguousarray(self._parts[:, WEIGHT]).view(np.float64),
-            features=[Features(None, np.arange(n, dtype=np.int64), self._values)],
-            blocks=np.empty((0, 3), dtype=np.int32),
-            malformed=[],
-        )
+        return {
+            "record": own.record,
+            "row": np.zeros(n, dtype=np.int32),
+            "keys": own.keys,
+            "key": own.key,
+            "ids": self._ids(own),
+            "label_values": label_values,
+            "label": label,
+            "weight": np.ascontiguousarray(self._parts[:, WEIGHT]).view(np.float64),
+            "malformed": [],
+        }
 
     def _labels(self) -> tuple[list[str], Ints32]:
         """Return the class names in order of appearance, and int32[n] into them (-1: no label)."""
@@ -123,19 +144,19 @@ class _Form:
         return [buffer[start:end].decode() for start, end in zip(starts.tolist(), ends, strict=True)]
 
 
-def _read(spans: Spans, rows: Ints64, longest: int) -> tuple[_Form | None, Ints64]:
+def _read(spans: Spans, kind: int, rows: Ints64, longest: int) -> tuple[_Form | None, Ints64]:
     """Return the records of the form of the first good one (None: there is none), and those of others."""
     m, form = len(rows), np.zeros(3, dtype=np.int64)
     others, rows = np.empty(m + 1, dtype=np.int64), rows.copy()
-    where = (spans.bytes, spans.starts, spans.lengths, longest, rows, form)
-    read_instances(*where, np.empty((m, 0), dtype=np.int64), np.empty((0, PARTS), dtype=np.int64), others)
-    size = int(form[COUNT] * form[VALUE_BYTES])
-    if not size:
+    where = (spans.bytes, spans.starts, spans.lengths, kind, longest, rows, form)
+    read_records(*where, np.empty((m, 0), dtype=np.int64), np.empty((0, PARTS), dtype=np.int64), others)
+    if not form[VALUE_BYTES]:
         return None, rows[:0]
+    size = int(form[COUNT] * form[VALUE_BYTES])
     # Each record of this form has its values in it: one with millions does not make room for them in all.
-    room = min(m, int(spans.lengths[rows].sum()) // size)
+    room = min(m, int(spans.lengths[rows].sum()) // size) if size else m
     values = np.empty((room, int(form[COUNT])), dtype=np.int64)
     parts = np.empty((room, PARTS), dtype=np.int64)
-    n = read_instances(*where, values, parts, others)
+    n = read_records(*where, values, parts, others)
     read = _Form(spans, rows[:n], int(form[FLAGS]), values[:n].view(np.float64), parts[:n])
     return read, others[: others[m]].copy()

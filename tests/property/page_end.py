@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.columnar.packed import PARTS, read_instances
+from streamapp.columnar.packed import PARTS
+from streamapp.columnar.packed import read_records as read_packed
 from streamapp.columnar.rows import scan
 from streamapp.columnar.shape import INSTANCES, shape_of
 from streamapp.columnar.shapes import _Known
@@ -26,6 +27,7 @@ from streamapp.transport.record_batches import BATCH_COLUMNS, read_records
 from tests.property import test_columnar, test_packed_forms
 from tests.property.test_record_batches import batch
 from topics.codecs.limits import Limits
+from topics.codecs.packed.layout import INSTANCE, LABEL
 from topics.spans import ROWS
 
 PAGES = 16
@@ -105,13 +107,13 @@ def packed(pages: PageEnd) -> None:
         value = test_packed_forms.Producer(rng, rng.choice([0.0, 0.5])).record()
         for data in (*cuts(value), value + b"\xf0"):
             where = np.zeros(1, dtype=np.int64), np.array([len(data)], dtype=np.int64)
-            rows, form, others = np.zeros(1, np.int64), np.zeros(3, np.int64), np.empty(2, np.int64)
             buffer = pages.holding(data)
-            for count in (0, 1):
-                width = int(form[1]) if count else 0
-                values = np.empty((1, width), dtype=np.int64)
-                parts = np.empty((1, PARTS), dtype=np.int64)
-                read_instances(buffer, *where, 64, rows, form, values, parts, others)
+            for kind in (INSTANCE, LABEL):
+                rows, form, others = np.zeros(1, np.int64), np.zeros(3, np.int64), np.empty(2, np.int64)
+                for count in (0, 1):
+                    values = np.empty((count, int(form[1])), dtype=np.int64)
+                    parts = np.empty((count, PARTS), dtype=np.int64)
+                    read_packed(buffer, *where, kind, 64, rows, form, values, parts, others)
 
 
 def beyond(pages: PageEnd) -> None:

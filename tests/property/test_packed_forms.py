@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.columnar.decode import InstanceDecoder
-from streamapp.columnar.packed_forms import MAX_FORMS, read_forms
+from streamapp.columnar.packed_forms import MAX_FORMS, read_instances, read_labels
 from tests.property.test_columnar import KEYS, LIMITS, Both
 from tests.tiers import examples
 from tests.unit.streamapp.columnar.same import assert_same
 from tests.unit.topics.codecs.samples import run_of
-from topics.codecs import decode_instances, encode_instances
+from topics.codecs import decode_instances, encode_instances, encode_labels
 from topics.codecs.packed.layout import (
     DECLINED,
     HAS_ANNOTATOR,
@@ -54,9 +54,10 @@ class Producer:
         self._width, self._count = rng.choice([8, 8, 4]), rng.randint(1, 5)
         self._flags = rng.choice([0, HAS_LABEL, HAS_LABEL, HAS_LABEL | TEXT]) | rng.choice([0, HAS_WEIGHT])
         self._ids = rng.choice([IDS[:1], IDS[1:4], IDS[:4]])
-        self._kind = rng.choice([INSTANCE] * 9 + [LABEL])
+        self._kind = rng.choice([INSTANCE] * 6 + [LABEL] * 4)
         if self._kind == LABEL:
-            self._flags |= rng.choice([0, HAS_ANNOTATOR])
+            self._flags |= rng.choice([0, 0, 0, HAS_ANNOTATOR])
+            self._count = rng.choice([0, 0, 0, self._count])
 
     def record(self) -> bytes:
         rng = self._rng
@@ -144,7 +145,7 @@ def test_sound_records_are_read_by_the_kernel_whatever_their_form() -> None:
     ]
     values = [value for turn in zip(*forms, strict=True) for value in turn]
     (batch,) = screen(run_of(values), LIMITS)[0].values()
-    parts, is_rest = read_forms(batch, LIMITS)
+    parts, is_rest = read_instances(batch, LIMITS)
     assert [len(part) for part in parts] == [9, 9, 6, 3]  # a whole number is no text
     assert not is_rest.any()
 
@@ -164,9 +165,21 @@ def test_one_wide_record_does_not_make_room_for_all() -> None:
     )
     raw = run_of([wide, *[narrow] * 2000])
     (batch,) = screen(raw, LIMITS)[0].values()
-    parts, _ = read_forms(batch, LIMITS)
+    parts, _ = read_instances(batch, LIMITS)
     assert [part.features[0].values.shape for part in parts] == [(1, 100_000), (2000, 2)]
     buffer = parts[0].features[0].values.base
     assert buffer is not None
     assert buffer.nbytes < 2_000_000
     assert_same(InstanceDecoder()(raw, LIMITS), decode_instances(raw, LIMITS))
+
+
+def test_plain_labels_are_left_to_no_codec() -> None:
+    n = 20
+    for labels in (["a", "b"] * 10, ["3", "-7"] * 10):
+        values = encode_labels([f"id {row}" for row in range(n)], labels, format="packed")
+        batches, _ = screen(run_of(list(values)), LIMITS)
+        parts, is_rest = read_labels(batches["packed"], LIMITS)
+        assert not is_rest.any()
+        (part,) = parts
+        assert [part.label_values[code] for code in part.label.tolist()] == labels
+        assert list(part.ids) == [f"id {row}" for row in range(n)]
