@@ -221,7 +221,7 @@ def learn(
                 )
         if times_over > 0:
             mass = times_over * weight
-            if is_background and of.of(plan, of.OF_MOA) != 0:
+            if is_background and of.of(plan, of.OF_ONCE) != 0:
                 mass = weight
             outcome = train(
                 plan,

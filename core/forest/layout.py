@@ -54,7 +54,8 @@ OF_WORST: Final = 7  # after an alarm of any member the one with the largest err
 OF_WEIGHTED: Final = 8  # votes are weighted by accuracy
 OF_MOA: Final = 9  # MOA's quirks hold
 OF_EVENT: Final = 10  # words for a split, relative to a member record (core/hoeffding/plain_split.py)
-OF_FIELDS: Final = 11
+OF_ONCE: Final = 11  # a background tree learns a record once, however often its member does
+OF_FIELDS: Final = 12
 
 
 @kernel

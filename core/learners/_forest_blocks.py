@@ -127,6 +127,7 @@ class ForestLayout(BlockLayout):
             learner.weights_votes,
             learner.compat == "moa",
             self.event_at,
+            learner.background_once,
         )
         # A forest that has seen nothing has no background trees.
         self.new_room = (1, 1) * self.members + (0, 0) * (self.slots - self.members)  # type: ignore[misc]

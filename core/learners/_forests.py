@@ -99,6 +99,11 @@ class Forest(Learner):
         return none.Plugin()
 
     @property
+    def background_once(self) -> bool:
+        """Whether a background tree learns a record once, however often its member does."""
+        return False
+
+    @property
     def subspaces(self) -> bool:
         """Whether attributes are drawn for a member, not for each of its leaves."""
         return False

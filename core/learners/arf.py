@@ -47,6 +47,10 @@ class Plugin(Forest):
         return self.detector(self.warning_confidence)
 
     @property
+    def background_once(self) -> bool:
+        return self.compat == "moa"
+
+    @property
     def subspaces(self) -> bool:
         """Whether node numbers change, so that they say nothing of a leaf."""
         return bool(self.member.revision_words(1))

@@ -317,3 +317,28 @@ def test_words_that_no_forest_has_are_refused():
         wrong[word] = value
         with pytest.raises(SnapshotError):
             snapshot.check_words(plan, wrong)
+
+
+def test_leveraging_bagging_replaces_the_worst_member_one_a_record():
+    rows = turning()
+    table, answers = grown(forest("leveraging-bagging", members=4), rows)
+    drifts = [event for event in answers.events if isinstance(event, Drift)]
+    assert drifts
+    assert {(event.level, event.action) for event in drifts} == {("drift", "new tree")}
+    assert len({event.row for event in drifts}) == len(drifts)
+    assert int(table.model(0).ints[table.model(0).first + of.REPLACED]) == len(drifts)
+    learner = build({"name": "leveraging-bagging"})
+    assert (learner.member.schedule.grace_period, learner.member.bound.delta) == (200, 1e-7)
+
+
+def test_a_member_of_srp_sees_the_same_attributes_at_all_its_leaves():
+    learner = build({"name": "srp"})
+    assert [learner.attributes_seen(d) for d in (1, 2, 3, 8, 100)] == [1, 2, 2, 5, 60]
+    rows = dataclasses.replace(mixed(1500, missing=0.0), weight=np.ones(1500))
+    table, answers = grown(forest("srp", members=5, member_attributes=2), rows)
+    model = table.model(0)
+    for member in range(5):
+        splits = [event for event in answers.events if isinstance(event, Split) and event.member == member]
+        assert splits
+        assert len({event.attribute for event in splits}) <= 2
+    validate.check(model)
