@@ -99,7 +99,7 @@ class Spans(Column[bytes | None]):
     @classmethod
     def adjacent(cls, buffer: bytes, starts: Ints64) -> Spans:
         """Return values that lie one behind the other; starts: int64[n + 1], the last one is the end."""
-        return cls(buffer, starts[:-1], np.diff(starts))
+        return cls(buffer, starts[:-1], starts[1:] - starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Spans]) -> Spans:
@@ -150,11 +150,9 @@ class Spans(Column[bytes | None]):
     def first_bytes(self) -> set[int] | None:
         """Return the first bytes that there are; None: a value is null or empty."""
         if self._first is None:  # both who reads values and who answers them asks
-            if (self.lengths <= 0).any():
+            if np.count_nonzero(self.lengths <= 0):
                 return None
-            seen = np.zeros(256, dtype=np.bool_)
-            seen[self.bytes[self.starts]] = True
-            self._first = set(np.flatnonzero(seen).tolist())
+            self._first = set(self.bytes[self.starts].tobytes())
         return self._first
 
     @property
@@ -165,7 +163,7 @@ class Spans(Column[bytes | None]):
     @property
     def any_null(self) -> bool:
         """Whether one of them is null."""
-        return bool((self.lengths < 0).any())
+        return bool(np.count_nonzero(self.lengths < 0))
 
     @property
     def longest(self) -> int:
@@ -254,7 +252,7 @@ class HeaderSpans(Column[Headers]):
     @property
     def are_none(self) -> bool:
         """Whether no record has headers."""
-        return not self.written.lengths.any()
+        return not np.count_nonzero(self.written.lengths)
 
     @property
     def alike(self) -> AlikeHeaders:

@@ -16,6 +16,9 @@ from topics.spans import CodedKeys, HeaderSpans, Spans
 MAX_REMEMBERED: Final = 100_000
 """Keys whose texts are remembered."""
 
+FEW: Final = 64
+"""Keys that a dictionary finds sooner than a kernel is called."""
+
 
 def coded(keys: Sequence[bytes | None]) -> CodedKeys:
     """Return the distinct keys in the order in which they come first, and of which each record is."""
@@ -35,7 +38,7 @@ def _coded(spans: Spans) -> CodedKeys:
     from streamapp.columnar.rows import LENGTH_BITS, text_codes  # compiled kernels: not for who only looks
 
     n, lengths = len(spans), spans.lengths
-    if not n or int(lengths.max()) >= 1 << LENGTH_BITS:
+    if n <= FEW or int(lengths.max()) >= 1 << LENGTH_BITS:
         return spans.coded_one_by_one()
     is_null = lengths < 0
     places = np.where(is_null, -1, (spans.starts << LENGTH_BITS) | lengths)

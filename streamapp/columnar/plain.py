@@ -58,7 +58,7 @@ class PlainRows:
             good &= (self._kinds[:, value] == FALSE) | (self._kinds[:, value] == NULL)
         features = self._features
         are_strings = _are_strings(self._kinds[:, features])
-        if are_strings.any():
+        if np.count_nonzero(are_strings):
             good &= ~(are_strings & ((self._cells[:, features] & _LENGTH) > longest)).any(axis=1)
         return good
 
@@ -132,7 +132,7 @@ class PlainRows:
         values = self._cells[:, columns].copy().view(np.float64)
         are_strings = _are_strings(self._kinds[:, columns])
         strings: dict[int, list[str | None]] = {}
-        if are_strings.any():
+        if np.count_nonzero(are_strings):
             values[are_strings] = np.nan
             for column in np.flatnonzero(are_strings.any(axis=0)).tolist():
                 strings[column] = self._cells_of(columns.start + column, are_strings[:, column])

@@ -70,7 +70,7 @@ class Shapes:
         shapes[lengths > SMALL] = NO_SHAPE  # the codec counts their values first
         found = []
         for number, shape in enumerate(known.shapes):
-            rows = np.flatnonzero(shapes == number)
+            rows = (shapes == number).nonzero()[0]
             if not len(rows):
                 continue
             self._used[shape] = self._run
@@ -79,7 +79,7 @@ class Shapes:
                 shape, spans.buffer, cells if every else cells[rows], kinds if every else kinds[rows]
             )
             good = plain.are_plain(self._members, limits)
-            if not good.all():
+            if np.count_nonzero(good) < len(good):
                 rows, plain = rows[good], plain.where(good)
             if len(rows):
                 found.append((rows, plain))

@@ -210,7 +210,8 @@ class Encoder:
         `keys`: of each, if another model's record led to it; None: that of the record it is about.
         """
         about = np.asarray(records, dtype=np.int64)
-        is_every = len(about) == len(raw) and (about == np.arange(len(raw))).all()
+        n = len(raw)
+        is_every = len(about) == n and np.count_nonzero(about == np.arange(n)) == n
         inputs = raw if is_every else raw.chosen(about)
         keys_of = Spans.of(inputs.keys)
         if keys is not None:

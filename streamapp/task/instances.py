@@ -77,7 +77,7 @@ class InstancesRun:
         if len(self.batch):
             self._resolve()
             rest = self.model >= 0
-            while rest.any():
+            while np.count_nonzero(rest):
                 rest = self._answer_ready_rows(rest)
             self._keep_and_request()
             self.effects.answers += self.replies.groups(self.batch, self.model, self.store)
@@ -138,17 +138,17 @@ class InstancesRun:
     def _answer_ready_rows(self, rest: Mask) -> Mask:
         """Answer the rows of `rest` whose models have all their features; return the rows that are left."""
         placement = self.state.placement
-        model = self.model if rest.all() else np.where(rest, self.model, NO_MODEL)
+        model = self.model if np.count_nonzero(rest) == len(rest) else np.where(rest, self.model, NO_MODEL)
         parts, wrong = placement.parts(self.batch.features, model)
         new = placement.new_attributes(parts, self.batch.record)
         if not new:
-            self._answer_rows(np.flatnonzero(rest), parts, wrong)
+            self._answer_rows(rest.nonzero()[0], parts, wrong)
             return np.zeros_like(rest)
         first = {slot: row for slot, (row, _) in new.items()}
         until = np.full(int(model.max()) + 1, len(model))
         until[list(first)] = list(first.values())
         ready = rest & (np.arange(len(model)) < until[model])
-        if ready.any():
+        if np.count_nonzero(ready):
             self._answer_ready_rows(ready)  # these have no new features
         for slot, (_, attributes) in new.items():
             if self.store.open[slot]:
@@ -179,7 +179,8 @@ class InstancesRun:
         grown = placement.grow_values(placed, self.model)
         note_values(grown, self.model, self.store, self.raw, self.batch.record, self.effects)
         note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
-        changing = self._of(rows[~frozen] if frozen.any() else rows, self.model)
+        n_frozen = int(np.count_nonzero(frozen))
+        changing = self._of(rows[~frozen] if n_frozen else rows, self.model)
         if self.store.grown:
             changing = np.append(changing, [*self.store.grown])
         self.state.will_change(changing)
@@ -187,16 +188,16 @@ class InstancesRun:
         self.width[rows] = self.store.width[self._of(rows, self.model)]
         # Few rows of many may be meant: those of a block that brings feature after feature.
         self._x.append((rows, self._of(rows, placed.x)))
-        if frozen.any():
+        if n_frozen:
             self.frozen[rows[frozen]] = True
-            self._call(rows[frozen], placed, np.full(int(frozen.sum()), -1, dtype=np.int32), ANSWER_ONLY)
+            self._call(rows[frozen], placed, np.full(n_frozen, -1, dtype=np.int32), ANSWER_ONLY)
             rows, code = rows[~frozen], code[~frozen]
         if len(rows):
             self._call(rows, placed, code, LABELLED)
 
     def _refuse_weights(self, rows: Ints64) -> None:
         """Refuse weighed rows (int64[m]) of models that count records."""
-        if not self.store.counts_records.any():
+        if not np.count_nonzero(self.store.counts_records):
             return
         bad = self.store.counts_records[self._of(rows, self.model)] & (self._of(rows, self.weight) != 1.0)
         refused = self.refusals.rows()
@@ -224,7 +225,7 @@ class InstancesRun:
         except RowError as error:
             raise RecordError(int(self.batch.record[rows[error.row]])) from error.__cause__
         learned = code >= 0
-        if learned.any():
+        if np.count_nonzero(learned):
             self.labelled[rows[learned]] = True
             learned &= code >= known
             np.maximum.at(store.known_classes, model[learned], code[learned] + 1)
@@ -243,8 +244,8 @@ class InstancesRun:
         """
         known: Ints32 = self.store.known_classes[model]
         growing = known < self.store.n_classes[model]
-        if growing.any():
-            at = np.flatnonzero(growing)
+        if np.count_nonzero(growing):
+            at = growing.nonzero()[0]
             known[at] = _known_before(model[at], known[at], code[at])
         return known
 
@@ -254,10 +255,10 @@ class InstancesRun:
         """Return int32[m]: the code of each row's class; -1 without a label, or if the model is frozen."""
         label = self._of(rows, self.label)
         code = self.classes.known(self.slots, self._of(rows, self.batch.key), label)
-        if frozen.any():
+        if np.count_nonzero(frozen):
             self.effects.count(counters.INSTANCES_FROZEN, int(np.count_nonzero(label[frozen] >= 0)))
             code[frozen] = -1
-        new = np.flatnonzero((label >= 0) & (code < 0) & ~frozen)
+        new = ((label >= 0) & (code < 0) & ~frozen).nonzero()[0]
         if len(new):
             self._admit(rows, code, new, held)
         return code
@@ -336,7 +337,7 @@ class InstancesRun:
 
     def _keep_and_request(self) -> None:
         asked = keep_pending(self)
-        rows = np.flatnonzero(asked)
+        rows = asked.nonzero()[0]
         self.effects.count(counters.REQUESTED, len(rows))
         if len(rows):
             expires = self.clocks[rows] + self.state.config.pending_ttl_ms

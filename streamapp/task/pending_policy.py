@@ -56,7 +56,7 @@ def keep_pending(run: AnsweredRun) -> Mask:
     wanted = asked
     if run.state.config.pending_keep == "all":
         wanted = replies.answered & ~run.labelled & ~run.frozen
-    kept = np.flatnonzero(wanted)
+    kept = wanted.nonzero()[0]
     if not len(kept) and not len(pending):
         return asked
     special = _special(run, kept)

@@ -66,7 +66,7 @@ class Task:
         self.next: dict[SourceName, int] = {}  # position behind what was processed, per input
         self.counters: Counter[str] = Counter()  # since this task began, replays included
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
-        self._marked = (dict(self.next), Counter(self.counters))
+        self._marked = (dict(self.next), dict(self.counters))
         self._written = WrittenUnits()
         self._cut: Cut | None = None
 
@@ -211,7 +211,7 @@ class Task:
     def checkpoint(self) -> None:
         """Make everything so far final."""
         self._state.checkpoint()
-        self._marked = (dict(self.next), Counter(self.counters))
+        self._marked = (dict(self.next), dict(self.counters))
 
     def rollback(self) -> None:
         """Go back to the beginning of the last run: models only if the exception handler is `dead-letter`."""

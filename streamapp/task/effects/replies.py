@@ -105,7 +105,7 @@ class Replies:
             block = self._block(batch, record, slice(first, first + rows), model, store)
             if block is not None:
                 found.append(block)
-        rows = np.flatnonzero(single)
+        rows = single.nonzero()[0]
         if len(rows):
             found += self._by_classes(batch, rows, model, store)
         return found
@@ -116,7 +116,7 @@ class Replies:
         """Return the answers to single records, those that name the same classes together."""
         slots, known = model[rows], self.known[rows]
         kind = store.schema_uid[slots] * (1 << 20) + known
-        if (kind == kind[0]).all():
+        if np.count_nonzero(kind == kind[0]) == len(kind):
             order = _order(store.schema(int(slots[0])).classes[: int(known[0])])
             return [self._answers(batch, rows, [order], np.zeros(len(rows), dtype=np.int64))]
         first, number = distinct(kind)

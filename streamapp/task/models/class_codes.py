@@ -37,7 +37,7 @@ class ClassCodes:
             return np.full(len(label), -1, dtype=np.int32)
         slots = np.where(slots == NO_MODEL, slots.max(), slots)
         uids = self._store.schema_uid[slots]
-        if (uids == uids[0]).all():
+        if np.count_nonzero(uids == uids[0]) == len(uids):
             return self._of_schema(int(slots[0]))[label]
         first, schema = distinct(uids)
         codes = np.array([self._of_schema(slot) for slot in slots[first].tolist()])

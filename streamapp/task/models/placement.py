@@ -262,7 +262,7 @@ class Placement:
         if not len(slots):
             return
         uids = self._store.columns_uid[slots]
-        if slots.min() >= 0 and (uids == uids[0]).all():
+        if slots.min() >= 0 and np.count_nonzero(uids == uids[0]) == len(uids):
             yield None
             return
         known = np.flatnonzero(slots >= 0)
