@@ -111,22 +111,7 @@ class DeadLettersPage:
 
     def _draw_one(self, found: Found) -> None:
         letter = found.answer
-        shown = {
-            name: cut(str(letter[name]), 4096)
-            for name in (
-                "at",
-                "reason",
-                "detail",
-                "exception",
-                "rows",
-                "key",
-                "attempts",
-                "bytes",
-                "value",
-                "stacktrace",
-            )
-            if letter.get(name) is not None
-        }
+        shown = {name: cut(str(letter[name]), 4096) for name in SHOWN if letter.get(name) is not None}
         facts(shown)
 
     async def _replay(self, at: str | None) -> None:

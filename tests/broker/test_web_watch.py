@@ -6,6 +6,7 @@ GROVE_SCREENSHOTS=FOLDER writes what the pages look like there; docs/screenshots
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from tests.broker.kafka_log import read_topic
 from tests.broker.web_rig import CHROMIUM, grove_web
-from tests.broker.workers import PATIENCE, Installation
+from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from tests.unit.streamapp.web.test_accessibility import flaws
 from topics.partitioner import partition_of
@@ -50,6 +51,16 @@ def send(place: Installation, key: str, rows: range) -> None:
         producer.produce(place.names.instances, orjson.dumps(body), code, partition_of(code, PARTITIONS))
     producer.produce(place.names.instances, b"{broken", code, partition_of(code, PARTITIONS))
     assert producer.flush(PATIENCE) == 0
+
+
+def stuck(place: Installation) -> str:
+    """A record that no worker has come to, as PARTITION:OFFSET."""
+    producer, code = place.producer(), KEY.encode()
+    value = orjson.dumps({"id": "stuck", "features": {"amount": 1.0}})
+    producer.produce(place.names.instances, value, code, partition_of(code, PARTITIONS))
+    assert producer.flush(PATIENCE) == 0
+    (sent,) = [each for each in place.raw(place.names.instances) if each.value() == value]
+    return f"{sent.partition()}:{sent.offset()}"
 
 
 @pytest.fixture
@@ -147,14 +158,67 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             shoot(page, "partitions", "desktop")
 
             page.set_viewport_size(SIZES["phone"])
-            for name, way in (("models", "models"), ("model", "model?key=shop+%3C1%3E")):
+            for name, way, shown in (
+                ("models", "models", page.get_by_role("cell", name=KEY)),
+                ("model", "model?key=shop+%3C1%3E", page.get_by_role("cell", name="all records")),
+                (
+                    "compare",
+                    "compare?first=shop+%3C1%3E&second=plain",
+                    page.get_by_role("cell", name="counts"),
+                ),
+                ("dead-letters", "dead-letters", page.get_by_role("cell", name="not-json")),
+                ("partitions", "partitions", page.get_by_text("0 records behind in all")),
+            ):
                 page.goto(f"{address}{way}")
-                shown = page.get_by_role("cell", name=KEY if name == "models" else "all records")
-                expect(shown).to_be_visible(timeout=patience)
+                expect(shown.first).to_be_visible(timeout=patience)
                 fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
                 assert fits, f"{name} fits a phone"
                 shoot(page, name, "phone")
         assert complaints == []
+        browser.close()
+
+
+def test_a_record_is_skipped_on_the_page_while_no_worker_runs(place: Installation, tmp_path: Path) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not here")
+    from playwright.sync_api import expect, sync_playwright
+
+    patience = PATIENCE * 1000
+    kafka = {"bootstrap.servers": place.servers}
+    options = ("--set", f"application.id={place.group}", "--set", f"state.dir={tmp_path / 'web'}")
+    with (
+        place.worker("w") as worker,
+        grove_web(kafka, place.names, tmp_path / "web.sqlite", *options) as address,
+        sync_playwright() as playwright,
+    ):
+        worker.wait_until_ready()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport=SIZES["desktop"])
+        page.goto(f"{address}dead-letters")
+        skips = page.get_by_role("button", name="Skip")
+        page.get_by_label("PARTITION:OFFSET").fill("0:5")
+        skips.click()
+        expect(page.get_by_text("must have no members")).to_be_visible(timeout=patience)
+
+        # What stops its partition becomes a dead letter, unprocessed, while no worker runs.
+        worker.signal(signal.SIGUSR2)
+        assert worker.wait() == 0, worker.log
+        wait_until(lambda: not place.members(), PATIENCE, lambda: "somebody is in the group")
+        at = stuck(place)
+        page.get_by_label("PARTITION:OFFSET").fill(at)
+        skips.click()
+        expect(page.get_by_text(f"The record {place.names.instances} {at}")).to_be_visible(timeout=patience)
+        page.get_by_role("button", name="Do it").click()
+        expect(page.get_by_text("It becomes a dead letter when a worker comes to it")).to_be_visible(
+            timeout=patience
+        )
+        worker.start()
+        worker.wait_until_ready()
+        place.wait_for_lag_0(alive=[worker])
+        (letter,) = read_topic(kafka, place.names.dead_letters)
+        assert dict(letter.headers())["grove-dlq-reason"] == b"skipped"
+        page.get_by_role("button", name="Look", exact=True).click()
+        expect(page.get_by_role("cell", name="skipped", exact=True)).to_be_visible(timeout=patience)
         browser.close()
 
 
