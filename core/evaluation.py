@@ -80,14 +80,18 @@ class EvaluationDue(Event):
 
     evaluation: Evaluation
     judged: tuple[int, ...]
-    """Labels of each class so far, in the order of the schema."""
+    """Labels of each class so far, in the order of the schema, up to the last class that has any."""
 
 
 def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:
-    """Return how many labels of each class a model has been judged by, in the order of its schema."""
+    """Return how many labels of each class a model has been judged by, in the order of its schema.
+
+    Up to the last class that has any: how many more the schema knows depends on where runs are cut.
+    """
     first = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
     first += at.EVALUATION_ACTUAL * plan.schema.n_classes
-    return tuple(ints[first : first + plan.schema.n_classes].tolist())
+    judged = ints[first : first + plan.schema.n_classes]
+    return tuple(judged[: int(np.flatnonzero(judged).max(initial=-1)) + 1].tolist())
 
 
 def read(plan: Plan, ints: Ints) -> Evaluation:

@@ -348,7 +348,8 @@ class ModelTable:
 
     def _logged(self, log: npt.NDArray[np.float64]) -> Iterator[Event]:
         """Yield the events of what blocks have grown in compiled code (run.log_of)."""
-        for words in log:
+        for at in range(len(log)):
+            words = log[at]
             row, index = int(words[run.LOG_ROW]), int(words[run.LOG_MODEL])
             yield self.model(index).plan.blocks.event_of(words[run.LOG_EVENT :], row, index)
 

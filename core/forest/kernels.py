@@ -28,7 +28,7 @@ from core.jit import address_of, called, kernel, part, row_of, words_at
 from core.problems import MOST, SOUND, of_plugin
 from core.tree import layout as at
 from core.tree.columns import gather
-from core.tree.routing import UNCOUNTED, arrive, count
+from core.tree.routing import UNCOUNTED, arrive, count, node_at
 
 PROBLEMS = (
     *trees.PROBLEMS,
@@ -142,7 +142,7 @@ def answer(
         best, hint = vote(plan, params, ints, floats, tree, record, node, x, xs, scratch, own)
         if not frozen:
             count(ints, floats, tree, node, weight)
-            ints[record + of.PLACE] = node - tree
+            ints[record + of.PLACE] = (node - tree - at.TREE_HEADER) // ints[tree + at.TREE_NODE_STRIDE]
             ints[record + of.VOTE], ints[record + of.HINT] = best, hint
         if n == 1:
             first = best
@@ -206,7 +206,7 @@ def learn(
         if is_background and times_over == 0:
             continue
         node, predicted, leaf_hint = (
-            tree + ints[record + of.PLACE],
+            node_at(ints, tree, ints[record + of.PLACE]),
             ints[record + of.VOTE],
             ints[record + of.HINT],
         )

@@ -34,19 +34,23 @@ class MemberPlan:
     blocks: TreeLayout
     parts: int
     """Trees that share the forest's bytes."""
-    record_bytes: int
-    """Bytes beside a tree: of its record."""
+    record_words: int
+    """Words beside a tree: of its record, but for one for each class."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.whole, name)
 
     def block_bytes(self, classes: int) -> float:
         """Return what a tree may take: an equal part, whether there are background trees now or not."""
-        return float(self.whole.block_bytes(classes)) / self.parts - self.record_bytes
+        return float(self.whole.block_bytes(classes)) / self.parts - self._record_bytes(classes)
 
     def learned_bytes(self, ints: Ints, least: int = 0) -> float:
         """Return what a tree may take by the classes and values that the model has learned."""
-        return float(self.whole.learned_bytes(ints, least)) / self.parts - self.record_bytes
+        learned = max(ints.item(at.MODEL_CLASSES), least)
+        return float(self.whole.learned_bytes(ints, least)) / self.parts - self._record_bytes(learned)
+
+    def _record_bytes(self, classes: int) -> int:
+        return (self.record_words + classes) * at.WORD
 
 
 class MemberState:
@@ -58,7 +62,7 @@ class MemberState:
         self._model = model
         self.forest = t
         self.slot = slot
-        self.plan = MemberPlan(model.plan, layout.trees, layout.slots, layout.stride * at.WORD)
+        self.plan = MemberPlan(model.plan, layout.trees, layout.slots, layout.event_at + SPLIT_WORDS)
         self.ints, self.floats, self.address = model.ints, model.floats, model.address
 
     @property

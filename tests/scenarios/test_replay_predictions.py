@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
     schema = Schema.infer(dataset.names, dataset.kinds, max_classes=spec.max_classes)
     index = table.add(Model.create(spec, schema))
     answers: list[Answer] = []
-    evaluations = []
+    evaluations: list[dict[str, Any]] = []
+    seen: Counter[str] = Counter()
     for version, (x, name) in enumerate(rows_of(dataset)):
         known = schema.classes
         if name not in known:
@@ -70,10 +72,12 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
         answer = table.answer(np.array([index]), x[np.newaxis], label, np.ones(1))
         assert answer.version.tolist() == [version], "every label is learned before the next row"
         code = int(answer.prediction[0])
+        seen[name] += code >= 0  # what nothing was predicted for is judged by nobody
         answers.append((known[code] if code >= 0 else None, version))
         if (version + 1) % EVERY == 0:
             measures = table.model(index).evaluation().to_dict() | {"version": version + 1}
-            evaluations.append({name: _as_json(value) for name, value in measures.items()})
+            told = {name: _as_json(value) for name, value in measures.items()}
+            evaluations.append(told | {"classes": dict(seen)})
     return answers, evaluations, table.model(index)
 
 

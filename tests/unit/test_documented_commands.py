@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import io
 import itertools
+import os
 import re
 import shlex
 import subprocess
@@ -166,9 +167,10 @@ def python_says(words: list[str]) -> str | None:
         return f"No module named {name}"
     if ".parse_args(" not in source.read_text():
         return next((f"{name} takes no options" for word in rest if word.startswith("-")), None)
-    module = importlib.import_module(f"{name}.__main__" if folder.is_dir() else name)
     try:
         with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NUMBA_DISABLE_JIT", "0")  # some set it for their process, which this is not
+            module = importlib.import_module(f"{name}.__main__" if folder.is_dir() else name)
             patch.setattr(sys, "argv", [name, *with_values(rest)])
             stop_after_parsing(patch)
             module.main()
@@ -195,7 +197,11 @@ def stop_after_parsing(patch: pytest.MonkeyPatch) -> None:
 
 def make_says(words: list[str]) -> str | None:
     given = [word for word in words if "=" not in word]
-    done = subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    # What the make that runs the tests was told is nothing to this one.
+    own = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "MFLAGS"}
+    done = subprocess.run(
+        ["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, check=False, env=own
+    )
     if done.returncode:
         return done.stderr.strip()
     if not any(word.startswith("ARGS=") for word in words) or not given:
