@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import rocksdict
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from streamapp.journal.entry import Reset, encode
 from streamapp.journal.log import JournalLog
@@ -25,6 +25,7 @@ from tests.positions import at
 from tests.topology.logged import Log as SourceLog
 from tests.unit.streamapp.restore.test_tail import Journal as MemoryLog
 from tests.unit.streamapp.snapshots.memory import MemoryJournal, MemoryTable
+from topics.cluster import Cluster
 from topics.records import RawRecords
 
 PATIENCE = 60
@@ -92,6 +93,8 @@ class RealLog:
         admin = AdminClient({**self.kafka})
         (made,) = admin.create_topics([NewTopic(self.topic, 1, 1)]).values()
         made.result(PATIENCE)
+        # Answered once the new partition has a leader who knows that it is one.
+        Cluster(self.kafka, PATIENCE).offsets([TopicPartition(self.topic, 0)], OffsetSpec.latest())
         self._producer = Producer({**self.kafka, "transactional.id": self.topic})
         self._producer.init_transactions(PATIENCE)
         self._reader = Consumer({**self.kafka, "group.id": self.topic, "isolation.level": "read_committed"})
