@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from streamapp.columnar.keys import KeyTexts, code_headers
-from streamapp.columnar.packed_forms import read_instances, read_labels
+from streamapp.columnar.packed_forms import Flags, read_instances, read_labels
 from streamapp.columnar.plain import PlainRows
 from streamapp.columnar.shape import INSTANCES, LABELS, Members
 from streamapp.columnar.shapes import Shapes
@@ -50,6 +50,10 @@ class _Decoder(ABC, Generic[Decoded]):
         """Return what plain rows are; batch: their records."""
 
     @abstractmethod
+    def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Decoded], Flags]:
+        """Return what a kernel makes of packed records, and bool[n]: those that it leaves to the codec."""
+
+    @abstractmethod
     def _together(self, parts: list[Decoded], batch: Batch) -> Decoded:
         """Return parts in the order of their records, as if one reader had read them."""
 
@@ -65,7 +69,12 @@ class _Decoder(ABC, Generic[Decoded]):
 
     def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
         """Return what the codec would make of a batch that is not JSON."""
-        return self._by_codec(form, batch, limits)
+        if form != "packed":
+            return self._by_codec(form, batch, limits)
+        parts, is_rest = self._packed(batch, limits)
+        if is_rest.any():
+            parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
+        return parts[0] if len(parts) == 1 else self._together(parts, batch)
 
     def _read(self, batch: Batch, limits: Limits) -> Decoded:
         """Return what the codec would make of the batch."""
@@ -104,13 +113,8 @@ class InstanceDecoder(_Decoder[Instances]):
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
         return CODECS[form].read_instances(batch, limits)
 
-    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Instances:
-        if form != "packed":
-            return self._by_codec(form, batch, limits)
-        parts, is_rest = read_instances(batch, limits)
-        if is_rest.any():
-            parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
-        return parts[0] if len(parts) == 1 else self._together(parts, batch)
+    def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
+        return read_instances(batch, limits)
 
     def _by_shape(self, plain: PlainRows, batch: Batch) -> Instances:
         return plain.instances(batch)
@@ -135,13 +139,8 @@ class LabelDecoder(_Decoder[Labels]):
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Labels:
         return CODECS[form].read_labels(batch, limits)
 
-    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Labels:
-        if form != "packed":
-            return self._by_codec(form, batch, limits)
-        parts, is_rest = read_labels(batch, limits)
-        if is_rest.any():
-            parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
-        return parts[0] if len(parts) == 1 else self._together(parts, batch)
+    def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Labels], Flags]:
+        return read_labels(batch, limits)
 
     def _by_shape(self, plain: PlainRows, batch: Batch) -> Labels:
         return plain.labels(batch)
