@@ -11,7 +11,8 @@ import moa.options.ClassOption;
  * Test-then-train of any of MOA's classifiers for the clock: the learner alone, nothing is evaluated.
  *
  * The one argument names a properties file: columns (little-endian float64: attributes, class, weight), records,
- * attributes ("n" or the number of values, separated by commas), classes, learner (as on MOA's command line), repeats.
+ * attributes ("n" or the number of values, separated by commas), classes, learner (as on MOA's command line), repeats;
+ * seed, if there is one.
  * Prints {"seconds": [processor time of each repeat], "correct": hits of the last one}.
  */
 public final class Ensembles {
@@ -39,6 +40,9 @@ public final class Ensembles {
                 throw new IllegalArgumentException("no classifier: " + job.getProperty("learner"), error);
             }
             learner.setModelContext(header);
+            if (job.getProperty("seed") != null) {
+                learner.setRandomSeed(Integer.parseInt(job.getProperty("seed")));
+            }
             learner.prepareForUse();
             long start = Prequential.spent();
             correct = Prequential.count(learner, rows);

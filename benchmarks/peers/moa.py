@@ -181,10 +181,13 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
         )
 
 
-def ensemble(rows: Rows, learner: str, *, repeats: int = 1) -> tuple[list[float], float]:
+def ensemble(
+    rows: Rows, learner: str, *, repeats: int = 1, seed: int | None = None
+) -> tuple[list[float], float]:
     """Return the processor seconds of each repeat, and the accuracy, of a classifier of MOA over the rows.
 
-    learner: as on MOA's command line. The learner alone: it predicts and learns, and hits are counted.
+    learner: as on MOA's command line; seed: of its random numbers, None: MOA's default. The learner alone: it
+    predicts and learns, and hits are counted.
     """
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
@@ -197,6 +200,8 @@ def ensemble(rows: Rows, learner: str, *, repeats: int = 1) -> tuple[list[float]
             "learner": learner,
             "repeats": repeats,
         }
+        if seed is not None:
+            job["seed"] = seed
         (place / "job").write_text(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )

@@ -1,0 +1,203 @@
+"""How often forests of three systems are right, several seeds each: JSON.
+
+    python -m benchmarks.forest_accuracy --kept accuracy.jsonl                # 9 streams, five seeds
+    python -m benchmarks.forest_accuracy --streams led,rbf --learners arf --records 20000 --seeds 3
+
+Test-then-train, percent of the records right. A seed is one of the forest; generated streams are made in
+MOA's own flavour, another one for each seed, and real data sets come in their own order, their first records.
+All systems see the same rows. ``compat`` are ours by MOA's rules, ``ours`` with their own defaults, ``moa``
+and ``river`` with theirs, but for the number of members.
+
+Every run is written to the file ``--kept`` as a line of its own; what stands there is not run again, so that
+a run may be broken off and go on. ``rows`` has every run; ``summary`` by stream and learner the mean of each
+system over the seeds with its standard deviation, and ``compat ahead``, ``ours ahead``: points before MOA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.datasets import MissingDatasetError, Rows, load
+from benchmarks.forests import MOA_OPTIONS, ours
+from benchmarks.peers import moa, river_forest
+
+DRIFT = "gen:drift?rng=java&seed={seed}&position={middle}&width=1000&before=({first})&after=({second})"
+GENERATORS: dict[str, str] = {
+    "sea-drift": DRIFT.replace("{first}", "sea?function=1&seed={seed}").replace(
+        "{second}", "sea?function=4&seed={seed}"
+    ),
+    "agrawal-drift": DRIFT.replace("{first}", "agrawal?function=1&seed={seed}").replace(
+        "{second}", "agrawal?function=2&seed={seed}"
+    ),
+    "led": "gen:led?rng=java&seed={seed}",
+    "rbf": "gen:rbf?rng=java&attributes=10&classes=5&centroids=50&model_seed={seed}&seed={seed}",
+}
+"""Addresses of generated streams, by name; {middle}: half of the records."""
+DATA_SETS = ("electricity", "weather", "a9a", "airlines")
+STREAMS = (*GENERATORS, *DATA_SETS)
+LEARNERS = tuple(sorted(MOA_OPTIONS))
+
+
+def of_ours(compat: str | None) -> Callable[..., float]:
+    """Return what runs our forests, by our rules or MOA's."""
+
+    def run(rows: Rows, learner: str, members: int, seed: int) -> float:
+        return float(ours(rows, learner, members, seed, compat)["right"]) / len(rows.y)
+
+    return run
+
+
+def of_moa(rows: Rows, learner: str, members: int, seed: int) -> float:
+    """Run MOA's forest."""
+    named = MOA_OPTIONS[learner].format(members=members)
+    return moa.ensemble(rows, named, seed=seed)[1]
+
+
+SYSTEMS: dict[str, Callable[..., float]] = {
+    "compat": of_ours("moa"),
+    "ours": of_ours(None),
+    "moa": of_moa,
+    "river": river_forest.accuracy,
+}
+
+
+def open_stream(name: str, seed: int, records: int) -> Rows:
+    """Return the first records of a stream of the benchmark."""
+    if name not in GENERATORS:
+        return load(name, records)
+    rows = load(GENERATORS[name].format(seed=seed, middle=records // 2), records)
+    return Rows(name, rows.x, rows.y, rows.attributes, rows.classes)
+
+
+class Kept:
+    """Runs that a file has, a JSON object a line; new ones are added to it at once."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read what stands in the file; None: nothing is kept."""
+        self._path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
+        self.rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for line in lines:
+            row = json.loads(line)
+            self.rows[_key(row)] = row
+
+    def __contains__(self, row: dict[str, Any]) -> bool:
+        return _key(row) in self.rows
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a run."""
+        self.rows[_key(row)] = row
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("stream", "learner", "system", "members", "records", "seed"))
+
+
+def wanted(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the runs that are to be there, seed by seed: broken off, all streams have as many."""
+    for seed in range(1, given.seeds + 1):
+        for stream in given.streams:
+            for learner in given.learners:
+                for system in given.systems:
+                    if system != "river" or seed <= given.river_seeds:
+                        yield {
+                            "stream": stream,
+                            "learner": learner,
+                            "system": system,
+                            "members": given.members,
+                            "records": given.records,
+                            "seed": seed,
+                        }
+
+
+def summary(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return by stream and learner what the systems' runs come to, in percent."""
+    rows, found = list(rows), []
+    for stream, learner in dict.fromkeys((row["stream"], row["learner"]) for row in rows):
+        one: dict[str, Any] = {"stream": stream, "learner": learner}
+        for system in SYSTEMS:
+            runs = [
+                row
+                for row in rows
+                if (row["stream"], row["learner"], row["system"]) == (stream, learner, system)
+            ]
+            if runs:
+                percents = [row["accuracy"] for row in runs]
+                one[system] = round(statistics.fmean(percents), 3)
+                one[f"{system} sd"] = round(statistics.stdev(percents), 3) if len(runs) > 1 else 0.0
+                one[f"{system} seeds"] = len(runs)
+        for system in ("compat", "ours"):
+            if system in one and "moa" in one:
+                one[f"{system} ahead"] = round(one[system] - one["moa"], 3)
+        found.append(one)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    kept, streams, missing = Kept(given.kept), {}, set()
+    for run in wanted(given):
+        stream, seed = run["stream"], run["seed"] if run["stream"] in GENERATORS else 1
+        if run in kept or stream in missing:
+            continue
+        if (stream, seed) not in streams:
+            try:
+                streams = {(stream, seed): open_stream(stream, seed, given.records)}
+            except MissingDatasetError as error:
+                print(f"{stream}: left out: {error}", file=sys.stderr)
+                missing.add(stream)
+                continue
+        rows = streams[stream, seed]
+        began = time.monotonic()
+        share = SYSTEMS[run["system"]](rows, run["learner"], given.members, run["seed"])
+        kept.add(run | {"rows": len(rows.y), "accuracy": round(100.0 * share, 3)})
+        print(json.dumps(kept.rows[_key(run)]), f"{time.monotonic() - began:.1f} s", file=sys.stderr)
+    rows_kept = [kept.rows[_key(run)] for run in wanted(given) if run in kept]
+    print(json.dumps({"rows": rows_kept, "summary": summary(rows_kept)}, indent=1))
+    return 2 if missing else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.forest_accuracy",
+        description="Accuracy of forests beside MOA's and River's.",
+    )
+    for name, known in (("streams", STREAMS), ("systems", tuple(SYSTEMS)), ("learners", LEARNERS)):
+        parser.add_argument(
+            f"--{name}",
+            type=_list_of(known),
+            default=list(known),
+            metavar="A,B",
+            help=f"of {', '.join(known)}",
+        )
+    parser.add_argument("--records", type=int, default=50_000, help="of a stream at most")
+    parser.add_argument("--members", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--river-seeds", type=int, default=1, help="that River is run with")
+    parser.add_argument("--kept", type=Path, help="file of the runs; what it has is not run again")
+    return parser
+
+
+def _list_of(known: tuple[str, ...]) -> Any:
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} must be one of {', '.join(known)}")
+        return chosen
+
+    return parse
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""River's forests on rows in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.datasets import Rows
+
+
+def accuracy(rows: Rows, learner: str, members: int, seed: int) -> float:
+    """Return the share of right predictions, test-then-train over all rows, of River's forest of that name.
+
+    With River's defaults but for the number of members, its seed and which attributes are nominal. Raises
+    ImportError where River is not installed.
+    """
+    forest = _forest(rows, learner, members, seed)
+    right = 0
+    for values, label in zip(rows.x.tolist(), rows.y.tolist(), strict=True):
+        record = dict(enumerate(values))
+        right += forest.predict_one(record) == label
+        forest.learn_one(record, label)
+    return right / len(rows.y)
+
+
+def _forest(rows: Rows, learner: str, members: int, seed: int) -> Any:
+    from river import ensemble, forest, tree
+
+    nominal = [i for i, values in enumerate(rows.attributes) if values is not None]
+    if learner == "arf":
+        return forest.ARFClassifier(n_models=members, seed=seed, nominal_attributes=nominal)
+    if learner == "srp":
+        member = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01, nominal_attributes=nominal)
+        return ensemble.SRPClassifier(model=member, n_models=members, seed=seed)
+    return ensemble.LeveragingBaggingClassifier(
+        model=tree.HoeffdingTreeClassifier(nominal_attributes=nominal), n_models=members, seed=seed
+    )
