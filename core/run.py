@@ -274,7 +274,7 @@ def run(
                     sampled[row] = sample_for_evaluation(plan, ints)
                     if mode == ON_REQUEST or y < 0:
                         sampled[row], asked[row], importance[row] = ask(
-                            plan, params, ints, floats, t, place, shares, sampled[row]
+                            plan, params, ints, floats, t, place, shares, scratch, sampled[row]
                         )
                         if y < 0 or not asked[row]:
                             phase = NEXT

@@ -55,7 +55,9 @@ def sample_for_evaluation(plan, ints) -> int:
 
 
 @kernel
-def ask(plan, params, ints, floats, t: int, place: int, shares, sampled: int) -> tuple[int, bool, float]:
+def ask(
+    plan, params, ints, floats, t: int, place: int, shares, scratch, sampled: int
+) -> tuple[int, bool, float]:
     """Return how the current record was sampled, whether its label is asked for, and its importance.
 
     Counts the request, if there is one [D19]. Importance 0: the label enters no estimate.
@@ -70,7 +72,7 @@ def ask(plan, params, ints, floats, t: int, place: int, shares, sampled: int) ->
         returned = budgets.returned_requests(params, budget_at, ints)
         spent = budgets.spent_requests(plan, ints, returned, number)
         if is_open(budget, params, budget_at, floats, budget_state, spent, returned, number):
-            answer, chance = decide_here(plan, params, ints, floats, t, place, shares, number)
+            answer, chance = decide_here(plan, params, ints, floats, t, place, shares, scratch, number)
             if plan[at.PLAN_SLICE] == 0:
                 importance = importance_of(plan, ints, floats, answer != queries.NO, chance)
         else:
@@ -87,7 +89,9 @@ def ask(plan, params, ints, floats, t: int, place: int, shares, sampled: int) ->
 
 
 @kernel
-def decide_here(plan, params, ints, floats, t: int, place: int, shares, number: int) -> tuple[int, float]:
+def decide_here(
+    plan, params, ints, floats, t: int, place: int, shares, scratch, number: int
+) -> tuple[int, float]:
     """Return what the strategy says to record ``number``, which ended at a place of the block at word t."""
     strategy, first, state = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1], plan[at.PLAN_QUERY]
     kind, columns = plan[at.PLAN_LEARNER], plan[at.PLAN_COLUMNS]
@@ -99,7 +103,9 @@ def decide_here(plan, params, ints, floats, t: int, place: int, shares, number: 
         )
     share, lead, weight = 0.5, 0.0, 0.0
     if columns != 0:
-        share, lead, weight = uncertainty(kind, plan, params, ints, floats, t, place, shares, columns)
+        share, lead, weight = uncertainty(
+            kind, plan, params, ints, floats, t, place, shares, scratch, columns
+        )
     classes = known_classes(ints)
     return decide(
         strategy, plan, params, first, ints, floats, state, limit, share, lead, weight, classes, number

@@ -6,13 +6,14 @@ import dataclasses
 import json
 from typing import Any
 
+from core.export.importance import importances
 from core.export.outline import outline
 from core.model.model import Model
 from core.tree.outline import Outline
 
 
 def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:
-    """Return spec, schema and summary of a model, and the nodes of its tree, parents first.
+    """Return spec, schema, summary and importances of a model, and the nodes of its tree, parents first.
 
     Below ``depth`` subtrees are left out; ``leaves_below`` says how many leaves each of them has.
     """
@@ -20,6 +21,7 @@ def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:
         "spec": model.spec.to_dict(),
         "schema": json.loads(model.schema.to_json()),
         "summary": dataclasses.asdict(model.summary()),
+        "importances": importances(model),
         "nodes": [_node(node) for node in outline(model, depth)],
     }
 

@@ -14,7 +14,7 @@ def to_text(model: Model, depth: int | None = None) -> str:
     One leaf reads ``petal length <= 2.45: setosa (50, 0, 1)``: the class its majority votes for, and the
     masses. Below ``depth`` subtrees are left out.
     """
-    return "\n".join(_shown(_line(model.schema, node)) for node in outline(model, depth)) + "\n"
+    return "\n".join(printable(_line(model.schema, node)) for node in outline(model, depth)) + "\n"
 
 
 def _line(schema: Schema, node: Outline) -> str:
@@ -26,7 +26,7 @@ def _line(schema: Schema, node: Outline) -> str:
     return f"{indent}{node.branch or 'all'}{hidden}"
 
 
-def _shown(text: str) -> str:
+def printable(text: str) -> str:
     """Return a line with what no terminal prints as it is escaped: names come from whoever sends records."""
     if text.isprintable():
         return text

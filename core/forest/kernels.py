@@ -16,9 +16,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from core.drift import adwin
 from core.drift.base import DRIFT
 from core.forest import layout as of
+from core.forest.committee import COMMITTEE_FIELDS, LEAD, WEIGHT, begin, count_vote, note_leaf, vote_entropy
 from core.forest.layout import member_at
 from core.forest.resampling import seen_by, times
 from core.hoeffding import kernels as trees
@@ -29,6 +32,7 @@ from core.problems import MOST, SOUND, of_plugin
 from core.tree import layout as at
 from core.tree.columns import gather
 from core.tree.routing import UNCOUNTED, arrive, count, node_at
+from core.tree.statistics import known_classes
 
 PROBLEMS = (
     *trees.PROBLEMS,
@@ -43,6 +47,13 @@ AT_REST, MADE, JUDGED = range(len(trees.PROBLEMS) + 1, len(PROBLEMS) + 1)
 def behind(plan) -> int:
     """Return where the words of scratch begin that leaf models leave alone: float64[3·d + K]."""
     return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
+
+
+@kernel
+def committee_of(plan, scratch) -> Any:
+    """Return the words of scratch for the committee: float64[COMMITTEE_FIELDS + K]."""
+    k = plan[at.PLAN_CLASSES]
+    return part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES] + k, COMMITTEE_FIELDS + k)
 
 
 @kernel
@@ -128,6 +139,11 @@ def answer(
 ) -> tuple[int, int, int]:
     """Let all members vote; the hint says that their votes are those in their records."""
     n, k = of.of(plan, of.OF_MEMBERS), ints[at.MODEL_CLASSES]
+    mean = params[plan[at.PLAN_LEARNER + 1]]
+    committee = committee_of(plan, scratch)
+    is_polled = prepared != at.COUNTS or plan[at.PLAN_COLUMNS] != 0
+    if is_polled:
+        begin(committee, k)
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
     frozen = prepared != at.COUNTS
     routed, first = prepared, -1
@@ -144,6 +160,10 @@ def answer(
             count(ints, floats, tree, node, weight)
             ints[record + of.PLACE] = (node - tree - at.TREE_HEADER) // ints[tree + at.TREE_NODE_STRIDE]
             ints[record + of.VOTE], ints[record + of.HINT] = best, hint
+        if is_polled:
+            count_vote(committee, k, best, own)
+            _, lead, labels = trees.uncertainty(plan, params, ints, floats, tree, node, own, scratch, at.LEAD)
+            note_leaf(committee, lead, labels, mean)
         if n == 1:
             first = best
         share = 1.0 if n == 1 else weight_of(plan, floats, record)
@@ -322,18 +342,30 @@ def name_worst(plan, ints, floats, t: int) -> None:
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return what the weighted votes say, and the weight of all labels that the busiest member has judged."""
-    weight, largest, second = 0.0, 0.0, 0.0
+    """Return what the committee says: the largest of the weighted shares, or what the votes leave of it.
+
+    Vote entropy E of all K classes stands for the share that lies between 1 and 1/K as E between 0 and 1.
+    Lead and labels are those of the least certain member's leaf, by votes at most 1 - E: a forest is
+    consistent iff all leaves are. Without lead, the weight is that of all labels that the busiest member has
+    judged.
+    """
+    weight, largest = 0.0, 0.0
     for i in range(of.of(plan, of.OF_MEMBERS)):
         weight = max(weight, floats[member_at(plan, t, i) + of.SEEN])
     for c in range(ints[at.MODEL_CLASSES]):
-        second = max(second, min(shares[c], largest))
         largest = max(largest, shares[c])
+    committee, lead, agreement = committee_of(plan, scratch), 0.0, 1.0
     if largest <= 0.0:
-        return 0.5, 0.0, weight
-    return largest, largest - second, weight
+        largest, agreement = 0.5, 0.0
+    elif of.of(plan, of.OF_ENTROPY) != 0:
+        known = known_classes(ints)
+        agreement = 1.0 - vote_entropy(committee, ints[at.MODEL_CLASSES], known)
+        largest = 1.0 - (1.0 - agreement) * (1.0 - 1.0 / known)
+    if columns & at.LEAD != 0:
+        lead, weight = min(committee[LEAD], agreement), committee[WEIGHT]
+    return largest, lead, weight
 
 
 @kernel
@@ -364,21 +396,31 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
     return SOUND
 
 
-@kernel("void(int64, int64, int64, int64, float64[:, ::1], float64[:, ::1], int64[::1])", alone=True)
-def poll(plan_address: int, address: int, t: int, routed: int, x, workspace, votes) -> None:
-    """Write the class that each member of the forest at word t predicts; nothing else is written.
+@kernel("int64(int64, int64, int64, int64, float64[:, ::1], float64[:, ::1], int64[::1])", alone=True)
+def poll(plan_address: int, address: int, t: int, routed: int, x, workspace, votes) -> int:
+    """Write the class that each member of the forest at word t predicts; return the forest's.
 
     routed: address of what ForestLayout.prepare returned; x: float64[1, d]; workspace: that of a run; votes:
-    int64[member].
+    int64[member], -1 of one that has seen nothing.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     record, scratch = row_of(x, 0), row_of(workspace, 0)
     xs = gather(plan, record, row_of(workspace, 1))
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
+    shares, k = row_of(workspace, 2), ints[at.MODEL_CLASSES]
+    for c in range(k):
+        shares[c] = 0.0
+    first: Any = np.int64(-1)
     for i in range(len(votes)):
         member = member_at(plan, t, i)
         tree = t + ints[member + of.TREE]
         node = arrive(plan, ints, floats, tree, record, True, routed)
         routed += at.WORD * ints[tree + at.TREE_NODES]
-        votes[i] = vote(plan, params, ints, floats, tree, member, node, record, xs, scratch, own)[0]
+        first = vote(plan, params, ints, floats, tree, member, node, record, xs, scratch, own)[0]
+        share, total = weight_of(plan, floats, member), 0.0
+        for c in range(k):
+            shares[c] += share * own[c]
+            total += own[c]
+        votes[i] = first if total > 0.0 else -1
+    return first if len(votes) == 1 else normalise(shares, k)

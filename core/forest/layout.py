@@ -55,7 +55,8 @@ OF_WEIGHTED: Final = 8  # votes are weighted by accuracy
 OF_MOA: Final = 9  # MOA's quirks hold
 OF_EVENT: Final = 10  # words for a split, relative to a member record (core/hoeffding/plain_split.py)
 OF_ONCE: Final = 11  # a background tree learns a record once, however often its member does
-OF_FIELDS: Final = 12
+OF_ENTROPY: Final = 12  # query strategies go by the entropy of the members' votes
+OF_FIELDS: Final = 13
 
 
 @kernel

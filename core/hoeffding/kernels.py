@@ -163,7 +163,7 @@ def train(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return what the leaf's class counts say: the share of all it votes with, lead and weight of its own.
 

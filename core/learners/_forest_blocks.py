@@ -132,6 +132,7 @@ class ForestLayout(BlockLayout):
             learner.compat == "moa",
             self.event_at,
             learner.background_once,
+            learner.uncertainty == "votes",
         )
         # A forest that has seen nothing has no background trees.
         self.new_room = (1, 1) * self.members + (0, 0) * (self.slots - self.members)  # type: ignore[misc]
@@ -371,21 +372,26 @@ class ForestLayout(BlockLayout):
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
     ) -> tuple[Branch, ...]:
-        """Return the paths of the members that voted for the class with most votes, one behind the other.
+        """Return the paths of the members that decided: that voted for the class that the forest answers.
 
-        Each begins with the condition ``member = number``.
+        They lie one behind the other; each begins with the condition ``member = number``. Weights may let a
+        class win that no member has for its first: then all that voted have decided.
         """
-        votes = self.votes(ints, t, np.ascontiguousarray(x))
-        known = votes[votes >= 0]
-        winner = int(np.bincount(known).argmax()) if len(known) else -1
+        votes, winner = self.votes(ints, t, np.ascontiguousarray(x))
+        decided = votes == winner
+        if not decided.any():
+            decided = votes >= 0
         found: list[Branch] = []
-        for member in np.flatnonzero(votes == winner).tolist():
+        for member in np.flatnonzero(decided).tolist():
             found.append(Branch(MEMBERS, "=", str(member)))
             found += self.trees.explain(schema, ints, self.tree_at(ints, t, member), x)
         return tuple(found)
 
-    def votes(self, ints: Ints, t: int, x: Floats) -> Ints:
-        """Return the class that each member predicts for a record (float64[d]), int64[member]."""
+    def votes(self, ints: Ints, t: int, x: Floats) -> tuple[Ints, int]:
+        """Return the class that each member predicts for a record (float64[d]), and the forest's.
+
+        int64[member], -1: it has seen nothing.
+        """
         from core.forest.kernels import poll  # compiles kernels, or loads them
 
         routed = self.prepare(ints, t)
@@ -394,8 +400,8 @@ class ForestLayout(BlockLayout):
         votes = np.full(self.members, -1, dtype=np.int64)
         workspace = workspace_of(len(x), self.dims.classes)
         plan = self.plan_words.ctypes.data
-        poll(plan, ints.ctypes.data, t, routed.ctypes.data, x.reshape(1, -1), workspace, votes)
-        return votes
+        best = poll(plan, ints.ctypes.data, t, routed.ctypes.data, x.reshape(1, -1), workspace, votes)
+        return votes, int(best)
 
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
         """Yield the forest as a node above all members, then tree by tree, parents first.

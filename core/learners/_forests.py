@@ -45,6 +45,8 @@ class Forest(Learner):
     """Mean of the Poisson variate that says how often a member learns a record; 0: each record once."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     """Bytes of a model at which its trees stop to grow; each has an equal part."""
+    uncertainty: str = choice("shares", "shares", "votes")
+    """What query strategies go by: the weighted vote shares, or the entropy of the members' votes."""
     compat: str | None = choice(None, None, "moa")
     """The published code whose forests are grown, quirks and all."""
 

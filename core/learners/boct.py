@@ -247,7 +247,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return what the labels say that the leaf has kept."""
     own = rows.own_at(plan, ints, t, place)

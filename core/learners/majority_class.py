@@ -67,7 +67,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     counts = array_at(plan, t, 0)
     total = 0.0

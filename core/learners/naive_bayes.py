@@ -102,7 +102,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return what the posterior says, and the weight of all labels."""
     counts = array_at(plan, t, 0)

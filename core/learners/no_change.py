@@ -68,6 +68,6 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     return 0.5, 0.0, 0.0

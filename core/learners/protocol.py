@@ -26,13 +26,13 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
     has grown by it: ``vote_buffer`` holds words of which ``BlockLayout.event_of`` makes an event), or
     DECISION_DUE (learned, and ``BlockLayout.grow`` is called before the next record), or GROW_FIRST (nothing
     was learned, ``grow`` is called and the record comes again)
-``uncertainty(plan, params, ints, floats, t, place, shares, columns) -> (share, lead, weight)``
+``uncertainty(plan, params, ints, floats, t, place, shares, scratch, columns) -> (share, lead, weight)``
     what query strategies go by: the largest class share at the place (½: nothing is known), the lead of the
     largest over the second share among the labels that it rests on, and the weight of these (0: none; below
     0: nothing is learned there). ``shares`` are those of the answer, for learners whose places say less than
-    their votes: naive Bayes, committees. ``columns`` says by bits which are wanted: SHARE, LEAD (and weight),
-    WEIGHT. Whether a bound calls the place consistent follows from lead and weight
-    (core/numeric/consistency.py)
+    their votes: naive Bayes; ``scratch`` is as ``answer`` has left it, for committees. ``columns`` says by
+    bits which are wanted: SHARE, LEAD (and weight), WEIGHT. Whether a bound calls the place consistent
+    follows from lead and weight (core/numeric/consistency.py)
 ``leaf_table(plan, ints, t, place) -> (first, stride, rows, row)`` (only of learners that have one)
     the leaves as a table for strategies that share labels out over all of them: word of the first row, words
     from row to row, their number, and the number of the place's row. A row is ROW_NODE … ROW_ERRORS of
@@ -49,7 +49,8 @@ Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's 
 ``x`` is the record (float64[column], missing NaN), ``xs`` its numeric attributes, ``scratch`` four words an
 attribute and two a class, whatever they hold, ``vote_buffer`` as many, and EVENT_WORDS and one a class at
 least;
-behind them ``scratch`` has three words an attribute and one a class for learners that are made of others.
+behind them ``scratch`` has three words an attribute, two a class and SPARE_WORDS for learners that are made
+of others.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ Room: TypeAlias = tuple[int, ...]
 
 EVENT_WORDS: Final = 16
 """Words that describe an event at most, besides one a class."""
+
+SPARE_WORDS: Final = 2
+"""Words of scratch for learners that are made of others, besides those of attributes and classes."""
 
 FIXED: Final[Room] = ()
 """The room of a block whose size follows from the schema."""
@@ -323,7 +327,7 @@ def workspace_of(columns: int, classes: int) -> Floats:
     Its rows are those of kernels: one for the numeric attributes, ``scratch``, ``vote_buffer``.
     """
     own = max(4 * columns, 2 * classes, EVENT_WORDS + classes)
-    return np.empty((3, own + 3 * columns + classes))
+    return np.empty((3, own + 3 * columns + 2 * classes + SPARE_WORDS))
 
 
 @functools.cache
@@ -406,8 +410,8 @@ def uncertainty_dispatcher() -> Any:
     """Return ``uncertainty(kind, …)`` over all learners."""
     return _dispatch(
         "uncertainty",
-        "plan, params, ints, floats, t, place, shares, columns",
-        f"UniTuple(float64, 3)({WORDS}, int64, int64, {FLOATS}, int64)",
+        "plan, params, ints, floats, t, place, shares, scratch, columns",
+        f"UniTuple(float64, 3)({WORDS}, int64, int64, {FLOATS}, {FLOATS}, int64)",
     )
 
 

@@ -166,7 +166,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return what the fused shares say, and the weight of all labels."""
     weight, largest, second = 0.0, 0.0, 0.0

@@ -242,7 +242,7 @@ def learn(
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, columns: int
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return the largest share of the answer, its lead, and the weight of the labels."""
     labels, weight, largest, second = array_at(plan, t, w.LABELS), 0.0, 0.0, 0.0

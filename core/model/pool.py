@@ -91,7 +91,9 @@ def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
             return True
         prediction[row], place[row] = best, end
         if where[SCORED] >= 0:
-            share, lead, weight = uncertainty(kind, plan, params, ints, floats, t, end, votes, COLUMNS)
+            share, lead, weight = uncertainty(
+                kind, plan, params, ints, floats, t, end, votes, scratch, COLUMNS
+            )
             score[row] = score_of(
                 where[SCORED], share, lead, weight, known_classes(ints), ints[at.MODEL_LABELS] + 1
             )

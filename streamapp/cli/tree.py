@@ -26,6 +26,13 @@ def tree(
     depth: Annotated[
         int | None, typer.Option("--depth", "-d", help="Leave out what lies deeper.", min=0)
     ] = None,
+    importances: Annotated[
+        bool,
+        typer.Option(
+            "--importances",
+            help="List the attributes by importance instead: the mean decrease of impurity by their tests.",
+        ),
+    ] = False,
     web: Annotated[
         str, typer.Option("--web", help="Where the worker's pages are.", metavar="HOST:PORT")
     ] = "127.0.0.1:6066",
@@ -42,6 +49,7 @@ def tree(
     [bold]Examples[/bold]
       grove tree a9a.model --depth 3
       grove tree a9a.model --format svg --output a9a.svg
+      grove tree a9a.model --importances
       grove tree user-17 --web 127.0.0.1:6066 --format json
     """
     import json
@@ -49,7 +57,14 @@ def tree(
     from core import export
 
     model = _open(source, web)
-    if form == "json":
+    if importances:
+        if form in ("dot", "svg"):
+            message = f"--importances goes with --format text or json, not with {form}"
+            raise UsageError(message)
+        found = sorted(export.importances(model).items(), key=lambda each: -each[1])
+        lines = (f"{share:8.4f}  {export.printable(name)}\n" for name, share in found)
+        text = json.dumps(dict(found), ensure_ascii=False) + "\n" if form == "json" else "".join(lines)
+    elif form == "json":
         text = json.dumps(export.to_document(model, depth), ensure_ascii=False) + "\n"
     else:
         text = {"text": export.to_text, "dot": export.to_dot, "svg": export.to_svg}[form](model, depth)

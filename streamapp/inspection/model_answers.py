@@ -21,6 +21,8 @@ NODES_MAX: Final = 1500
 ATTRIBUTES_MAX: Final = 500
 """Attributes that are named."""
 DIFFERENCES_MAX: Final = 500
+IMPORTANCES_MAX: Final = 20
+"""Attributes whose importance is listed: those with most of it."""
 
 
 class ModelAnswers:
@@ -64,8 +66,15 @@ def document(exported: ExportedModel) -> dict[str, Any]:
         "summary": dataclasses.asdict(model.summary()),
         "bytes": model.nbytes,
         "nodes": node_rows(nodes),
+        "importances": most_important(model),
         "cut": any(node.leaves_below for node in nodes),
     }
+
+
+def most_important(model: Model) -> list[tuple[str, float]]:
+    """Return the attributes with most importance (core/export/importance.py), none that has nothing of it."""
+    found = sorted(export.importances(model).items(), key=lambda each: -each[1])
+    return [(name, share) for name, share in found[:IMPORTANCES_MAX] if share > 0.0]
 
 
 def drawn(model: Model) -> list[Outline]:

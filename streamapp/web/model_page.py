@@ -163,6 +163,12 @@ class ModelPage:
         if len(nodes) > NODES_LISTED:
             ui.label(f"and {len(nodes) - NODES_LISTED:,} more nodes")
 
+        if model["importances"]:
+            ui.label("Importances of the attributes").classes("text-bold")
+            ui.label(CAVEAT)
+            listed = [{"name": cut(name, 80), "share": share(part)} for name, part in model["importances"]]
+            table({"name": "Attribute", "share": "Share of the decrease"}, listed, "name")
+
     def _draw_explanation(self, found: Found) -> None:
         document = found.answer
         if document["record"] is None:
@@ -186,6 +192,11 @@ class ModelPage:
             ui.label({"equal": "That is what was sent."}.get(document["prediction"]["sent"], SENT))
 
 
+CAVEAT: Final = (
+    "The decrease of impurity by the tests of each attribute, averaged over the trees. It says what these "
+    "trees go by, not what causes what: attributes with many values get more than their due, and of several "
+    "that say the same one may get all."
+)
 SENT: Final = "What was sent is another answer, or is not on its topic any more."
 
 

@@ -49,6 +49,14 @@ def test_numbers_add_up_from_the_leaves_to_the_root(partition: Partition) -> Non
         assert row["purity"] is None or 0.5 <= row["purity"] <= 1.0
 
 
+def test_the_attributes_with_most_importance_come_first(partition: Partition) -> None:
+    found = model_answers.most_important(partition.model())
+    shares = [share for _, share in found]
+    assert {name for name, _ in found} == {"x", "y"}
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
+
+
 def test_inner_nodes_say_their_test(partition: Partition) -> None:
     rows = rows_of(partition)
     events = [each.json for each in partition.sent["model-events"] if each.json["event"] == "split"]

@@ -72,6 +72,18 @@ def test_a_saved_model_is_the_model(file: Path, capsys: pytest.CaptureFixture[st
     assert {node["depth"] for node in document["nodes"]} == {0, 1}
 
 
+def test_importances_are_listed_the_largest_first(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tree", str(file), "--importances", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert main(["tree", str(file), "--importances"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == list(found)
+    assert main(["tree", str(file), "--importances", "--format", "svg"]) == 64
+    assert "--importances goes with --format text or json, not with svg" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("form", "begins"), [("dot", "digraph"), ("svg", "<svg"), ("text", "all")])
 def test_every_form_can_go_to_a_file(file: Path, form: str, begins: str, tmp_path: Path) -> None:
     output = tmp_path / "tree"
