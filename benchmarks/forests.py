@@ -1,11 +1,14 @@
-"""Forests beside MOA's: records a second and prequential accuracy on the same rows, in turns, by members.
+"""Forests beside MOA's and River's: records a second, bytes a member and accuracy on the same rows.
 
     python -m benchmarks.forests --members 10 100 --json
     python -m benchmarks.forests --stream sea --records 100000 --learners arf srp --seeds 5
 
 Processor time of one thread, test-then-train over all rows, no evaluation but whether answers were right.
-Ours and MOA's take turns; MOA's programs make a pass more before, which does not count. `--compat moa` gives
-ours MOA's rules. Seeds of ours are 1, 2, …; MOA's has the seed that is its default.
+Systems take turns; MOA's programs make a pass more before, which does not count. `--compat moa` gives ours
+MOA's rules. Seeds are 1, 2, … in all systems. Rates are medians over seeds, accuracies means, with the
+standard deviation where there are several seeds. River (extra ``bench``, no figures where it is not
+installed) gets the first rows only, for the first seed: `--river-records`; its trees are small then.
+Bytes are those of the model at the end, with room to grow; of MOA what its classifier holds of the heap.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import Rows, load
-from benchmarks.peers import moa
+from benchmarks.peers import moa, river_forest
 from core import jit
 from core.model.model import Model
 from core.model_table import ModelTable
@@ -49,14 +52,32 @@ def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) 
     return {"seconds": seconds, "right": right, "bytes": table.model(0).nbytes}
 
 
-def compared(rows: Rows, learner: str, members: int, seeds: int, compat: str | None) -> dict[str, Any]:
-    """Return what both systems did, a run of each in turns."""
+def river_rate(rows: Rows, learner: str, members: int, seed: int) -> float | None:
+    """Return the records a second of River's forest, None where River is not installed."""
+    began = time.process_time()
+    try:
+        river_forest.accuracy(rows, learner, members, seed)
+    except ImportError:
+        return None
+    return len(rows.y) / (time.process_time() - began)
+
+
+def compared(
+    rows: Rows, learner: str, members: int, seeds: int, compat: str | None, river_records: int
+) -> dict[str, Any]:
+    """Return what the systems did, a run of each in turns."""
     n, own, theirs = len(rows.y), [], []
     for seed in range(1, seeds + 1):
         own.append(ours(rows, learner, members, seed, compat))
-        passes, accuracy = moa.ensemble(rows, MOA_OPTIONS[learner].format(members=members), repeats=2)
-        theirs.append({"seconds": min(passes[1:]), "right": accuracy * n})
-    means = [statistics.mean(run["right"] for run in runs) / n for runs in (own, theirs)]
+        options = MOA_OPTIONS[learner].format(members=members)
+        passes, accuracy, held = moa.ensemble(rows, options, repeats=2, seed=seed)
+        theirs.append({"seconds": min(passes[1:]), "right": accuracy * n, "bytes": held})
+    river = river_rate(rows.first(river_records), learner, members, 1) if river_records else None
+    means, spreads = [], []
+    for runs in (own, theirs):
+        shares = [run["right"] / n for run in runs]
+        means.append(round(statistics.mean(shares), 4))
+        spreads.append(round(statistics.stdev(shares), 4) if seeds > 1 else None)
     rates = [n / statistics.median(run["seconds"] for run in runs) for runs in (own, theirs)]
     return {
         "stream": rows.name,
@@ -68,9 +89,15 @@ def compared(rows: Rows, learner: str, members: int, seeds: int, compat: str | N
         "records_per_s": round(rates[0]),
         "moa_records_per_s": round(rates[1]),
         "ratio": round(rates[0] / rates[1], 2),
-        "accuracy": round(means[0], 4),
-        "moa_accuracy": round(means[1], 4),
+        "river_records_per_s": None if river is None else round(river, 1),
+        "river_records": None if river is None else min(river_records, n),
+        "river_ratio": None if river is None else round(rates[0] / river),
+        "accuracy": means[0],
+        "accuracy_sd": spreads[0],
+        "moa_accuracy": means[1],
+        "moa_accuracy_sd": spreads[1],
         "bytes_per_member": round(own[-1]["bytes"] / members),
+        "moa_bytes_per_member": round(theirs[-1]["bytes"] / members),
     }
 
 
@@ -82,12 +109,13 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", default=sorted(MOA_OPTIONS), choices=sorted(MOA_OPTIONS))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--compat", choices=("moa",))
+    parser.add_argument("--river-records", type=int, default=2000, help="rows that River gets, 0: none")
     parser.add_argument("--json", action="store_true", help="a JSON object a line")
     given = parser.parse_args()
     rows = load(given.stream, given.records)
     for learner in given.learners:
         for members in given.members:
-            found = compared(rows, learner, members, given.seeds, given.compat)
+            found = compared(rows, learner, members, given.seeds, given.compat, given.river_records)
             line = json.dumps(found) if given.json else "  ".join(f"{k} {v}" for k, v in found.items())
             print(line, flush=True)
 

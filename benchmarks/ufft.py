@@ -67,7 +67,7 @@ def speed(records: int, seconds: float, repeats: int) -> Iterator[dict[str, obje
         rows = clusters(records, ATTRIBUTES, classes)
         trees = classes * (classes - 1) // 2
         ours, right = min(learn(table_of(rows), rows.x, rows.y) for _ in range(max(repeats, 2)))
-        bag, theirs_right = moa.ensemble(
+        bag, theirs_right, _ = moa.ensemble(
             rows, f"meta.OzaBag -s {trees} -l (trees.HoeffdingTree -l NB)", repeats=repeats + 1
         )
         rate, came_to = twin_rate(rows, seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -14,7 +15,7 @@ from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue, labels_of_classes
 from core.growth.events import Event
-from core.learners.protocol import Learner, workspace_of
+from core.learners.protocol import Learner, Stretch, workspace_of
 from core.model import drift_reaction
 from core.model.model import Model
 from core.model.prediction import preparation
@@ -320,9 +321,12 @@ class ModelTable:
             workspace_of(x.shape[1], classes),
         )
         log = run.log_of(classes)
+        ahead: deque[Event] = deque()  # of rows that were learned and not yet evaluated
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while True:
             reason = run.run(self._addresses, self._plans, self._prepared_at, *arguments, log, cursor)
+            while ahead and ahead[0].row <= cursor.item(run.CURSOR_ROW):
+                answers.events.append(ahead.popleft())
             if logged := cursor.item(run.CURSOR_LOGGED):
                 answers.events.extend(self._logged(log[:logged]))
                 cursor[run.CURSOR_LOGGED] = 0
@@ -332,6 +336,11 @@ class ModelTable:
             index = int(arguments[0][row])
             if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
                 self._decide(reason, cursor, row, index, answers.events)
+            elif reason == run.STRETCH_DUE:
+                end = cursor.item(run.CURSOR_STRETCH)
+                columns = (x, label, weight, answers.prediction, answers.probability, arguments[-1])
+                ahead.extend(self._play(Stretch(*columns, row, end, mode == LABELLED), index))
+                cursor[run.CURSOR_PLAYED] = end
             elif reason == run.EVALUATION_DUE:
                 model = self.model(index)
                 judged = labels_of_classes(model.plan, model.ints)
@@ -345,6 +354,16 @@ class ModelTable:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
+
+    def _play(self, stretch: Stretch, index: int) -> list[Event]:
+        """Let a model learn a stretch of rows; return the events of them."""
+        model = self.model(index)
+        try:
+            found = model.plan.blocks.play(model, stretch, index)
+        except Exception as error:
+            raise RowError(stretch.row, index) from error
+        self._addresses[index] = model.address
+        return found
 
     def _logged(self, log: npt.NDArray[np.float64]) -> Iterator[Event]:
         """Yield the events of what blocks have grown in compiled code (run.log_of)."""

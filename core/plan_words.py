@@ -136,6 +136,8 @@ class PlanWords:
             sure = ((1.0 - NAMES_SHARE) * learner.max_bytes - sections) / spec.most_blocks
             ints[at.PLAN_SURE_WORDS] = max(int(min(sure, MOST_BYTES)), 0) // at.WORD
         learner.write_plan(ints, floats, dims, self.blocks)
+        if spec.drift.name != "none" or spec.explain:
+            ints[at.PLAN_STRETCH] = 0  # a detector may replace the block, and paths are told row by row
         self._size = shared.INTERNED + ints.nbytes + WORDS_BYTES
         self._tally.hold(self._size)
 

@@ -3,7 +3,8 @@
 One call handles a whole run, whatever the number of models: row by row, in order,
 
     START     count the record, route it, predict, decide whether to ask for its label
-              → EXPLANATION_DUE, PREPARATION_DUE
+              → EXPLANATION_DUE, PREPARATION_DUE, STRETCH_DUE: the learner may take the next rows at once,
+              which are evaluated here when it has
     EVALUATE  with a label: evaluate the prediction, tell the detector      → LEVEL_CHANGED
     LEARN     train the block that answers, and during a warning the others → DECISION_DUE, GROW_FIRST,
               and what a block has grown by itself is logged                → LOG_FULL
@@ -50,6 +51,7 @@ UNKNOWN_CLASS: Final = 5
 EXPLANATION_DUE: Final = 6
 PREPARATION_DUE: Final = 7
 LOG_FULL: Final = 8
+STRETCH_DUE: Final = 9
 
 # Phases of a row
 START: Final = 0
@@ -65,7 +67,9 @@ CURSOR_BLOCK: Final = 2  # of what is due: first word of the block,
 CURSOR_PLACE: Final = 3  # and the record's place in it
 CURSOR_LEARNED: Final = 4  # blocks that have learned the row
 CURSOR_LOGGED: Final = 5  # rows of the log that are written
-CURSOR_ENDS: Final = 6  # where the next rows' ways end; forgotten with every return
+CURSOR_PLAYED: Final = 6  # rows before this one were learned, and answered, by ``BlockLayout.play``
+CURSOR_STRETCH: Final = 7  # the row behind those that it is to learn now
+CURSOR_ENDS: Final = 8  # where the next rows' ways end; forgotten with every return
 CURSOR_WORDS: Final = CURSOR_ENDS + WIDTH
 
 # Log of a run: of each growth in compiled code its row and model, then words (BlockLayout.event_of)
@@ -81,6 +85,9 @@ SIZES_WORDS: Final = 2
 
 MAX_WEIGHT: Final = 1e9
 """Largest weight of a row: sums of millions of the heaviest are exact, and far from infinity."""
+
+LEAST_STRETCH: Final = 4
+"""Rows that are worth a return to Python."""
 
 AHEAD: Final = 2 * WIDTH  # rows
 LINES: Final = 16  # of 64 bytes
@@ -121,6 +128,32 @@ def is_stretch(models, row: int, n: int) -> bool:
     for later in range(row, row + WIDTH):
         others |= models[later] ^ models[row]
     return bool(others == 0)
+
+
+@kernel
+def stretch_end(plan, ints, models, label, x, row: int, n: int) -> int:
+    """Return the row behind those from a row on that the block may learn at once, PLAN_STRETCH at most.
+
+    Rows of one model with labels, of which none is the first of a class, or of an open value: these change
+    what all later rows mean.
+    """
+    end, most = row, min(row + plan[at.PLAN_STRETCH], n)
+    while end < most and models[end] == models[row] and 0 <= label[end] < ints[at.MODEL_CLASSES]:
+        if plan[at.PLAN_OPEN_VALUES] != 0 and meets_value(plan, ints, row_of(x, end)):
+            break
+        end += 1
+    return end
+
+
+@kernel
+def meets_value(plan, ints, x) -> bool:
+    """Return whether a record has a value of an open attribute that the model has not learned before."""
+    seen = plan[at.PLAN_VALUES_SEEN]
+    for j in range(plan[at.PLAN_NOMINAL]):
+        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
+        if ints[seen + j] <= x[plan[entry + at.NOMINAL_COLUMN]] < plan[entry + at.NOMINAL_ROOM]:
+            return True
+    return False
 
 
 @kernel
@@ -224,6 +257,7 @@ def run(
     addresses_of, plans_of, models = start_of(addresses), start_of(plans), start_of(model)
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
+    played = cursor[CURSOR_PLAYED]
     learned = cursor[CURSOR_LEARNED]
     columns, scratch, vote_buffer = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
     cells, ends = start_of(x), part(start_of(cursor), CURSOR_ENDS, WIDTH)
@@ -249,6 +283,12 @@ def run(
             if y >= plan[at.PLAN_CLASSES]:
                 reason = UNKNOWN_CLASS
                 break
+            if row >= played and plan[at.PLAN_STRETCH] != 0 and (mode == LABELLED) | (mode == LEARN_ONLY):
+                end = stretch_end(plan, ints, models, label, x, row, n)
+                if end >= row + LEAST_STRETCH:
+                    cursor[CURSOR_STRETCH] = end
+                    reason = STRETCH_DUE
+                    break
             phase = EVALUATE
             if mode == LEARN_ONLY:
                 if y < 0:
@@ -258,15 +298,16 @@ def run(
                 version[row] = ints[at.MODEL_LABELS]
                 shares = row_of(probability, row)
                 prepared = prepared_at[models[row]] if mode == ANSWER_ONLY else nothing
-                best, place, hint = answer(
-                    kind, plan, params, ints, floats, t, place, record, xs, w, prepared, scratch, shares
-                )
-                if place < 0:
-                    cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, hint
-                    reason = GROW_FIRST if place == at.NO_ROOM else PREPARATION_DUE
-                    phase = START
-                    break
-                prediction[row] = best
+                if row >= played:
+                    best, place, hint = answer(
+                        kind, plan, params, ints, floats, t, place, record, xs, w, prepared, scratch, shares
+                    )
+                    if place < 0:
+                        cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, hint
+                        reason = GROW_FIRST if place == at.NO_ROOM else PREPARATION_DUE
+                        phase = START
+                        break
+                    prediction[row] = best
                 if mode == ANSWER_ONLY:
                     phase = NEXT
                 else:
@@ -295,6 +336,8 @@ def run(
                         ints[at.MODEL_LEVEL] = level
                         reason = LEVEL_CHANGED
                         break
+        if phase == LEARN and row < played:
+            phase = FINISH
         if phase == LEARN:
             if learned == 0:
                 notice(plan, ints, y, record)

@@ -3,6 +3,7 @@ import com.yahoo.labs.samoa.instances.InstancesHeader;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.ref.Reference;
 import java.util.Properties;
 import moa.classifiers.AbstractClassifier;
 import moa.options.ClassOption;
@@ -13,7 +14,8 @@ import moa.options.ClassOption;
  * The one argument names a properties file: columns (little-endian float64: attributes, class, weight), records,
  * attributes ("n" or the number of values, separated by commas), classes, learner (as on MOA's command line), repeats;
  * seed, if there is one.
- * Prints {"seconds": [processor time of each repeat], "correct": hits of the last one}.
+ * Prints {"seconds": [processor time of each repeat], "correct": hits of the last one, "bytes": of the heap that
+ * the classifier holds in the end}.
  */
 public final class Ensembles {
 
@@ -31,8 +33,8 @@ public final class Ensembles {
         Instance[] rows = Prequential.read(job.getProperty("columns"), records, header.numAttributes(), header);
         StringBuilder seconds = new StringBuilder();
         long correct = 0;
+        AbstractClassifier learner = null;
         for (int repeat = 0; repeat < Integer.parseInt(job.getProperty("repeats")); repeat++) {
-            AbstractClassifier learner;
             try {
                 learner = (AbstractClassifier) ClassOption.cliStringToObject(
                         job.getProperty("learner"), AbstractClassifier.class, null);
@@ -48,6 +50,16 @@ public final class Ensembles {
             correct = Prequential.count(learner, rows);
             seconds.append(repeat == 0 ? "" : ", ").append((Prequential.spent() - start) / 1e9);
         }
-        System.out.println("{\"seconds\": [" + seconds + "], \"correct\": " + correct + "}");
+        long held = used();
+        Reference.reachabilityFence(learner);
+        learner = null;
+        System.out.println("{\"seconds\": [" + seconds + "], \"correct\": " + correct + ", \"bytes\": "
+                + (held - used()) + "}");
+    }
+
+    /** Returns the bytes of the heap that are in use after garbage was collected. */
+    private static long used() {
+        System.gc();
+        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 }

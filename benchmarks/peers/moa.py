@@ -183,11 +183,11 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
 
 def ensemble(
     rows: Rows, learner: str, *, repeats: int = 1, seed: int | None = None
-) -> tuple[list[float], float]:
-    """Return the processor seconds of each repeat, and the accuracy, of a classifier of MOA over the rows.
+) -> tuple[list[float], float, int]:
+    """Return what a classifier of MOA did over the rows: seconds of each repeat, accuracy, bytes it holds.
 
-    learner: as on MOA's command line; seed: of its random numbers, None: MOA's default. The learner alone: it
-    predicts and learns, and hits are counted.
+    Seconds are processor time. learner: as on MOA's command line; seed: of its random numbers, None: MOA's
+    default. The learner alone: it predicts and learns, and hits are counted.
     """
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
@@ -206,7 +206,7 @@ def ensemble(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )
         report = json.loads(_java(["Ensembles", str(place / "job")]).splitlines()[-1])
-    return report["seconds"], report["correct"] / len(rows.y)
+    return report["seconds"], report["correct"] / len(rows.y), report["bytes"]
 
 
 def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:

@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 
 from core.drift import adwin
-from core.drift.base import DRIFT
 from core.forest import layout as of
+from core.forest import stretch as stretch
 from core.forest.committee import COMMITTEE_FIELDS, LEAD, WEIGHT, begin, count_vote, note_leaf, vote_entropy
 from core.forest.layout import member_at
-from core.forest.resampling import seen_by, times
+from core.forest.member import behind, is_watched, judge, normalise, train, vote, watch, weight_of
+from core.forest.resampling import times
 from core.hoeffding import kernels as trees
-from core.hoeffding.plain_split import SPLIT_WORDS
-from core.hoeffding.split_attempt import attempt_here
-from core.jit import address_of, called, kernel, part, row_of, words_at
+from core.jit import kernel, part, row_of, words_at
 from core.problems import MOST, SOUND, of_plugin
 from core.tree import layout as at
 from core.tree.columns import gather
@@ -44,93 +43,10 @@ AT_REST, MADE, JUDGED = range(len(trees.PROBLEMS) + 1, len(PROBLEMS) + 1)
 
 
 @kernel
-def behind(plan) -> int:
-    """Return where the words of scratch begin that leaf models leave alone: float64[3·d + K]."""
-    return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
-
-
-@kernel
 def committee_of(plan, scratch) -> Any:
     """Return the words of scratch for the committee: float64[COMMITTEE_FIELDS + K]."""
     k = plan[at.PLAN_CLASSES]
     return part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES] + k, COMMITTEE_FIELDS + k)
-
-
-@kernel
-def number_of(ints, t: int, node: int) -> int:
-    """Return the number of the node whose record begins at a word of the tree at word t."""
-    return (node - t - at.TREE_HEADER) // ints[t + at.TREE_NODE_STRIDE]
-
-
-@kernel
-def seen_at(plan, ints, t: int, record: int, node: int, x, xs, scratch) -> tuple[Any, Any]:
-    """Return a record, and its numeric attributes, as the leaf of a member's tree (t) sees it."""
-    m = of.of(plan, of.OF_ATTRIBUTES)
-    seen, side_by_side = x, xs
-    if m > 0:
-        number = 0 if of.of(plan, of.OF_SUBSPACES) != 0 else number_of(ints, t, node)
-        spare = part(scratch, behind(plan), 3 * plan[at.PLAN_ATTRIBUTES])
-        seen, side_by_side = seen_by(plan, ints[record + of.SERIAL], number, m, x, spare)
-    return seen, side_by_side
-
-
-@called
-def vote(
-    plan, params, ints, floats, t: int, record: int, node: int, x, xs, scratch, shares
-) -> tuple[int, int]:
-    """Let the leaf vote at which a record ends in a member's tree (t); shares: float64[class] is written."""
-    for c in range(ints[at.MODEL_CLASSES]):
-        shares[c] = 0.0
-    seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
-    return trees.votes(
-        plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, seen, side_by_side, scratch, shares
-    )
-
-
-@kernel
-def train(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    record: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-    is_told: bool,
-) -> int:
-    """Train a member's tree (t) with a record that ends at a node; note the node if a decision is due.
-
-    A split that is made here is described in the member's record, if it is to be told.
-    """
-    seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
-    outcome = trees.train(
-        plan, params, ints, floats, t, node, seen, side_by_side, label, weight, hint, scratch, vote_buffer
-    )
-    if outcome == at.DECISION_DUE:
-        said = vote_buffer  # of a background tree, whose splits are no events
-        if is_told:
-            said = part(floats, record + of.of(plan, of.OF_EVENT), SPLIT_WORDS + plan[at.PLAN_CLASSES])
-        outcome = attempt_here(address_of(plan), address_of(ints), t, node, said)
-    if outcome == at.GREW:
-        ints[record + of.DUE] = of.TOLD if is_told else 0
-    elif outcome != at.LEARNED:
-        ints[record + of.DUE] = node - t
-    return outcome
-
-
-@kernel
-def weight_of(plan, floats, record: int) -> float:
-    """Return the weight of a member's vote: its accuracy since it took its place, 1 while that is 0."""
-    if of.of(plan, of.OF_WEIGHTED) == 0 or floats[record + of.RIGHT] <= 0.0:
-        return 1.0
-    return floats[record + of.RIGHT] / floats[record + of.SEEN]
 
 
 @kernel
@@ -172,20 +88,6 @@ def answer(
     if n == 1:
         return first, 0, 0
     return normalise(shares, k), 0, 0
-
-
-@kernel
-def normalise(shares, k: int) -> int:
-    """Divide shares by their sum, if there is one; return the class of the largest, -1 without classes."""
-    total, best = 0.0, -1
-    for c in range(k):
-        total += shares[c]
-        if best < 0 or shares[c] > shares[best]:
-            best = c
-    if total > 0.0:
-        for c in range(k):
-            shares[c] /= total
-    return best
 
 
 @kernel
@@ -282,12 +184,6 @@ def step_at(plan, t: int, step: int) -> int:
 
 
 @kernel
-def is_watched(plan, times_over: int) -> bool:
-    """Return whether detectors see the error; MOA's only that of records which the member has learned."""
-    return times_over > 0 or of.of(plan, of.OF_MOA) == 0 or of.of(plan, of.OF_WORST) != 0
-
-
-@kernel
 def outcome_of(plan, ints, floats, t: int) -> int:
     """Return whether anything is due after all members have learned a record."""
     if of.of(plan, of.OF_WORST) != 0:
@@ -297,30 +193,6 @@ def outcome_of(plan, ints, floats, t: int) -> int:
         record = member_at(plan, t, slot)
         is_due |= ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET
     return at.DECISION_DUE if is_due else at.LEARNED
-
-
-@kernel
-def judge(floats, record: int, weight: float, is_right: bool) -> None:
-    """Count a prediction of a member."""
-    floats[record + of.SEEN] += weight
-    if is_right:
-        floats[record + of.RIGHT] += weight
-
-
-@kernel
-def watch(plan, params, ints, floats, record: int, error: float) -> None:
-    """Tell a member's detectors of an error; note what they say. A drift outweighs a warning."""
-    warning, drift = of.of(plan, of.OF_WARNING), of.of(plan, of.OF_DRIFT)
-    alarm = of.QUIET
-    if warning != 0:
-        first = plan[at.PLAN_WARNING_DETECTOR + 1]
-        if adwin.update(params, first, floats, record + warning, error) == DRIFT:
-            alarm = of.WARNED
-    if drift != 0:
-        first = plan[at.PLAN_NODE_DETECTOR + 1]
-        if adwin.update(params, first, floats, record + drift, error) == DRIFT:
-            alarm = of.DRIFTED
-    ints[record + of.ALARM] = alarm
 
 
 @kernel

@@ -40,6 +40,31 @@ def poisson(key: np.uint64, counter: int, mean: float) -> int:
 
 
 @kernel
+def chances_of(mean: float, chances) -> None:
+    """Write how likely a Poisson variate is at most 0, 1, …, MOST; chances: float64[MOST + 1].
+
+    The numbers that ``poisson`` compares with, to the bit.
+    """
+    share = math.exp(-mean)
+    chances[0] = share
+    for k in range(1, MOST + 1):
+        share *= mean / k
+        chances[k] = chances[k - 1] + share
+
+
+@kernel
+def times_by(chances, plan, params, ints, member: int) -> int:
+    """Return what ``times`` does, by the chances of its mean."""
+    if params[plan[at.PLAN_LEARNER + 1]] == 0.0:
+        return 1
+    u = rng.uniform(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member)
+    k = 0
+    while u >= chances[k] and k < MOST:
+        k += 1
+    return k
+
+
+@kernel
 def times(plan, params, ints, member: int) -> int:
     """Return how often a member learns the record that the model learns now."""
     mean = params[plan[at.PLAN_LEARNER + 1]]

@@ -14,7 +14,7 @@ from core.growth import splitting
 from core.growth.events import Action, Drift, Event, GrowthStopped, Pruned, Split
 from core.hoeffding.plain_split import SPLIT_WORDS
 from core.learners._trees import TreeLayout
-from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room, workspace_of
+from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room, Stretch, workspace_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
 from core.tree import layout as at
@@ -24,6 +24,9 @@ from core.tree.outline import Outline
 
 MEMBERS: Final = "member"
 """What is tested above the trees of a forest."""
+
+SPARE: Final = 4
+"""Of this many words that trees take one more is left to spare when a forest is laid out anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,8 @@ class MemberState:
 
     def make_room(self, t: int, room: Room) -> int:
         """Give the tree this room; return where it begins then."""
-        rooms = list(self._layout.room(self.ints, self.forest))
-        rooms[2 * self.slot : 2 * self.slot + 2] = room
         model = self._model
-        self.forest = model.make_room(self.forest, tuple(rooms))
+        self.forest = self._layout.give_room(model, self.forest, self.slot, room)
         self.ints, self.floats, self.address = model.ints, model.floats, model.address
         return self.t
 
@@ -97,7 +98,9 @@ class MemberState:
 class ForestLayout(BlockLayout):
     """Forests of a learner for records of certain dimensions; room: nodes, leaf records of tree after tree.
 
-    Member i's background tree has the slot i + members; a slot without tree has no room.
+    Member i's background tree has the slot i + members; a slot without tree has no room. The last number of a
+    room is words to spare: a tree that needs room moves there, so that a forest is copied as a whole only
+    when these are used up. Where the tree was nothing lies then, until that copy.
     """
 
     place_name: ClassVar[str] = "node"
@@ -135,7 +138,8 @@ class ForestLayout(BlockLayout):
             learner.uncertainty == "votes",
         )
         # A forest that has seen nothing has no background trees.
-        self.new_room = (1, 1) * self.members + (0, 0) * (self.slots - self.members)  # type: ignore[misc]
+        none = (0, 0) * (self.slots - self.members)
+        self.new_room = (*(1, 1) * self.members, *none, 0)  # type: ignore[misc]
         self.plan_words = np.zeros(0, dtype=np.int64)
         """The words of its plan: explanations ask the compiled trees."""
 
@@ -155,24 +159,39 @@ class ForestLayout(BlockLayout):
     # Sizes
 
     def words(self, room: Room) -> int:
-        return self.trees_at + sum(self.trees.words(each) for each in rooms_of(room) if each[0])
+        return self.trees_at + sum(self.trees.words(each) for each in rooms_of(room) if each[0]) + room[-1]
 
     def least_words(self, classes: int) -> int:
         return self.trees_at + self.slots * self.trees.least_words(classes)
 
     def room(self, ints: Ints, t: int) -> Room:
-        return self._rooms(ints, t, self.trees.room)
+        """Return the nodes and leaf records that trees have room for, and the words that no tree takes.
+
+        Trees that lie in another order than that of their records have one to spare at least.
+        """
+        rooms = self._rooms(ints, t, self.trees.room)
+        places = [place for place in self._places(ints, t).tolist() if place]
+        spare = int(ints[t + at.BLOCK_WORDS]) - self.words((*rooms, 0))
+        return (*rooms, spare if places == sorted(places) else max(spare, 1))
 
     def live_room(self, ints: Ints, t: int) -> Room:
-        """Return the nodes and leaf records in use, tree by tree."""
-        return self._rooms(ints, t, self.trees.live_room)
+        """Return the nodes and leaf records in use, tree by tree, and nothing to spare."""
+        return (*self._rooms(ints, t, self.trees.live_room), 0)
 
-    def _rooms(self, ints: Ints, t: int, room_of: Any) -> Room:
+    def _rooms(self, ints: Ints, t: int, room_of: Any) -> list[int]:
         found: list[int] = []
-        for slot in range(self.slots):
-            tree = self.tree_at(ints, t, slot)
-            found += room_of(ints, tree) if tree else (0, 0)
-        return tuple(found)
+        for place in self._places(ints, t).tolist():
+            found += room_of(ints, t + place) if place else (0, 0)
+        return found
+
+    def _records(self, ints: Ints, t: int) -> Ints:
+        """Return the records of members and background trees, int64[slot, word], not a copy."""
+        first = t + of.HEADER
+        return ints[first : first + self.slots * self.stride].reshape(self.slots, self.stride)
+
+    def _places(self, ints: Ints, t: int) -> Ints:
+        """Return where the trees lie, relative to the forest, int64[slot]; 0: there is none."""
+        return self._records(ints, t)[:, of.TREE]
 
     def size_of(self, ints: Ints, t: int) -> int | None:
         """Return the words of a foreign forest, None if its trees do not lie one behind the other."""
@@ -202,14 +221,17 @@ class ForestLayout(BlockLayout):
         """Say where trees lie, and plant those that there are not yet."""
         position = self.trees_at
         for slot, each in enumerate(rooms_of(room)):
-            record = self.record(t, slot)
-            ints[record + of.TREE] = position if each[0] else 0
+            ints[self.record(t, slot) + of.TREE] = position if each[0] else 0
             if each[0]:
-                made = self.record(t, slot % self.members) + of.MADE
-                ints[record + of.SERIAL] = ints[made] * self.members + slot % self.members
-                ints[made] += 1
-                self.trees.plant(ints, t + position, each)
+                self._plant_tree(ints, t, slot, each)
                 position += self.trees.words(each)
+
+    def _plant_tree(self, ints: Ints, t: int, slot: int, room: Room) -> None:
+        """Write a tree that has seen nothing where its record says, and number it."""
+        record, made = self.record(t, slot), self.record(t, slot % self.members) + of.MADE
+        ints[record + of.SERIAL] = ints[made] * self.members + slot % self.members
+        ints[made] += 1
+        self.trees.plant(ints, t + ints.item(record + of.TREE), room)
 
     def copy(self, old: ForestLayout, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a forest with the state of another; a tree that has room and is not there yet is planted."""
@@ -234,10 +256,7 @@ class ForestLayout(BlockLayout):
             if tree:
                 self.trees.copy(old.trees, source, tree, target, t + position, each)
             else:
-                made = self.record(t, slot % self.members) + of.MADE
-                target[record + of.SERIAL] = target[made] * self.members + slot % self.members
-                target[made] += 1
-                self.trees.plant(target, t + position, each)
+                self._plant_tree(target, t, slot, each)
             position += self.trees.words(each)
 
     # Growing
@@ -245,32 +264,89 @@ class ForestLayout(BlockLayout):
     def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
         """Do what is due at members and background trees, in their order; return the events of members."""
         is_first = t == model.block_places[0]
-        block = model.block_places.index(t)
-        events: list[Event] = []
-        slots = range(self.slots)
+        records = self._records(model.ints, t)
+        slots = np.flatnonzero(records[:, of.DUE]).tolist()
+        alarmed = np.flatnonzero(records[: self.members, of.ALARM]).tolist()
         if reason == at.GROW_FIRST:  # others may be due that have learned
             member, is_background = divmod(model.ints.item(t + of.NEXT) - 1, 2)
-            slots = range(member + is_background * self.members, self.slots)[:1]
+            slots, alarmed = [member + is_background * self.members], []
+        events = self._conclude(model, reason, model.block_places.index(t), slots, alarmed, row, index)
+        return events if is_first else []
+
+    def _conclude(
+        self,
+        model: HasBlocks,
+        reason: int,
+        block: int,
+        slots: list[int],
+        alarmed: list[int],
+        row: int,
+        index: int,
+    ) -> list[Event]:
+        """Do what is due at the trees of some slots, then what alarms of members ask for."""
+        events: list[Event] = []
         for slot in slots:
             t = model.block_places[block]
             due = self.record(t, slot) + of.DUE
             node = model.ints.item(due)
             if node == of.TOLD:
                 events.append(replace(self._told(model, t, slot, row, index), member=slot))
-            elif node:
-                model.ints[due] = 0
-                state = MemberState(self, model, t, slot)
-                grown = self.trees.grow(state, reason, state.t, state.t + node, row, index)
-                events += [numbered(event, slot) for event in grown]
-        if reason == at.DECISION_DUE:
-            for member in range(self.members):
-                t = model.block_places[block]
-                alarm = self.record(t, member) + of.ALARM
-                level = model.ints.item(alarm)
-                model.ints[alarm] = of.QUIET
-                if level != of.QUIET:
-                    events.append(self.react(model, t, member, level, row, index))
-        return events if is_first else []
+                continue
+            model.ints[due] = 0
+            state = MemberState(self, model, t, slot)
+            grown = self.trees.grow(state, reason, state.t, state.t + node, row, index)
+            events += [numbered(event, slot) for event in grown]
+        for member in alarmed:
+            t = model.block_places[block]
+            alarm = self.record(t, member) + of.ALARM
+            level = model.ints.item(alarm)
+            model.ints[alarm] = of.QUIET
+            events.append(self.react(model, t, member, level, row, index))
+        return events
+
+    def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
+        """Let one member after the other learn the rows (core/forest/stretch.py); return events by rows."""
+        from core.forest import stretch as compiled  # compiles kernels, or loads them
+
+        first, end, n = stretch.first, stretch.end, self.members
+        state = np.zeros(compiled.STATE_WORDS, dtype=np.int64)
+        state[[compiled.FIRST, compiled.END, compiled.ROW, compiled.CHECKED]] = first, end, first, first
+        state[[compiled.UNTIL, compiled.ANSWERS]] = n, stretch.answers
+        state[compiled.RECORDS], state[compiled.LABELS] = model.ints[[at.MODEL_RECORDS, at.MODEL_LABELS]]
+        classes = stretch.probability.shape[1]
+        shape = (
+            (n, end - first, classes + compiled.BALLOT_WORDS) if self.learner.replaces_worst else (0, 0, 0)
+        )
+        ballots = np.empty(shape)
+        columns = (stretch.x, stretch.label, stretch.weight, stretch.prediction, stretch.probability)
+        found: list[tuple[int, bool, int, Event]] = []
+        while True:
+            t = model.block_places[0]
+            reason = compiled.play(
+                model.plan.address, model.address, t, *columns, stretch.workspace, ballots, state
+            )
+            if reason == compiled.THROUGH:
+                break
+            member, row = state.item(compiled.MEMBER), state.item(compiled.ROW)
+            if reason == compiled.ALARMED:
+                stretch.row = row
+                found = [each for each in found if each[2] != member or each[0] <= row]
+                rate = max(ballots.item(member, row - first, classes + compiled.ERROR), 0.0)
+                event: Event = self.react(model, t, member, of.DRIFTED, row, index, rate)
+                found.append((row, True, member, event))
+                state[[compiled.UNTIL, compiled.ROW]] = member + 1, row + 1
+                continue
+            slots, alarmed = [member, member + n][: self.slots // n], []
+            if reason == at.GROW_FIRST:
+                slots = slots[1:] if state[compiled.STEP] == compiled.BACKGROUND_AGAIN else slots[:1]
+            else:
+                row -= 1
+                alarmed = [member] if model.ints[self.record(t, member) + of.ALARM] else []
+                slots = [slot for slot in slots if model.ints[self.record(t, slot) + of.DUE]]
+            stretch.row = row
+            for event in self._conclude(model, reason, 0, slots, alarmed, row, index):
+                found.append((row, isinstance(event, Drift), member, event))
+        return [event for *_, event in sorted(found, key=lambda each: each[:3])]
 
     def _told(self, model: HasBlocks, t: int, slot: int, row: int, index: int) -> Split:
         """Return the event of a split that a member has made in compiled code, and forget it."""
@@ -281,20 +357,62 @@ class ForestLayout(BlockLayout):
         model.ints[record + of.DUE] = 0
         return event
 
-    def react(self, model: HasBlocks, t: int, member: int, level: int, row: int, index: int) -> Drift:
-        """Start a background tree at a warning, replace the member at a drift; say so."""
+    def give_room(self, model: HasBlocks, t: int, slot: int, room: Room) -> int:
+        """Give a tree this room, planting it if there is none yet; return where the forest begins then.
+
+        The tree moves to the words that are to spare. Without enough of them the whole forest is laid out
+        anew, with some more to spare, so that the next trees that grow move alone.
+        """
+        ints, words = model.ints, self.trees.words(room)
+        place = self._end(ints, t)
+        if place + words <= ints.item(t + at.BLOCK_WORDS):
+            record, tree = self.record(t, slot), self.tree_at(ints, t, slot)
+            ints[record + of.TREE] = place
+            if tree:
+                ints[t + place : t + place + words] = 0
+                self.trees.copy(self.trees, ints, tree, ints, t + place, room)
+            else:
+                self._plant_tree(ints, t, slot, room)
+            return t
+        rooms = list(self.room(ints, t))
+        rooms[2 * slot : 2 * slot + 2] = room
+        rooms[-1] = 0
+        taken = self.words(tuple(rooms))
+        most = int(model.plan.block_bytes(model.schema.n_classes)) // at.WORD
+        rooms[-1] = max(min(taken // SPARE, most - taken), 0)
+        return model.make_room(t, tuple(rooms))
+
+    def _end(self, ints: Ints, t: int) -> int:
+        """Return the first word behind all trees, relative to the forest."""
+        places = self._places(ints, t)
+        return int((places + ints[t + places + at.TREE_WORDS])[places > 0].max(initial=self.trees_at))
+
+    def react(
+        self,
+        model: HasBlocks,
+        t: int,
+        member: int,
+        level: int,
+        row: int,
+        index: int,
+        rate: float | None = None,
+    ) -> Drift:
+        """Start a background tree at a warning, replace the member at a drift; say so.
+
+        rate: the error rate that is told, None: that of the detector's window now.
+        """
         word = at.PLAN_NODE_DETECTOR if level == of.DRIFTED else at.PLAN_WARNING_DETECTOR
         watching = self.learner.drift if level == of.DRIFTED else self.learner.warning
         record, background = self.record(t, member), self.record(t, member + self.members)
-        rate = watching.error_rate(model.floats[record + self.detectors[word] :])
-        rooms = list(rooms_of(self.room(model.ints, t)))
-        ints, fresh = model.ints, (1, 1)
+        if rate is None:
+            rate = watching.error_rate(model.floats[record + self.detectors[word] :])
+        ints = model.ints
         action: Action
         if level == of.WARNED:
             action = "background tree started"
             self._begin_anew(ints, background)
             self._reset(ints, record, at.PLAN_WARNING_DETECTOR)
-            rooms[member + self.members] = fresh
+            self.give_room(model, t, member + self.members, self.trees.new_room)
         else:
             ints[t + of.REPLACED] += 1
             if self.slots > self.members and ints[background + of.TREE]:
@@ -303,14 +421,12 @@ class ForestLayout(BlockLayout):
                 ints[record : record + self.stride] = ints[background : background + self.stride]
                 ints[record + of.MADE] = made
                 self._begin_anew(ints, background)
-                rooms[member], rooms[member + self.members] = rooms[member + self.members], (0, 0)
             else:
                 action = "new tree"
                 made = ints.item(record + of.MADE)
                 self._begin_anew(ints, record)
                 ints[record + of.MADE] = made
-                rooms[member] = fresh
-        model.make_room(t, tuple(n for each in rooms for n in each))
+                self.give_room(model, t, member, self.trees.new_room)
         return Drift(
             row=row,
             model=index,
@@ -451,7 +567,7 @@ class ForestLayout(BlockLayout):
 
 def rooms_of(room: Room) -> list[Room]:
     """Return the rooms of the trees, (nodes, leaf records) each."""
-    return list(zip(room[::2], room[1::2], strict=True))
+    return list(zip(room[:-1:2], room[1::2], strict=True))
 
 
 def numbered(event: Event, member: int) -> Event:

@@ -24,6 +24,12 @@ from core.tree.layout import Floats, Ints
 SHARED: Final = ("max_bytes",)
 """Parameters of a tree that a member does not have: they are the forest's."""
 
+STRETCH_CELLS: Final = 1 << 14
+"""Values of the records that go through one member after the other: beside a tree they stay in the cache."""
+SHORTEST: Final = 32
+LONGEST: Final = 512
+"""Records of a stretch, however many attributes they have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Forest(Learner):
@@ -140,7 +146,7 @@ class Forest(Learner):
     @property
     def compiled_with(self) -> tuple[str, ...]:
         """Return modules with kernels that members need."""
-        return ("core.hoeffding.kernels", *self.member.compiled_with)
+        return ("core.hoeffding.kernels", "core.forest.stretch", *self.member.compiled_with)
 
     def check_schema(self, schema: Schema) -> None:
         """Refuse what a member refuses."""
@@ -164,6 +170,8 @@ class Forest(Learner):
         """Write what the members' kernels branch on: forest and trees have one plan."""
         self.member.write_plan(ints, floats, dims, blocks.trees)
         ints[at.PLAN_ROUTE_AHEAD] = 0
+        if self.shared_words(dims) == 0:  # else members depend on each other through these
+            ints[at.PLAN_STRETCH] = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
         # What a block may surely take is for all of its trees.
         ints[at.PLAN_SURE_WORDS] = max(
             ints.item(at.PLAN_SURE_WORDS) // blocks.slots - blocks.stride - of.HEADER, 0

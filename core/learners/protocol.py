@@ -126,6 +126,30 @@ class BlockSummary:
     """It reached the caps of the spec."""
 
 
+@dataclass(slots=True)
+class Stretch:
+    """Rows of one model that follow on each other in a run and have labels of classes it knows.
+
+    Columns are those of the whole run: x float64[n, d], label int32[n], weight float64[n]; prediction
+    int32[n] and probability float64[n, K] (zeros) are written if the rows are to be answered.
+    """
+
+    x: Any
+    label: Any
+    weight: Any
+    prediction: Any
+    probability: Any
+    workspace: Any
+    """That of the run (``workspace_of``)."""
+    first: int
+    end: int
+    """The row behind the last."""
+    answers: bool
+    """They are to be answered; else they were before."""
+    row: int = 0
+    """The row that is being learned, for who has to say where something failed."""
+
+
 class BlockLayout(ABC):
     """The blocks of a learner for records of certain dimensions: sizes, and all that Python does with them.
 
@@ -232,6 +256,15 @@ class BlockLayout(ABC):
     ) -> tuple[Branch, ...]:
         """Return the branches that lead a record to its prediction; place: where it ended, if known."""
         return ()
+
+    def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
+        """Learn the rows of a stretch, and answer them if it says so, as if row by row; return the events.
+
+        Only of learners that set PLAN_STRETCH. The model's counters stay as they are: rows are counted
+        afterwards, one by one. Events come in the order of rows. index: of the model in its table.
+        """
+        msg = f"{stretch.first} must not begin a stretch: blocks of this learner take row by row"
+        raise GroveError(msg)
 
     @abstractmethod
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:

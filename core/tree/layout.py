@@ -251,7 +251,8 @@ PLAN_BLANK_LEAF: Final = 81  # address of an unused leaf record
 PLAN_SUBSPACE_KEY: Final = 82  # random keys: of the attributes that a leaf or a member sees,
 PLAN_BAGGING_KEY: Final = 83  # and of how often a member learns a record
 PLAN_WARNING_DETECTOR: Final = 84  # kind and parameters of the detectors that warn of a member
-PLAN_HEADER: Final = 86
+PLAN_STRETCH: Final = 86  # rows that the learner takes at once where it may (BlockLayout.play); 0: none
+PLAN_HEADER: Final = 87
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

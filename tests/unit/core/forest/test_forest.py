@@ -47,6 +47,11 @@ def turning(n=6000, seed=0):
     return dataclasses.replace(stream, y=decides.astype(np.int32), weight=np.ones(n))
 
 
+def words_of_record(model, words, slot):
+    start = model.plan.blocks.record(model.first, slot)
+    return words[start : start + model.plan.blocks.stride]
+
+
 def record_words(model, slot):
     start = model.plan.blocks.record(model.first, slot)
     return model.ints[start : start + model.plan.blocks.stride]
@@ -247,6 +252,53 @@ def test_bytes_are_those_of_all_members_together():
     assert len(model.snapshot()) < limit * 1.05
     free, _ = grown(forest(members=4), rows)
     assert free.model(0).summary().leaves > model.summary().leaves
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [
+        ("arf", {"drift_confidence": 0.1, "warning_confidence": 0.3}),
+        ("arf", {"drift_confidence": 0.1, "warning_confidence": 0.3, "compat": "moa"}),
+        ("leveraging-bagging", {"drift_confidence": 0.3}),
+        ("srp", {"drift_confidence": 0.1, "warning_confidence": 0.3, "member": "efdt"}),
+    ],
+)
+def test_rows_that_go_through_one_member_after_the_other_teach_what_row_by_row_does(name, learner):
+    """Row by row all members learn a row before the next; many are replaced, and learn on as new trees."""
+    rows = turning(900)
+    spec = forest(name, members=5, **learner)
+    whole, answers = grown(spec, rows)
+    table = table_of(rows.schema(), spec)
+    one_by_one = [answer(table, rows.x[i], rows.y[i : i + 1]) for i in range(len(rows.y))]
+    events = [
+        dataclasses.replace(event, row=row) for row, own in enumerate(one_by_one) for event in own.events
+    ]
+    assert answers.events == events
+    assert {type(event) for event in events} == {Split, Drift}
+    assert np.array_equal(answers.probability, np.concatenate([each.probability for each in one_by_one]))
+    assert np.array_equal(answers.version, np.arange(len(rows.y)))
+    assert whole.model(0).snapshot() == table.model(0).snapshot()
+
+
+def test_a_tree_that_needs_room_moves_alone_while_there_are_words_to_spare():
+    rows = mixed(3000)
+    table, _ = grown(forest(members=6), rows)
+    model, blocks = table.model(0), table.model(0).plan.blocks
+    room, before = blocks.room(model.ints, model.first), model.snapshot()
+    assert 0 < room[-1] < len(model.ints) / 2
+    nodes, slots = blocks.trees.room(model.ints, blocks.tree_at(model.ints, model.first, 2))
+    ints = model.ints
+    while model.ints is ints:
+        blocks.give_room(model, model.first, 2, (nodes + 2, slots + 1))
+    ints, words = model.ints, model.ints.copy()
+    moved = blocks.tree_at(ints, model.first, 2)
+    blocks.give_room(model, model.first, 2, (nodes + 2, slots + 1))
+    assert model.ints is ints
+    assert blocks.tree_at(ints, model.first, 2) > moved
+    others = [slot for slot in range(blocks.slots) if slot != 2]
+    assert all((record_words(model, slot) == words_of_record(model, words, slot)).all() for slot in others)
+    validate.check(model)
+    assert model.snapshot() == before
 
 
 def test_leaves_observe_as_many_attributes_as_asked():
