@@ -1,16 +1,17 @@
 """How often forests of three systems are right, several seeds each: JSON.
 
-    python -m benchmarks.forest_accuracy --kept accuracy.jsonl                # 9 streams, five seeds
+    python -m benchmarks.forest_accuracy --kept accuracy.jsonl                # 8 streams, five seeds
     python -m benchmarks.forest_accuracy --streams led,rbf --learners arf --records 20000 --seeds 3
 
-Test-then-train, percent of the records right. A seed is one of the forest; generated streams are made in
-MOA's own flavour, another one for each seed, and real data sets come in their own order, their first records.
-All systems see the same rows. ``compat`` are ours by MOA's rules, ``ours`` with their own defaults, ``moa``
-and ``river`` with theirs, but for the number of members.
+Test-then-train, percent of the records right. A seed is one of the forest's draws; the rows are the same for
+all systems and seeds: generated ones in MOA's own flavour, those of real data sets in their own order.
+``compat`` are ours by MOA's rules, ``ours`` with our defaults, ``moa`` and ``river`` with theirs, but for the
+number of members.
 
 Every run is written to the file ``--kept`` as a line of its own; what stands there is not run again, so that
-a run may be broken off and go on. ``rows`` has every run; ``summary`` by stream and learner the mean of each
-system over the seeds with its standard deviation, and ``compat ahead``, ``ours ahead``: points before MOA.
+it may be broken off and go on, and several may share the work. ``rows`` has every run; ``summary`` by stream
+and learner the mean of each system over the seeds with its standard deviation, and ``compat ahead``, ``ours
+ahead``: points before MOA.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,12 @@ from benchmarks.datasets import MissingDatasetError, Rows, load
 from benchmarks.forests import MOA_OPTIONS, ours
 from benchmarks.peers import moa, river_forest
 
-DRIFT = "gen:drift?rng=java&seed={seed}&position={middle}&width=1000&before=({first})&after=({second})"
+DRIFT = "gen:drift?rng=java&position={middle}&width=1000&before=(%s?function=1)&after=(%s?function=%d)"
 GENERATORS: dict[str, str] = {
-    "sea-drift": DRIFT.replace("{first}", "sea?function=1&seed={seed}").replace(
-        "{second}", "sea?function=4&seed={seed}"
-    ),
-    "agrawal-drift": DRIFT.replace("{first}", "agrawal?function=1&seed={seed}").replace(
-        "{second}", "agrawal?function=2&seed={seed}"
-    ),
-    "led": "gen:led?rng=java&seed={seed}",
-    "rbf": "gen:rbf?rng=java&attributes=10&classes=5&centroids=50&model_seed={seed}&seed={seed}",
+    "sea-drift": DRIFT % ("sea", "sea", 4),
+    "agrawal-drift": DRIFT % ("agrawal", "agrawal", 2),
+    "led": "gen:led?rng=java",
+    "rbf": "gen:rbf?rng=java&attributes=10&classes=5",
 }
 """Addresses of generated streams, by name; {middle}: half of the records."""
 DATA_SETS = ("electricity", "weather", "a9a", "airlines")
@@ -45,34 +42,34 @@ STREAMS = (*GENERATORS, *DATA_SETS)
 LEARNERS = tuple(sorted(MOA_OPTIONS))
 
 
-def of_ours(compat: str | None) -> Callable[..., float]:
+def of_ours(compat: str | None) -> Callable[..., list[float]]:
     """Return what runs our forests, by our rules or MOA's."""
 
-    def run(rows: Rows, learner: str, members: int, seed: int) -> float:
-        return float(ours(rows, learner, members, seed, compat)["right"]) / len(rows.y)
+    def run(rows: Rows, learner: str, members: int, seeds: Sequence[int]) -> list[float]:
+        return [ours(rows, learner, members, seed, compat)["right"] / len(rows.y) for seed in seeds]
 
     return run
 
 
-def of_moa(rows: Rows, learner: str, members: int, seed: int) -> float:
+def of_moa(rows: Rows, learner: str, members: int, seeds: Sequence[int]) -> list[float]:
     """Run MOA's forest."""
-    named = MOA_OPTIONS[learner].format(members=members)
-    return moa.ensemble(rows, named, seed=seed)[1]
+    return moa.ensemble_accuracies(rows, MOA_OPTIONS[learner].format(members=members), seeds)
 
 
-SYSTEMS: dict[str, Callable[..., float]] = {
+SYSTEMS: dict[str, Callable[..., list[float]]] = {
+    "moa": of_moa,
     "compat": of_ours("moa"),
     "ours": of_ours(None),
-    "moa": of_moa,
-    "river": river_forest.accuracy,
+    "river": river_forest.accuracies,
 }
+"""What returns the share of right predictions with each of some seeds."""
 
 
-def open_stream(name: str, seed: int, records: int) -> Rows:
+def open_stream(name: str, records: int) -> Rows:
     """Return the first records of a stream of the benchmark."""
     if name not in GENERATORS:
         return load(name, records)
-    rows = load(GENERATORS[name].format(seed=seed, middle=records // 2), records)
+    rows = load(GENERATORS[name].format(middle=records // 2), records)
     return Rows(name, rows.x, rows.y, rows.attributes, rows.classes)
 
 
@@ -103,21 +100,12 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("stream", "learner", "system", "members", "records", "seed"))
 
 
-def wanted(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the runs that are to be there, seed by seed: broken off, all streams have as many."""
-    for seed in range(1, given.seeds + 1):
-        for stream in given.streams:
-            for learner in given.learners:
-                for system in given.systems:
-                    if system != "river" or seed <= given.river_seeds:
-                        yield {
-                            "stream": stream,
-                            "learner": learner,
-                            "system": system,
-                            "members": given.members,
-                            "records": given.records,
-                            "seed": seed,
-                        }
+def wanted(given: argparse.Namespace, stream: str, learner: str, system: str) -> list[dict[str, Any]]:
+    """Return the runs of a system that are to be there, one for each seed."""
+    seeds = given.river_seeds if system == "river" else given.seeds
+    one = {"stream": stream, "learner": learner, "system": system}
+    one |= {"members": given.members, "records": given.records}
+    return [one | {"seed": seed} for seed in range(1, seeds + 1)]
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -145,26 +133,35 @@ def summary(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
-    kept, streams, missing = Kept(given.kept), {}, set()
-    for run in wanted(given):
-        stream, seed = run["stream"], run["seed"] if run["stream"] in GENERATORS else 1
-        if run in kept or stream in missing:
-            continue
-        if (stream, seed) not in streams:
+    kept, runs, complete = Kept(given.kept), [], True
+    for learner in given.learners:
+        for stream in given.streams:
             try:
-                streams = {(stream, seed): open_stream(stream, seed, given.records)}
+                rows = open_stream(stream, given.records)
             except MissingDatasetError as error:
                 print(f"{stream}: left out: {error}", file=sys.stderr)
-                missing.add(stream)
+                complete = False
                 continue
-        rows = streams[stream, seed]
-        began = time.monotonic()
-        share = SYSTEMS[run["system"]](rows, run["learner"], given.members, run["seed"])
+            for system in given.systems:
+                of_it = wanted(given, stream, learner, system)
+                runs += of_it
+                make([run for run in of_it if run not in kept], rows, kept)
+    found = [kept.rows[_key(run)] for run in runs]
+    print(json.dumps({"rows": found, "summary": summary(found)}, indent=1))
+    return 0 if complete else 2
+
+
+def make(runs: list[dict[str, Any]], rows: Rows, kept: Kept) -> None:
+    """Make the runs of one system, learner and stream, and keep them."""
+    if not runs:
+        return
+    first, seeds = runs[0], [run["seed"] for run in runs]
+    began = time.monotonic()
+    shares = SYSTEMS[first["system"]](rows, first["learner"], first["members"], seeds)
+    for run, share in zip(runs, shares, strict=True):
         kept.add(run | {"rows": len(rows.y), "accuracy": round(100.0 * share, 3)})
-        print(json.dumps(kept.rows[_key(run)]), f"{time.monotonic() - began:.1f} s", file=sys.stderr)
-    rows_kept = [kept.rows[_key(run)] for run in wanted(given) if run in kept]
-    print(json.dumps({"rows": rows_kept, "summary": summary(rows_kept)}, indent=1))
-    return 2 if missing else 0
+    named = " ".join(first[name] for name in ("stream", "learner", "system"))
+    print(f"{named}: {len(runs)} runs in {time.monotonic() - began:.1f} s", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

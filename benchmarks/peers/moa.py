@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,18 @@ def ensemble(
     Seconds are processor time. learner: as on MOA's command line; seed: of its random numbers, None: MOA's
     default. The learner alone: it predicts and learns, and hits are counted.
     """
+    often = {"repeats": repeats} if seed is None else {"seeds": ",".join([str(seed)] * repeats)}
+    report = _ensemble(rows, learner, often)
+    return report["seconds"], report["correct"] / len(rows.y), report["bytes"]
+
+
+def ensemble_accuracies(rows: Rows, learner: str, seeds: Sequence[int]) -> list[float]:
+    """Return the accuracy of a classifier of MOA over the rows with each of the seeds of its draws."""
+    report = _ensemble(rows, learner, {"seeds": ",".join(map(str, seeds))})
+    return [hits / len(rows.y) for hits in report["hits"]]
+
+
+def _ensemble(rows: Rows, learner: str, often: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
         np.column_stack([rows.x, rows.y, np.ones(len(rows.y))]).astype("<f8").tofile(place / "columns")
@@ -198,15 +211,13 @@ def ensemble(
             "attributes": ",".join("n" if values is None else str(values) for values in rows.attributes),
             "classes": rows.classes,
             "learner": learner,
-            "repeats": repeats,
+            **often,
         }
-        if seed is not None:
-            job["seed"] = seed
         (place / "job").write_text(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )
-        report = json.loads(_java(["Ensembles", str(place / "job")]).splitlines()[-1])
-    return report["seconds"], report["correct"] / len(rows.y), report["bytes"]
+        report: dict[str, Any] = json.loads(_java(["Ensembles", str(place / "job")]).splitlines()[-1])
+    return report
 
 
 def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
