@@ -49,7 +49,7 @@ OF_SLOTS: Final = (
 OF_DRIFT: Final = 3  # the drift detector's state, relative to a member record; 0: there is none
 OF_WARNING: Final = 4
 OF_ATTRIBUTES: Final = 5  # attributes that a leaf, or a member, may see; 0: all
-OF_SUBSPACES: Final = 6  # they are drawn for a member, not for each leaf
+OF_SUBSPACES: Final = 6  # they are drawn for a member, not for each leaf; APART: see there
 OF_WORST: Final = 7  # after an alarm of any member the one with the largest error is replaced
 OF_WEIGHTED: Final = 8  # votes are weighted by accuracy
 OF_MOA: Final = 9  # MOA's quirks hold
@@ -57,6 +57,9 @@ OF_EVENT: Final = 10  # words for a split, relative to a member record (core/hoe
 OF_ONCE: Final = 11  # a background tree learns a record once, however often its member does
 OF_ENTROPY: Final = 12  # query strategies go by the entropy of the members' votes
 OF_FIELDS: Final = 13
+
+APART: Final = 2
+"""Of few attributes the first trees of the members have different subsets, as long as there are some."""
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.forest import layout as of
 from core.jit import kernel, part
 from core.numeric import rng
 from core.tree import layout as at
@@ -23,6 +24,11 @@ NODE_BITS: Final = 24
 """Nodes of a tree whose draws are apart, as a power of two,"""
 DRAW_BITS: Final = 16
 """and attributes drawn for each."""
+
+FEW: Final = 20
+"""Attributes of which all subsets are counted (MOA's limit)."""
+APART_DRAW: Final = 1 << (DRAW_BITS - 1)
+"""Counter of a draw for them all; those before it are for another."""
 
 
 @kernel
@@ -87,6 +93,43 @@ def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
 
 
 @kernel
+def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
+    """Choose m of n so that numbers 0, 1, … have different subsets until all have come; n: at most FEW.
+
+    Subsets in lexicographic order have ranks; that of a number is (a·number + b) mod C, where C is how many
+    there are, a and b are drawn, and a has no divisor with C in common. Each comes alike.
+    """
+    subsets = 1  # C
+    for j in range(m):
+        subsets = subsets * (n - m + j + 1) // (j + 1)
+    draw, step = 1, 1 + rng.integer(key, 0, subsets)
+    while not is_coprime(step, subsets):
+        step = 1 + rng.integer(key, draw, subsets)
+        draw += 1
+    rank = (step * number + rng.integer(key, APART_DRAW, subsets)) % subsets
+    left, behind = m, n - 1  # attributes to choose, and behind the next one
+    with_it = subsets * m // n  # subsets left that have the next one
+    for a in range(n):
+        is_chosen = left > 0 and rank < with_it
+        chosen[a] = 1.0 if is_chosen else 0.0
+        if is_chosen:
+            with_it = with_it * (left - 1) // max(behind, 1)
+            left -= 1
+        else:
+            rank -= with_it
+            with_it = with_it * (behind - left + 1) // max(behind, 1)
+        behind -= 1
+
+
+@kernel
+def is_coprime(a: int, b: int) -> bool:
+    """Return whether two numbers above 0 have no divisor but 1 in common."""
+    while b != 0:
+        a, b = b, a % b
+    return a == 1
+
+
+@kernel
 def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
     """Return a record as it is seen that knows m attributes: the others are missing.
 
@@ -96,7 +139,10 @@ def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
     d = plan[at.PLAN_ATTRIBUTES]
     chosen, masked = part(spare, 0, d), part(spare, d, d)
     first = ((serial << NODE_BITS) + node) << DRAW_BITS
-    choose(plan[at.PLAN_SUBSPACE_KEY], first, d, m, chosen)
+    if d <= FEW and of.of(plan, of.OF_SUBSPACES) == of.APART and serial < of.of(plan, of.OF_MEMBERS):
+        choose_apart(plan[at.PLAN_SUBSPACE_KEY], serial, d, m, chosen)
+    else:
+        choose(plan[at.PLAN_SUBSPACE_KEY], first, d, m, chosen)
     for a in range(d):
         masked[a] = x[a] if chosen[a] != 0.0 else np.nan
     return masked, gather(plan, masked, part(spare, 2 * d, d))

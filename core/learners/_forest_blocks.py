@@ -129,7 +129,7 @@ class ForestLayout(BlockLayout):
             self.slots,
             *self.detectors.values(),
             attributes if attributes < dims.attributes else 0,
-            learner.subspaces,
+            of.APART if learner.begins_apart else learner.subspaces,
             learner.replaces_worst,
             learner.weights_votes,
             learner.compat == "moa",

@@ -116,6 +116,11 @@ class Forest(Learner):
         """Whether attributes are drawn for a member, not for each of its leaves."""
         return False
 
+    @property
+    def begins_apart(self) -> bool:
+        """Whether the first trees of the members have different subsets, of few attributes."""
+        return False
+
     def attributes_seen(self, attributes: int) -> int:
         """Return how many of so many attributes a leaf, or a member, sees."""
         return attributes

@@ -17,7 +17,8 @@ class Plugin(Forest):
     """Streaming random patches: ``{"name": "srp", "members": 10}`` (Gomes, Read and Bifet 2019).
 
     Each member sees a random subset of the attributes alone, drawn when it is made, and learns a record as
-    often as a Poisson variate of mean ``poisson`` says; 0 leaves random subspaces. Votes, detectors and
+    often as a Poisson variate of mean ``poisson`` says; 0 leaves random subspaces. Of at most 20 attributes
+    no subset comes again among the first trees of the members before all have come. Votes, detectors and
     background trees are those of ``arf``; a background tree has a subset of its own.
 
     Members are Hoeffding trees with grace period 50 and ``delta`` 0.01, unless ``member`` says otherwise.
@@ -43,6 +44,10 @@ class Plugin(Forest):
 
     @property
     def subspaces(self) -> bool:
+        return True
+
+    @property
+    def begins_apart(self) -> bool:
         return True
 
     def attributes_seen(self, attributes: int) -> int:

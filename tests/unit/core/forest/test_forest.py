@@ -17,7 +17,7 @@ from core.model_table import ANSWER_ONLY, ModelTable
 from core.spec import Spec
 from core.tree import layout as at
 from tests.naive.rows import late_classes, mixed, open_values
-from tests.unit.core.builders import FORESTS, answer, table_of
+from tests.unit.core.builders import FORESTS, answer, schema_of, table_of
 
 ALONE = {"members": 1, "poisson": 0.0, "leaf_attributes": 100, "drift_confidence": 0, "warning_confidence": 0}
 TREES = (
@@ -381,6 +381,22 @@ def test_leveraging_bagging_replaces_the_worst_member_one_a_record():
     assert int(table.model(0).ints[table.model(0).first + of.REPLACED]) == len(drifts)
     learner = build({"name": "leveraging-bagging"})
     assert (learner.member.schedule.grace_period, learner.member.bound.delta) == (200, 1e-7)
+
+
+def test_members_of_srp_begin_with_different_subsets_of_few_attributes():
+    """Three attributes have three pairs: of ten members three at least know the two that decide."""
+    x = np.random.default_rng(5).random((4000, 3))
+    y = (x[:, 0] + x[:, 1] > 1.0).astype(np.int32)
+    calm = {"drift_confidence": 0, "warning_confidence": 0, "member": {"name": "h-tree", "delta": 0.2}}
+    table = table_of(schema_of(None, None, None), forest("srp", members=6, **calm))
+    found = answer(table, x, y)
+    tested = [
+        {event.attribute for event in found.events if isinstance(event, Split) and event.member == member}
+        for member in range(6)
+    ]
+    assert all(len(each) <= 2 for each in tested)
+    assert [sum(a in each for each in tested) for a in (0, 1)] == [4, 4]
+    assert tested.count({0, 1}) == 2
 
 
 def test_a_member_of_srp_sees_the_same_attributes_at_all_its_leaves():
