@@ -30,6 +30,7 @@ pytestmark = pytest.mark.broker
 PARTITIONS = 2
 KEYS = [f"m{number}" for number in range(5)]
 SPEC = {"learner": {"name": "h-tree", "grace_period": 50, "leaf_model": "nba"}}
+FOREST = {"learner": {"name": "arf", "members": 3}}
 FREQUENT = {
     "GROVE_MODEL_SPEC": json.dumps(SPEC),
     "GROVE_KAFKA_MAX_POLL_RECORDS": "100",
@@ -46,9 +47,11 @@ class Stream:
 
     spec: ClassVar[dict[str, Any]] = SPEC
 
-    def __init__(self, place: Installation) -> None:
+    def __init__(self, place: Installation, spec: dict[str, Any] | None = None) -> None:
+        """Take the installation, and the spec of its models if it is not that of the class."""
         self.place = place
         self.n = 0
+        self.own = self.spec if spec is None else spec
 
     def grow(self, n: int) -> None:
         producer = self.place.producer()
@@ -75,7 +78,7 @@ class Stream:
 
     def played(self) -> tuple[dict[str, bytes], Effects]:
         """Return the models that one task makes of the records, and what it leads to."""
-        task = Task(0, TaskConfig(model_spec=json.dumps(self.spec)))
+        task = Task(0, TaskConfig(model_spec=json.dumps(self.own)))
         numbers = range(self.n)
         keys: list[bytes | None] = [self.key(number).encode() for number in numbers]
         values: list[bytes | None] = [self.value(number) for number in numbers]
@@ -121,11 +124,13 @@ def grow_until_journals_are_trimmed(stream: Stream, place: Installation, worker:
         place.wait_for_lag_0(SECONDS, [worker])
 
 
+@pytest.mark.parametrize("spec", [SPEC, FOREST], ids=["tree", "forest"])
 def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_left_when_it_was_stopped(
-    place: Installation,
+    place: Installation, spec: dict[str, Any]
 ) -> None:
     """And with memory for none of its models: they are evicted after each run, and read for the next."""
-    stream = Stream(place)
+    stream = Stream(place, spec)
+    place.settings["GROVE_MODEL_SPEC"] = json.dumps(spec)
     with place.worker("w0", GROVE_MODELS_MAX_BYTES="1") as worker:
         worker.wait_until_ready()
         grow_until_journals_are_trimmed(stream, place, worker)

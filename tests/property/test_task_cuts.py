@@ -49,6 +49,13 @@ SPECS: dict[str, dict[str, Any]] = {
         "drift": {"name": "ddm", "reaction": "reset"},
     },
     "repeats-labels": {"learner": "no-change", "query": "rate", "budget": {"name": "count", "limit": 0.5}},
+    "committee": {
+        "learner": {"name": "arf", "members": 3, "uncertainty": "votes", "member": QUICK},
+        "query": "variable_uncertainty",
+        "budget": {"name": "count", "limit": 0.5},
+        "evaluation": {"window": 20, "every": 5},
+        "drift": "ddm",
+    },
     "stops-growing": {
         "learner": QUICK | {"max_leaves": 2},
         "query": "always",

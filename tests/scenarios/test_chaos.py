@@ -30,14 +30,19 @@ PRINTED = {  # what the program is asked to print, whatever else it does
 
 
 @pytest.mark.parametrize(
-    "guarantee", ["exactly_once", pytest.param("at_least_once", marks=pytest.mark.nightly)]
+    ("guarantee", "learner"),
+    [
+        ("exactly_once", []),
+        pytest.param("at_least_once", [], marks=pytest.mark.nightly),
+        pytest.param("exactly_once", ["--learner", "arf"], marks=pytest.mark.nightly),
+    ],
 )
 def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_worker(
-    private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str
+    private_broker: EmbeddedBroker, tmp_path: Path, guarantee: str, learner: list[str]
 ) -> None:
     compile_kernels()
     line = f"--workers 2 --seconds 13 --rate 400 --seed 71 --features --guarantee {guarantee}"
-    report = run(parse(line.split()), tmp_path, private_broker)
+    report = run(parse([*line.split(), *learner]), tmp_path, private_broker)
     assert wrong(report) == {}, report
     assert report.keys() >= PRINTED
     models = 18 + len(SPECS)

@@ -21,14 +21,17 @@ from streamapp.task.models.importing import control_values
 from streamapp.task.task import Task
 from streamapp.task.unit import DamagedStateError, Unit, UnitName, seal, unseal
 from tests.fuzz import models, mutate
-from tests.topology.partition import ALWAYS, NEVER, PARTITION, Partition, Record, config, instance
+from tests.topology.partition import ALWAYS, NEVER, PARTITION, QUICK, Partition, Record, config, instance
 
 TAKEN: dict[str, Any] = {"prefix": "t.", "partition": 3, "positions": {"instances": 400}}
 
 
-def learned(n: int = 200, key: str = "m", **settings: Any) -> Partition:
+FOREST = {"learner": {"name": "arf", "members": 3, "member": QUICK}}
+
+
+def learned(n: int = 200, key: str = "m", spec: dict[str, Any] = ALWAYS, **settings: Any) -> Partition:
     """Return a partition with a model that has split."""
-    partition = Partition(config(ALWAYS, **settings))
+    partition = Partition(config(spec, **settings))
     for number in range(n):
         x = {"x": number % 10, "colour": ["red", "green"][number % 3 == 0]}
         label = "high" if number % 10 > 5 else "low"
@@ -77,9 +80,11 @@ def test_the_model_answers_elsewhere_what_it_answered_where_it_was() -> None:
     check(target.model("k"))
 
 
-def test_it_goes_on_learning_as_it_would_have_where_it_was() -> None:
-    source, target = learned(), Partition(config(NEVER))
-    feed(target, PARTS)
+@pytest.mark.parametrize("spec", [ALWAYS, ALWAYS | FOREST], ids=["tree", "forest"])
+def test_it_goes_on_learning_as_it_would_have_where_it_was(spec: dict[str, Any]) -> None:
+    source, target = learned(spec=spec), Partition(config(NEVER))
+    feed(target, control_values(exported(source), "one", size=-(-len(FILE) // 5)))
+    assert refused(target) == []
     for partition, key in ((source, "m"), (target, "k")):
         for n in range(100):
             partition.instances({"id": f"n{n}", "features": {"x": n % 7}, "label": "new"}, key=key)
