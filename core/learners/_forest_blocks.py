@@ -452,13 +452,8 @@ class ForestLayout(BlockLayout):
             ints.view(np.float64)[record + state : record + state + len(initial)] = initial
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
-        """Return whether no member was split yet, and none sees some of the attributes only."""
-        everything = not self.offsets[of.OF_ATTRIBUTES]
-        return everything and all(
-            self.trees.takes_attributes(ints, tree)
-            for slot in range(self.slots)
-            if (tree := self.tree_at(ints, t, slot))
-        )
+        """Return whether no member was split yet. Subsets are drawn anew then, of all attributes."""
+        return all(self.trees.takes_attributes(ints, tree) for tree in self.members_at(ints, t))
 
     # Reading
 

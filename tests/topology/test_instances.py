@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from core.model import validate
+from core.model.model import Model
 from core.schema.schema import Schema
 from streamapp.outputs.encoder import Encoder
 from streamapp.task.models.store import ModelStore
@@ -12,6 +16,8 @@ from tests.topology.partition import ALWAYS, NAMES, NEVER, NOW, Partition, Recor
 from topics.codecs import decode_predictions, encode_instances
 from topics.definitions import TopicNames
 from topics.records import Features
+
+FORESTS = ("arf", "leveraging-bagging", "srp")
 
 
 def answer(partition: Partition, number: int = -1) -> tuple[object, ...]:
@@ -345,3 +351,30 @@ def test_a_long_run_takes_one_call_into_the_kernels(keys: int) -> None:
     table.answer = lambda *arguments: calls.append(len(arguments[0])) or answer_(*arguments)  # type: ignore
     partition.feed(*(instance({"features": {"x": 1, "y": i}}, key=f"k{i % keys}") for i in range(256)))
     assert calls == [256]
+
+
+@pytest.mark.parametrize("learner", ["h-tree", "arf", "leveraging-bagging", "srp"])
+def test_features_that_come_before_the_first_split_are_taken_in(learner: str) -> None:
+    """Whatever part of the attributes a leaf or a member sees."""
+    body: dict[str, Any] = {"name": learner, "members": 3} if learner in FORESTS else {"name": learner}
+    partition = Partition(config(NEVER | {"learner": body}))
+    names = [f"x{number}" for number in range(8)]
+    for known in range(1, 9):
+        features = dict.fromkeys(names[:known], known % 3)
+        partition.instances({"features": features, "label": "a"})
+    assert partition.model().schema.names == tuple(names)
+    draw = np.random.default_rng(7)
+    for _ in range(3):
+        values = draw.uniform(0, 10, (400, 8))
+        partition.instances(
+            *(
+                {"features": dict(zip(names, row, strict=True)), "label": "b" if row[0] > 5 else "a"}
+                for row in values.tolist()
+            )
+        )
+    assert partition.model().summary().splits > 0
+    partition.instances({"features": {"late": 1.0, "x0": 2.0}})
+    assert partition.model().schema.names == tuple(names)
+    assert partition.dead_letters == []
+    restored = Model.restore(partition.model().snapshot())
+    validate.check(restored)

@@ -43,12 +43,18 @@ class ModelEvents:
         records it had answered when the row was dealt with.
         """
         for event in events:
-            if isinstance(event, Split):
+            if isinstance(event, Split) or self._is_split(event):
                 self._store.open[event.model] = False
             at, answered = (
                 (0, 0) if isinstance(event, EvaluationDue) else (version(event.row), records(event.row))
             )
             self._events.append((int(rows[event.row]), event, at, answered))
+
+    def _is_split(self, event: Event) -> bool:
+        """Return whether a tree took over that was split in the background, which is no event."""
+        if not isinstance(event, Drift) or not self._store.open[event.model]:
+            return False
+        return not self._store.peek(event.model).takes_attributes
 
     def write(self, effects: Effects) -> None:
         """Add to the effects what happened, in the order of the rows."""
