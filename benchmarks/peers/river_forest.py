@@ -8,22 +8,24 @@ from typing import Any
 from benchmarks.datasets import Rows
 
 
-def accuracies(rows: Rows, learner: str, members: int, seeds: Sequence[int]) -> list[float]:
+def accuracy(rows: Rows, learner: str, members: int, seed: int) -> float:
     """Return the share of right predictions, test-then-train over all rows, of River's forest of that name.
 
-    With River's defaults but for the number of members, each of the seeds, and which attributes are nominal.
-    Raises ImportError where River is not installed.
+    With River's defaults but for the number of members, its seed and which attributes are nominal. Raises
+    ImportError where River is not installed.
     """
-    return [_accuracy(rows, _forest(rows, learner, members, seed)) for seed in seeds]
-
-
-def _accuracy(rows: Rows, forest: Any) -> float:
+    forest = _forest(rows, learner, members, seed)
     right = 0
     for values, label in zip(rows.x.tolist(), rows.y.tolist(), strict=True):
         record = dict(enumerate(values))
         right += forest.predict_one(record) == label
         forest.learn_one(record, label)
     return right / len(rows.y)
+
+
+def accuracies(rows: Rows, learner: str, members: int, seeds: Sequence[int]) -> list[float]:
+    """Return the same with each of some seeds."""
+    return [accuracy(rows, learner, members, seed) for seed in seeds]
 
 
 def _forest(rows: Rows, learner: str, members: int, seed: int) -> Any:
