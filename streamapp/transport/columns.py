@@ -50,6 +50,9 @@ def decode(records: Any, log_end: int | None, most: int | None = None) -> Fetche
     """
     most = MAX_RECORDS if most is None else most
     memory = records._records
+    # aiokafka's own iterator and the records refer to each other: what was fetched would be kept until the
+    # collector runs, which is seldom where few objects are made.
+    records._records_iterator = None
     position: int = records.next_fetch_offset
     found = _Found(memory.log)
     try:

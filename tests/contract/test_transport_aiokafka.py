@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import weakref
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -169,6 +170,16 @@ def test_the_compiled_decoder_is_in_use() -> None:
     assert DefaultRecordBatch.__module__.startswith("aiokafka.record._crecords"), (
         "without it a record costs many times as much; is the wheel for this platform there?"
     )
+
+
+def test_fetched_bytes_are_given_back_when_their_records_are() -> None:
+    """aiokafka's iterator over records refers to them, and they to it: only the collector would end both."""
+    records = partition_records(batch(0, range(5)))
+    fetched = weakref.ref(records._records)
+    columns = decode(records, None)
+    del records
+    assert fetched() is None
+    assert list(columns.records.offsets) == [*range(5)]
 
 
 def test_a_damaged_batch_is_refused() -> None:
