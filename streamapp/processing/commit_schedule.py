@@ -27,7 +27,7 @@ from streamapp.processing.pipeline import Pipeline, Results
 # Commits that take longer than half the interval come less often, but not because one waited out an outage.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
 MAX_PASSED_RECORDS = 500
-MAX_HELD_RECORDS = 20_000
+MAX_HELD_RECORDS = 200_000  # what comes while a commit takes a fifth of a second at a million a second
 MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
 
 
