@@ -16,8 +16,9 @@ from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue, labels_of_classes
 from core.growth.events import Event
 from core.learners.protocol import Learner, Stretch, workspace_of
-from core.model import drift_reaction
+from core.model import drift_reaction, numbers_seen
 from core.model.model import Model
+from core.model.numbers_seen import NumbersSeen
 from core.model.prediction import preparation
 from core.run import ANSWER_ONLY as ANSWER_ONLY
 from core.run import LABELLED as LABELLED
@@ -49,6 +50,8 @@ class Answers:
     events: list[Event]
     explanations: dict[int, tuple[Branch, ...]] = field(default_factory=dict)
     """Of rows whose models explain: the branches that led to the prediction."""
+    seen: dict[int, dict[int, NumbersSeen]] = field(default_factory=dict)
+    """Of such rows whose label is asked for: the numbers that the model has seen by then, by column."""
 
 
 class _Rows(NamedTuple):
@@ -346,7 +349,12 @@ class ModelTable:
                 judged = labels_of_classes(model.plan, model.ints)
                 answers.events.append(EvaluationDue(row, index, model.evaluation(), judged))
             elif reason == run.EXPLANATION_DUE:
-                answers.explanations[row] = self._explain(self.model(index), cursor, arguments[1][row])
+                explaining = self.model(index)
+                answers.explanations[row] = self._explain(explaining, cursor, x[row])
+                if mode != ANSWER_ONLY:
+                    numbers_seen.take(explaining.plan, explaining.floats, x[row])
+                    if answers.asked[row]:
+                        answers.seen[row] = numbers_seen.read(explaining.plan, explaining.floats)
             elif reason == run.PREPARATION_DUE:
                 self._prepared[index] = preparation(self.model(index).plan, self.model(index).ints)
                 self._prepared_at[index] = self._prepared[index].ctypes.data

@@ -155,6 +155,7 @@ class PlanWords:
             (at.PLAN_BUDGET, len(spec.budget.initial())),
             (at.PLAN_EVALUATION, at.evaluation_words(self.dims.classes, spec.evaluation.window)),
             (at.PLAN_VALUES_SEEN, len(self.dims.nominal)),
+            (at.PLAN_NUMBERS_SEEN, at.SEEN_FIELDS * len(self.dims.numeric) if spec.explain else 0),
             (at.PLAN_SHARED, spec.learner.shared_words(self.dims)),
             (at.PLAN_BLOCKS, 0),
         ):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-STATE_VERSION: Final = 6
+STATE_VERSION: Final = 7
 """The version that this release writes."""
 
 
@@ -44,12 +44,14 @@ MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
         "drift": {"adwin": {"keep_newer": False}},
     },
     5: {},
+    6: {},
 }
 """By version and part of a spec."""
 
 UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
     4: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     5: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
+    6: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
 }
 """By version: the plug-in that a spec meant which left a part out, or its name."""
 

@@ -240,6 +240,14 @@ class Predictions:
         return len(self.ids)
 
 
+class Seen(NamedTuple):
+    """The numbers that a feature had among the records a model has answered."""
+
+    low: float
+    high: float
+    n: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelRequests:
     """Requests for the true label of n instances, in either direction (the oracle and the demo read them)."""
@@ -255,6 +263,7 @@ class LabelRequests:
     malformed: list[Malformed] = field(default_factory=list)  # what could not be read
     explanations: list[str | None] | None = None  # n: the path of rules, of models that explain themselves
     probabilities: list[dict[str, float] | None] | None = None  # n: and of each class, where the path ends
+    ranges: list[dict[str, Seen]] | None = None  # n: and by feature, what the model had seen when it asked
 
     def __len__(self) -> int:
         return len(self.request_ids)

@@ -14,6 +14,7 @@ import numpy as np
 
 from core import evaluation
 from core.learners.protocol import Room
+from core.model import numbers_seen
 from core.plan import Plan
 from core.tree import layout as at
 from core.tree.layout import Floats, Ints
@@ -105,7 +106,7 @@ def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints
 
 
 def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
-    """Copy the states of detector, query strategy and budget, the evaluation, values seen, what blocks share.
+    """Copy the states of detector, query strategy and budget, the evaluation, what was seen and is shared.
 
     A strategy or budget that is another one now begins anew (``Parameters.continues``).
     """
@@ -126,6 +127,7 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     source, target = int(old_plan.ints[at.PLAN_VALUES_SEEN]), int(plan.ints[at.PLAN_VALUES_SEEN])
     n = len(old_plan.values_index)
     new[target : target + n] = old[source : source + n]
+    numbers_seen.copy(old_plan, old, plan, new)
     source, target = int(old_plan.ints[at.PLAN_SHARED]), int(plan.ints[at.PLAN_SHARED])
     n = int(old_plan.ints[at.PLAN_BLOCKS]) - source
     new[target : target + n] = old[source : source + n]

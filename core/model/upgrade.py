@@ -1,5 +1,8 @@
 """Upgrade of a model's words: what snapshots of older state versions lack is put where this release has it.
 
+Version 7 keeps the numbers that a model which explains itself has seen (core/model/numbers_seen.py). One that
+began before knows none, and begins with its next record.
+
 Version 6 counts in the evaluation what two baselines got right (core/evaluation.py). Of a model that began
 before, the labels in its window are all that is known of the order of labels: the baselines are counted over
 these, and over what comes; what was evaluated before the window is left out of the comparison.
@@ -15,6 +18,7 @@ from core.plan import Plan
 from core.tree import layout as at
 from core.tree.layout import Ints
 
+NUMBERS_SEEN_SINCE: Final = 7
 BASELINES_SINCE: Final = 6
 FIELDS_OF_5: Final = 10
 """Counters of the evaluation section up to version 5."""
@@ -22,7 +26,26 @@ FIELDS_OF_5: Final = 10
 
 def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
     """Return the words of a snapshot as this state version has them; what is wrong with them stays wrong."""
-    return words if state >= BASELINES_SINCE else _with_baselines(plan, words)
+    if state < BASELINES_SINCE:
+        words = _with_baselines(plan, words)
+    return words if state >= NUMBERS_SEEN_SINCE else _with_numbers_seen(plan, words)
+
+
+def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
+    """Return words with a section of numbers seen that has none of them."""
+    start, end = int(plan.ints[at.PLAN_NUMBERS_SEEN]), int(plan.ints[at.PLAN_SHARED])
+    if start == end or len(old) < start:
+        return old  # it does not explain itself, or is too short for any model of the plan
+    new = at.aligned_words(len(old) + end - start)
+    new[:start], new[end:] = old[:start], old[start:]
+    _move_blocks(new, end - start)
+    return new
+
+
+def _move_blocks(ints: Ints, added: int) -> None:
+    """Put the places of blocks behind what was added."""
+    places = [at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]
+    ints[places] += added * (ints[places] != 0)
 
 
 def _with_baselines(plan: Plan, old: Ints) -> Ints:
@@ -38,8 +61,7 @@ def _with_baselines(plan: Plan, old: Ints) -> Ints:
     new[: section + FIELDS_OF_5] = old[: section + FIELDS_OF_5]
     new[section + at.EVALUATION_FIELDS : bits] = old[section + FIELDS_OF_5 : bits - more]
     new[end:] = old[bits - more :]
-    places = [at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]
-    new[places] += added * (new[places] != 0)
+    _move_blocks(new, added)
     judged = int(new[section + at.EVALUATION_COUNT])
     labels = _labels(plan, new, min(judged, size))
     if judged > 0 and (labels < k).all():

@@ -2,7 +2,7 @@
 
 All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
 
-    model header | detector | query | budget | evaluation | values seen | shared by blocks
+    model header | detector | query | budget | evaluation | values seen | numbers seen | shared by blocks
     | block | block | …
 
 A *block* is the state of one instance of the learner. The first one answers, the others learn beside it; each
@@ -84,6 +84,12 @@ EVALUATION_PREDICTED: Final = 1  # predictions per class,
 EVALUATION_HIT: Final = 2  # predictions that were right, per class;
 EVALUATION_WINDOW: Final = 3  # the same three over the window
 EVALUATION_ROWS: Final = 6
+
+# Numbers seen: of models that explain themselves, of each numeric attribute (float64)
+SEEN_LOW: Final = 0
+SEEN_HIGH: Final = 1
+SEEN_COUNT: Final = 2  # how many there were, 0: the others say nothing
+SEEN_FIELDS: Final = 3
 
 # First word of any block
 BLOCK_WORDS: Final = 0
@@ -252,7 +258,8 @@ PLAN_SUBSPACE_KEY: Final = 82  # random keys: of the attributes that a leaf or a
 PLAN_BAGGING_KEY: Final = 83  # and of how often a member learns a record
 PLAN_WARNING_DETECTOR: Final = 84  # kind and parameters of the detectors that warn of a member
 PLAN_STRETCH: Final = 86  # rows that the learner takes at once where it may (BlockLayout.play); 0: none
-PLAN_HEADER: Final = 87
+PLAN_NUMBERS_SEEN: Final = 87  # in the model: lowest and highest number of each numeric attribute
+PLAN_HEADER: Final = 88
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0

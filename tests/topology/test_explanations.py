@@ -4,6 +4,7 @@ import pytest
 from orjson import dumps
 
 from tests.topology.partition import ALWAYS, Partition, Record, config
+from topics.definitions import ROOM_BYTES
 
 
 def rows(n):
@@ -52,8 +53,35 @@ def test_a_request_has_the_path_and_the_shares_of_a_model_that_explains(explain:
     assert partition.requests
     for request in partition.requests:
         if not explain:
-            assert {"explanation", "probabilities"}.isdisjoint(request)
+            assert {"explanation", "probabilities", "ranges"}.isdisjoint(request)
             continue
         prediction = told[request["instance_id"]]
         assert request["explanation"] == prediction["explanation"]
         assert request["probabilities"] == prediction["probabilities"]
+
+
+@pytest.mark.parametrize("cut", [1, 13, 90])
+def test_a_request_has_the_range_of_all_that_its_model_had_answered(cut: int) -> None:
+    partition = Partition(
+        config({"query": "random", "budget": {"name": "count", "limit": 0.3}, "explain": True})
+    )
+    sizes = [(7 * i) % 31 - 10 + i / 100 for i in range(90)]
+    rows = [{"id": f"i{i}", "features": {"size": size, "colour": "red"}} for i, size in enumerate(sizes)]
+    rows[40]["features"] = {"colour": "red"}
+    for first in range(0, 90, cut):
+        partition.instances(*rows[first : first + cut])
+    assert 0 < len(partition.requests) < 90
+    for request in partition.requests:
+        row = int(request["instance_id"][1:])
+        known = [size for i, size in enumerate(sizes[: row + 1]) if i != 40]
+        assert request["ranges"] == {"size": [min(known), max(known), len(known)]}
+
+
+def test_a_request_has_room_for_its_ranges() -> None:
+    """Names as long as they may be: what does not fit is left out."""
+    partition = Partition(config(ALWAYS | {"explain": True}))
+    names = [f"{'n' * 1000}{i}" for i in range(100)]
+    partition.instances({"id": "i", "features": dict.fromkeys(names, 1.0)})
+    (request,) = partition.requests
+    assert 40 < len(request["ranges"]) < 50
+    assert len(dumps(request["ranges"])) <= ROOM_BYTES

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from core.model.numbers_seen import NumbersSeen
 from core.model_table import Answers
 from streamapp.columnar.distinct import distinct, put_in_order
 from streamapp.task.effects.effects import PredictionGroup
@@ -59,6 +60,7 @@ class Replies:
         self.probability: Floats = np.zeros((n, 0))
         self.version: Ints64 = np.full(n, DEAD, dtype=np.int64)
         self.explanation: list[str | None] | None = None  # where a model explains itself
+        self.seen: dict[int, dict[int, NumbersSeen]] = {}  # of such rows that are asked about, by column
 
     def add(self, rows: Ints64, answers: Answers, known: Ints32) -> None:
         """Take the answers to `rows` (int64[m], ascending); known: int32[m]."""
@@ -87,6 +89,7 @@ class Replies:
             self.explanation = [None] * len(self.answered)
         for at, path in answers.explanations.items():
             self.explanation[int(rows[at])] = " and ".join(map(str, path)) or ROOT
+        self.seen |= {int(rows[at]): found for at, found in answers.seen.items()}
 
     def _explanation(self, rows: Ints64) -> list[str | None] | None:
         """Return the paths of some rows, None if no model explains itself."""

@@ -13,11 +13,16 @@ from streamapp.task.effects.replies import Replies, ids_of
 from streamapp.task.models.store import ModelStore
 from topics.codecs.offset_ids import OffsetIds
 from topics.dictionary import Dictionary
-from topics.records import Features, Instances, Ints32, Ints64, LabelRequests, RawRecords
+from topics.records import Features, Instances, Ints32, Ints64, LabelRequests, RawRecords, Seen
 
 _CODE_BITS: Final = 16  # a schema has at most 32,767 classes
 
 SHARE_DECIMALS: Final = 4  # of a probability, as in predictions
+
+RANGES_BYTES: Final = 48 * 1024
+"""Of a request, for ranges: what its topic takes beyond the largest instance, and something for the rest."""
+RANGE_BYTES: Final = 80
+"""Of one range, beside the name of its feature: two numbers, a count, and what is around them."""
 
 
 def label_requests(
@@ -50,6 +55,7 @@ def label_requests(
         expires_ms=expires,
         explanations=paths,
         probabilities=shares,
+        ranges=_ranges(rows, model[rows].tolist(), store, replies),
     )
     return Requests(batch.record[rows], requests)
 
@@ -94,6 +100,27 @@ def _explained(
         found = replies.probability[row, : len(classes)].round(SHARE_DECIMALS).tolist()
         shares.append(None if path is None else dict(zip(classes, found, strict=True)))
     return paths, shares
+
+
+def _ranges(
+    rows: Ints64, slots: Sequence[int], store: ModelStore, replies: Replies
+) -> list[dict[str, Seen]] | None:
+    """Return what the models that ask have seen of the features, as each did when it asked; None: none says.
+
+    Of features whose names are long some are left out: a request must fit its topic.
+    """
+    if not replies.seen:
+        return None
+    found = []
+    for row, slot in zip(rows.tolist(), slots, strict=True):
+        names, room, ranges = store.schema(slot).names, RANGES_BYTES, dict[str, Seen]()
+        for column, seen in replies.seen.get(row, {}).items():
+            room -= len(names[column].encode()) + RANGE_BYTES
+            if room < 0:
+                break
+            ranges[names[column]] = Seen(*seen)
+        found.append(ranges)
+    return found
 
 
 def place_of(raw: RawRecords, batch: Instances, row: int) -> str:

@@ -47,7 +47,7 @@ def test_an_upgraded_spec_can_be_built_and_is_not_changed_by_a_second_upgrade(
 
 @pytest.mark.parametrize("version", [READABLE[0] - 1, STATE_VERSION + 1])
 def test_a_spec_of_another_version_is_refused(version: int) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6;")):
+    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6, 7;")):
         upgrade({}, version)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from topics.codecs.json.features import gather
 from topics.codecs.json.lines import chunks, objects, write_documents
 from topics.codecs.json.writer import feature_cells, scattered_cells
 from topics.errors import Reason
-from topics.records import LabelRequests, Malformed
+from topics.records import LabelRequests, Malformed, Seen
+
+LARGEST: Final = 2**53
+"""More records than any model has answered."""
 
 _NONE = type(None)
 # member -> types it may have; null in the place of a number has the meaning LabelRequests says
@@ -28,6 +31,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "expires_ms": (int, _NONE),
     "explanation": (str, _NONE),
     "probabilities": (dict, _NONE),
+    "ranges": (dict, _NONE),
 }
 
 
@@ -55,6 +59,8 @@ def write_label_requests(requests: LabelRequests) -> list[bytes]:
             documents = list(
                 map(_explained, documents, requests.explanations[rows], requests.probabilities[rows])
             )
+        if requests.ranges is not None:
+            documents = list(map(_with_ranges, documents, requests.ranges[rows]))
         texts += write_documents(documents)
     return texts
 
@@ -62,6 +68,13 @@ def write_label_requests(requests: LabelRequests) -> list[bytes]:
 def _explained(document: dict[str, Any], path: str | None, shares: dict[str, float] | None) -> dict[str, Any]:
     """Return a request with what only models have that explain themselves."""
     return document if path is None else {**document, "explanation": path, "probabilities": shares}
+
+
+def _with_ranges(document: dict[str, Any], ranges: dict[str, Seen]) -> dict[str, Any]:
+    """Return a request with what its model has seen."""
+    return (
+        {**document, "ranges": {name: tuple(seen) for name, seen in ranges.items()}} if ranges else document
+    )
 
 
 def read_label_requests(batch: Batch) -> LabelRequests:
@@ -94,6 +107,7 @@ def _requests(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[M
         malformed=sorted(bad, key=lambda each: each.record),
         explanations=members["explanation"],
         probabilities=[_shares(cell) for cell in members["probabilities"]],
+        ranges=[_ranges(cell) for cell in members["ranges"]],
     )
 
 
@@ -102,6 +116,17 @@ def _shares(cell: Any) -> dict[str, float] | None:
     if type(cell) is not dict:
         return None
     return {name: float(value) for name, value in cell.items() if type(value) in (float, int)}
+
+
+def _ranges(cell: Any) -> dict[str, Seen]:
+    """Return ranges by feature; what is none is left out."""
+    found: dict[str, Seen] = {}
+    for name, given in cell.items() if type(cell) is dict else ():
+        if type(given) is list and len(given) == len(Seen._fields) and set(map(type, given)) <= {float, int}:
+            low, high, n = given
+            if low <= high and 1 <= n <= LARGEST:
+                found[name] = Seen(float(low), float(high), int(n))
+    return found
 
 
 def _check(name: str, cells: Sequence[Any], types: tuple[type, ...], flaws: Flaws) -> None:

@@ -81,7 +81,7 @@ def test_other_versions_are_refused(data):
     for position in (8, 12):
         altered = bytearray(data)
         altered[position] += 1
-        with pytest.raises(SnapshotError, match=r"this build reads format 1 and state versions 4, 5, 6$"):
+        with pytest.raises(SnapshotError, match=r"this build reads format 1 and state versions 4, 5, 6, 7$"):
             Model.restore(bytes(altered))
 
 

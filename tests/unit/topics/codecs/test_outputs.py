@@ -1,6 +1,7 @@
 """Predictions, label requests, drift alerts and evaluations: written, and read back."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import orjson
@@ -30,6 +31,7 @@ from topics.records import (
     Malformed,
     ModelEvent,
     Predictions,
+    Seen,
 )
 
 FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
@@ -204,6 +206,29 @@ def test_label_requests() -> None:
     assert cells(received) == cells(sent)  # type: ignore[arg-type]
     assert received.record is not None
     assert received.record.tolist() == [0, 1, 2]
+
+
+def test_label_requests_of_models_that_explain_themselves() -> None:
+    told = {
+        "explanations": ["amount <= 2", None, "all"],
+        "probabilities": [{"spam": 0.5}, None, {}],
+        "ranges": [{"amount": Seen(-0.5, 1e300, 7), "": Seen(1.0, 1.0, 1)}, {}, {}],
+    }
+    written = encode_label_requests(replace(requests(), **told))  # type: ignore[arg-type]
+    assert orjson.loads(written[0])["ranges"] == {"amount": [-0.5, 1e300, 7], "": [1.0, 1.0, 1]}
+    assert all("ranges" not in orjson.loads(text) for text in written[1:])
+    assert orjson.loads(written[1]).keys() == orjson.loads(encode_label_requests(requests())[1]).keys()
+    received = decode_label_requests(written)
+    assert {name: getattr(received, name) for name in told} == told
+
+
+def test_ranges_that_are_none_are_left_out() -> None:
+    document = orjson.loads(encode_label_requests(requests())[0])
+    odd = [None, 7, [], [1, 2], [2, 1, 5], [1, 2, 0], [1, "2", 5], [1, 2, True], [1, 2, 1e300], [1, None, 5]]
+    ranges = {str(number): each for number, each in enumerate(odd)} | {"fine": [1, 2.5, 5]}
+    received = decode_label_requests([orjson.dumps(document | {"ranges": each}) for each in (ranges, None)])
+    assert received.ranges == [{"fine": Seen(1.0, 2.5, 5)}, {}]
+    assert reasons(decode_label_requests([orjson.dumps(document | {"ranges": 7})])) == {0: "wrong-type"}
 
 
 def test_label_requests_of_strangers() -> None:
