@@ -201,7 +201,8 @@ class _Demo:
         self._wait_until_ready()
         if self._plan.web:
             self._start_web()
-        with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models) as watch:
+        group = f"{self._settings.application_id}-watch"
+        with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models, group) as watch:
             began = time.monotonic()
             self._start("replay", "replay", *self._plan.data_options(), *self._replay_options())
             with self._display.live(watch, self._total):

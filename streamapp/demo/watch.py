@@ -33,11 +33,11 @@ class Watch:
         partitions: int,
         truth: Truth,
         models: Sequence[DemoModel],
+        group: str,
     ) -> None:
+        """group: a name that no other client has; nothing is committed."""
         self._names = names
-        self._consumer = Consumer(
-            {**kafka, "group.id": f"{names.prefix}watch", "enable.auto.commit": False, "log_level": 0}
-        )
+        self._consumer = Consumer({**kafka, "group.id": group, "enable.auto.commit": False, "log_level": 0})
         topics = (
             names.predictions,
             names.label_requests,

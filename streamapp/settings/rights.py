@@ -12,9 +12,9 @@ from streamapp.settings.tables import code, table
 from topics.access import Kind
 from topics.definitions import (
     AUDIT,
+    CATALOGUE,
     CONTROLS,
     DEAD_LETTERS,
-    DRIFT_ALERTS,
     EVALUATIONS,
     FEATURE_REQUESTS,
     FEATURE_VALUES,
@@ -23,7 +23,6 @@ from topics.definitions import (
     LABEL_REQUESTS,
     LABELS,
     MODEL_EVENTS,
-    PREDICTIONS,
     SNAPSHOTS,
     Topic,
 )
@@ -51,16 +50,8 @@ def _topics(topics: tuple[Topic, ...], *operations: Operation, without: str = ""
     return tuple(Right("topic", topic.name, operations, without=without) for topic in topics)
 
 
-SOURCES: Final = (INSTANCES, LABELS, FEATURE_VALUES, CONTROLS)
-OUTPUTS: Final = (
-    PREDICTIONS,
-    LABEL_REQUESTS,
-    FEATURE_REQUESTS,
-    DRIFT_ALERTS,
-    MODEL_EVENTS,
-    EVALUATIONS,
-    DEAD_LETTERS,
-)
+SOURCES: Final = tuple(topic for topic in CATALOGUE if topic.direction == "in")
+OUTPUTS: Final = tuple(topic for topic in CATALOGUE if topic.direction == "out")
 _SETTINGS_OF_TOPICS: Final = Right(
     "topic",
     "",
@@ -151,8 +142,31 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_topics(SOURCES, "Write", without="needed where dead letters of that topic are sent back"),
     ),
     "dlq skip": _PARTITION_WRITTEN,
+    "web, page Partitions": (
+        *_topics(SOURCES, "Describe"),
+        *_topics((JOURNAL,), "Read"),
+        _GROUP_SEEN,
+    ),
+    "demo": (
+        Right("topic", "", ("Create", "Delete", "Read", "Write"), prefixed=True),
+        Right("group", "", ("Read",), prefixed=True),
+        Right("transactional-id", "", ("Write",), prefixed=True),
+        _SETTINGS_OF_TOPICS,
+    ),
 }
 """Command → what it needs, all topics under one prefix and all groups under one application.id."""
+
+QUESTIONS: Final[Mapping[str, str]] = {
+    "model": "models show",
+    "explanation": "models rebuild",
+    "differences": "models show",
+    "partitions": "web, page Partitions",
+    "dead-letters": "dlq list",
+    "dead-letter": "dlq show",
+    "replay": "dlq replay",
+    "skip": "dlq skip",
+}
+"""What pages of `grove web` ask `streamapp.inspection` → whose rights that takes, beside those of `web`."""
 
 INTRODUCTION: Final = """# Rights
 
@@ -163,8 +177,14 @@ gives each command what stands here, and nothing else, on a broker with TLS, SCR
 What each command needs of a broker with access control. Topics stand without their prefix
 (`topics.prefix`), groups and transactional ids behind `<application.id>`; with a `*` everything whose name
 begins so. `Read`, `Write` and `Delete` imply `Describe`. A command that lacks a right ends with one line
-that holds the `kafka-acls` command which grants it. `grove demo` with an address needs what `topics
-create`, `worker`, `replay` and `oracle` need. Commands that are not here ask the broker nothing.
+that holds the `kafka-acls` command which grants it. `grove demo` with an address has topics and groups of
+its own: there `topics.prefix` begins with `grove.demo-` and `application.id` with `grove-demo-`. Commands
+that are not here ask the broker nothing.
+
+`web` is what the pages for annotators and the lists of models need. What its other pages look up takes
+beside these the rights of the commands that they stand for: a tree and a comparison `models show`, an
+explanation `models rebuild`, dead letters `dlq list`, `show`, `replay` and `skip`. A page whose rights are
+missing says which.
 
 """
 

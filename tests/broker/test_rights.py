@@ -9,9 +9,12 @@ import os
 import re
 import signal
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
 
 import orjson
 import pytest
@@ -19,16 +22,19 @@ from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
+    AdminClient,
     ResourcePatternType,
     ResourceType,
 )
 
-from streamapp.settings.rights import RIGHTS, Right
+from streamapp.settings.rights import QUESTIONS, RIGHTS, Right
+from streamapp.web.inspector import InspectionError, Inspector
 from streamapp.web.label_queue import Terms
 from tests.broker.fork_server import ForkedProcess
 from tests.broker.secured import PASSWORD, SecuredBroker, secured_broker
 from tests.broker.test_web import Threads, card_of, now
 from tests.broker.workers import PATIENCE, Installation, wait_until
+from tests.label_studio_stub import LEGACY, Stub
 from topics.partitioner import partition_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(3000)]
@@ -37,6 +43,8 @@ ROWS = 400
 DATA = f"--data=gen:sea?n={ROWS}"
 SPEC = {"learner": {"name": "h-tree", "grace_period": 50}, "query": "always"}
 CLEAR = re.compile(r"(grove: )?.*\bmust allow \w+(,\w+)* to .*; grant it with kafka-acls --add .*")
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+INTERRUPTED = 130
 KINDS = {
     "topic": ResourceType.TOPIC,
     "group": ResourceType.GROUP,
@@ -53,12 +61,12 @@ class Clerk:
     place: Installation
     ran: int = 0
 
-    def grant(self, command: str, rights: Sequence[Right], prefix: str = "") -> None:
+    def grant(self, command: str, rights: Sequence[Right], prefix: str = "", group: str = "") -> None:
         found = []
-        prefix = prefix or self.place.prefix
+        prefix, group = prefix or self.place.prefix, group or self.place.group
         for right in rights:
             pattern = ResourcePatternType.PREFIXED if right.prefixed else ResourcePatternType.LITERAL
-            name = right.resource(prefix, self.place.group)
+            name = right.resource(prefix, group)
             found += [
                 AclBinding(
                     KINDS[right.kind],
@@ -89,14 +97,28 @@ class Clerk:
             "GROVE_STATE_DIR": str(self.place.directory / "state"),
         }
 
-    def run(self, case: Case) -> tuple[int, str]:
-        """Run a command to its end; return its exit code and what it said."""
+    def run(self, case: Case, more: Mapping[str, str] = NOTHING) -> tuple[int, str]:
+        """Run a command to its end; return its exit code and what it said. more: for its environment."""
+        process, log = self._start(case, more)
+        code = process.wait(PATIENCE)
+        return code, log.read_text(errors="replace")
+
+    @contextmanager
+    def running(self, case: Case, more: Mapping[str, str] = NOTHING) -> Iterator[Callable[[], str]]:
+        """Run a command that goes on until it is stopped; gives what it has said."""
+        process, log = self._start(case, more)
+        try:
+            yield lambda: log.read_text(errors="replace")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == INTERRUPTED, log.read_text(errors="replace")
+
+    def _start(self, case: Case, more: Mapping[str, str]) -> tuple[ForkedProcess, Path]:
         self.ran += 1
         log = self.place.directory / f"{self.ran}.log"
         words = ["streamapp", *case.command.split(), *case.arguments]
-        environment = os.environ | self.environment(case.command, case.prefix or self.place.prefix)
-        code = ForkedProcess(words, environment, log).wait(PATIENCE)
-        return code, log.read_text(errors="replace")
+        environment = self.environment(case.command, case.prefix or self.place.prefix)
+        return ForkedProcess(words, {**os.environ, **environment, **more}, log), log
 
 
 def user_of(command: str) -> str:
@@ -131,7 +153,7 @@ def clerk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clerk]:
     with pytest.MonkeyPatch.context() as monkeypatch, secured_broker(monkeypatch, directory) as broker:
         settings = {"GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode()}
         place = Installation(broker.bootstrap_servers, "rights.", 2, directory, settings, "streamapp worker")
-        broker.add_users(user_of(command) for command in RIGHTS)
+        broker.add_users(["inspection", *(user_of(command) for command in RIGHTS)])
         yield Clerk(broker, place)
 
 
@@ -183,6 +205,76 @@ def test_people_answer_with_the_rights_of_web(clerk: Clerk, tmp_path: Path) -> N
         card = card_of(queue, "ann")
         queue.answer("ann", card.number, None, now())
         wait_until(lambda: queue.counts(now()).sent == 1, PATIENCE, lambda: str(queue.counts(now())))
+
+
+def test_a_label_tool_is_bridged_with_the_rights_of_its_bridge(clerk: Clerk, tmp_path: Path) -> None:
+    learn(clerk)
+    place, command = clerk.place, "bridge label-studio"
+    asked = len({each["request_id"] for each in place.read(place.names.label_requests)})
+    with Stub() as stub:
+        options = (f"--url={stub.url}", "--project=7", "--sweep-seconds=1", f"--state={tmp_path / 'sent'}")
+        token = {"GROVE_LABEL_STUDIO_TOKEN": LEGACY}
+        for left_out in RIGHTS[command]:
+            clerk.broker.revoke_everything()
+            clerk.grant(command, [right for right in RIGHTS[command] if right != left_out])
+            assert denied(*clerk.run(Case(command, options), token)) == "", left_out
+        assert stub.tasks == []
+        clerk.grant(command, RIGHTS[command])
+        with clerk.running(Case(command, options), token) as bridge:
+            wait_until(lambda: len(stub.tasks) == asked, PATIENCE, lambda: f"{len(stub.tasks)}; {bridge()}")
+            stub.annotate(stub.tasks[0], ["good"])
+            wait_until(lambda: bool(tool_labels(place)), PATIENCE, bridge)
+    assert [each["id"] for each in tool_labels(place)] == [stub.tasks[0]["data"]["grove_instance_id"]]
+
+
+def tool_labels(place: Installation) -> list[Any]:
+    """Return the labels that came from the label tool."""
+    found = place.read(place.names.labels)
+    return [each for each in found if str(each.get("annotator")).startswith("label-studio:")]
+
+
+def test_the_demo_runs_on_a_broker_of_others_with_its_rights(clerk: Clerk) -> None:
+    case = Case("demo", ("--data=gen:sea?n=200", "--records=200", "--json"))
+    assert denied(*clerk.run(case)) == ""
+    clerk.grant("demo", RIGHTS["demo"], "grove.demo-", "grove-demo-")
+    code, said = clerk.run(case)
+    assert code == 0, said
+    summary = orjson.loads(said[said.index("{") :])
+    assert summary["predictions"] == summary["instances"] == 600
+    assert summary["labels_learned"] > 0
+    topics = AdminClient({"bootstrap.servers": clerk.broker.bootstrap_servers}).list_topics(timeout=PATIENCE)
+    assert not [name for name in topics.topics if name.startswith("grove.demo-")], "it leaves nothing behind"
+
+
+def test_pages_on_an_installation_are_answered_with_the_rights_of_their_commands(clerk: Clerk) -> None:
+    learn(clerk)
+    place, user = clerk.place, "inspection"
+    partition = partition_of(b"shop", 2)
+    end = sum(each.partition() == partition for each in place.raw(place.names.instances))
+    producer = place.producer()
+    producer.produce(place.names.instances, b"{}", b"shop", partition)
+    assert producer.flush(PATIENCE) == 0
+    given: dict[str, dict[str, Any]] = {
+        "model": {"key": "shop"},
+        "explanation": {"key": "shop", "at": f"{partition}:{end - 10}"},
+        "differences": {"first": "shop", "second": "other"},
+        "partitions": {},
+        "dead-letters": {"limit": 5},
+        "dead-letter": {"at": f"{partition}:0"},
+        "replay": {"at": f"{partition}:0", "dry_run": False},
+        "skip": {"at": f"{partition}:{end}", "source": "instances", "dry_run": False},
+    }
+    assert given.keys() == QUESTIONS.keys()
+    for ask, members in given.items():
+        clerk.broker.revoke_everything()
+        clerk.grant(user, RIGHTS["web"])
+        # Each asks a process of its own: one that was answered before does not look for all of it again.
+        with closing(Inspector(os.environ | clerk.environment(user, place.prefix))) as inspector:
+            with pytest.raises(InspectionError) as refused:
+                inspector.do(ask, **members)
+            assert CLEAR.fullmatch(str(refused.value)), (ask, str(refused.value))
+            clerk.grant(user, RIGHTS[QUESTIONS[ask]])
+            assert inspector.do(ask, **members) is not None, ask
 
 
 def test_operators_do_their_work_with_their_rights_and_no_others(clerk: Clerk, tmp_path: Path) -> None:

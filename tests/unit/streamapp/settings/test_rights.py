@@ -8,8 +8,12 @@ import pytest
 import typer
 
 from streamapp.cli.main import app
-from streamapp.settings.rights import RIGHTS, page
-from topics.definitions import CATALOGUE
+from streamapp.inspection.server import questions
+from streamapp.offline.installation import Installation
+from streamapp.settings import load_settings
+from streamapp.settings.rights import QUESTIONS, RIGHTS, page
+from streamapp.task.config import TaskConfig
+from topics.definitions import CATALOGUE, TopicNames
 
 ROOT = Path(__file__).parents[4]
 
@@ -26,6 +30,13 @@ def test_a_command_of_the_table_exists(command: str) -> None:
             assert word in {option for parameter in found.params for option in parameter.opts}
         else:
             found = found.commands[word]  # type: ignore[attr-defined]
+
+
+def test_every_question_of_a_page_has_the_rights_of_an_entry(tmp_path: Path) -> None:
+    config = TaskConfig.from_settings(load_settings(state_dir=tmp_path))
+    place = Installation({"bootstrap.servers": "127.0.0.1:1"}, "a", TopicNames("p."), config)
+    assert QUESTIONS.keys() == questions(place).keys()
+    assert set(QUESTIONS.values()) <= RIGHTS.keys()
 
 
 def test_topics_are_those_of_the_catalogue_and_each_has_a_reader_or_writer() -> None:
