@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,6 +103,7 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
     inspector = Inspector(plan.environment)
     try:
         queue = LabelQueue(store, plan.terms)
+        counted = _Counted(queue)
         names = existing(Cluster(kafka), plan.names)
         reader = Reader(kafka, names, queue, plan.since_ms)
         watch_reader = WatchReader(kafka, names, watched, plan.since_ms)
@@ -113,7 +113,7 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
         entry = Entry(Sessions(store), users, plan.annotator, here, audit, plan.proxy)
         around = Surroundings(
             queue,
-            _Cached(queue).counts,
+            counted.counts,
             lambda: writer.trouble,
             plan.hide_guess,
             users is not None,
@@ -130,6 +130,7 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
             server.should_exit = True
 
         parts = [
+            _Part("counts", counted.run, end),
             _Part("reader", reader.run, end),
             _Part("watch reader", watch_reader.run, end),
             _Part("writer", writer.run, end),
@@ -139,7 +140,7 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
         try:
             server.run()
         finally:
-            for running in (reader, watch_reader, writer):
+            for running in (counted, reader, watch_reader, writer):
                 running.stop()
             for part in parts:
                 part.join(JOIN_S)
@@ -212,13 +213,21 @@ def _server(
     return server
 
 
-class _Cached:
-    """Counts of the queue, asked for once a second, however many pages show them."""
+class _Counted:
+    """Counts of the queue, asked for once a second, however many pages show them, in a thread of its own."""
 
     def __init__(self, queue: LabelQueue) -> None:
-        self._queue, self._counts, self._at = queue, queue.counts(now_ms()), time.monotonic()
+        self._queue, self._counts, self._stop = queue, queue.counts(now_ms()), threading.Event()
 
     def counts(self) -> Counts:
-        if time.monotonic() - self._at >= COUNTS_S:
-            self._counts, self._at = self._queue.counts(now_ms()), time.monotonic()
+        """Return the counts of a moment ago."""
         return self._counts
+
+    def run(self) -> None:
+        """Count until stopped."""
+        while not self._stop.wait(COUNTS_S):
+            self._counts = self._queue.counts(now_ms())
+
+    def stop(self) -> None:
+        """End `run` soon."""
+        self._stop.set()

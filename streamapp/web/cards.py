@@ -20,6 +20,15 @@ Kind = Literal["label", "features"]  # what is asked for
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that a feature had in some records."""
+
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A request for a label or, if it names features, for these, as it came from its topic."""
 
@@ -38,6 +47,7 @@ class Request:
     cost: float | None = None  # of these together
     rules: str | None = None  # path of the tree that led to the prediction
     shares: Mapping[str, float] = field(default_factory=dict)  # class → probability where the path ends
+    seen: Mapping[str, Range] = field(default_factory=dict)  # by feature: of all that its model has answered
 
     @property
     def kind(self) -> Kind:
@@ -103,15 +113,6 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """The numbers that a feature had in the requests of a model so far."""
-
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
 class Card:
     """A request that one annotator has before him."""
 
@@ -131,7 +132,10 @@ class Card:
     wanted: tuple[str, ...]  # features that are asked for and have not come; none: the label is
     classes: tuple[str, ...]  # known of this model key, in the order of their names
     attributes: Mapping[str, Attribute]  # declared ones among the features, by name
-    ranges: Mapping[str, Range]  # by feature
+    ranges: Mapping[str, Range]  # by feature: of the requests of its model that were read
+    seen: Mapping[str, Range] = field(
+        default_factory=dict
+    )  # of all that its model had answered when it asked
 
 
 @dataclass(frozen=True, slots=True)

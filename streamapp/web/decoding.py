@@ -16,6 +16,7 @@ from streamapp.web.cards import (
     Cell,
     Given,
     Label,
+    Range,
     Request,
     Values,
 )
@@ -57,6 +58,7 @@ def requests_of(messages: Sequence[Message]) -> list[Request]:
                 left_out=max(0, len(cells) - CELLS_MAX),
                 rules=_cut(found.explanations[row] if found.explanations else None),
                 shares=(found.probabilities[row] if found.probabilities else None) or {},
+                seen={name: Range(*seen) for name, seen in found.ranges[row].items()} if found.ranges else {},
             )
         )
     return requests

@@ -34,6 +34,7 @@ body { background: #fff; color: #111; }
   border: 1px solid #767676; padding: .3rem .5rem; text-align: left; overflow-wrap: anywhere;
 }
 .grove-table th:first-child { min-width: 6rem; }
+.grove-table caption { caption-side: bottom; text-align: left; padding: .3rem 0; }
 .grove-page .q-table td, .grove-page .q-table th {
   font-size: 1rem; overflow-wrap: anywhere; white-space: normal;
 }

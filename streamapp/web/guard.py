@@ -120,7 +120,7 @@ class Guard:
                 return PlainTextResponse("the proxy in front has not said who you are", 403)
             return RedirectResponse("/sign-in", 303)
         if path == "/sign-out" and scope.get("method") == "POST" and self._entry.users is not None:
-            return self._sign_out(who)
+            return await self._sign_out(who)
         for_all = path in (*OF_ANNOTATORS, "/favicon.ico") or path.startswith(ASSETS)
         if who.role != OPERATOR and not for_all:
             return PlainTextResponse("this page is for operators", 403)
@@ -148,9 +148,9 @@ class Guard:
 
         return _Who(name, role, still, token)
 
-    def _sign_out(self, who: _Who) -> Response:
-        self._entry.sessions.end(who.token)
-        self._entry.audit.note(who.name, "sign-out", now_ms())
+    async def _sign_out(self, who: _Who) -> Response:
+        await asyncio.to_thread(self._entry.sessions.end, who.token)
+        await asyncio.to_thread(self._entry.audit.note, who.name, "sign-out", now_ms())
         gone = RedirectResponse("/sign-in", 303)
         gone.delete_cookie(COOKIE)
         return gone
@@ -187,8 +187,8 @@ class Guard:
         if not right:
             return _page("Name or password is wrong.", 401)
         self._limit.succeeded(name, address)
-        token = self._entry.sessions.begin(name, now_ms())
-        self._entry.audit.note(name, "sign-in", now_ms())
+        token = await asyncio.to_thread(self._entry.sessions.begin, name, now_ms())
+        await asyncio.to_thread(self._entry.audit.note, name, "sign-in", now_ms())
         let_in = RedirectResponse("/", 303)
         let_in.set_cookie(
             COOKIE,

@@ -130,7 +130,7 @@ def _is_answered(db: sqlite3.Connection, request: Request) -> bool:
 
 _COLUMNS: Final = (
     "request_id, partition, asked_ms, expires_ms, utility, prediction, strategy, features, left_out, wanted, "
-    "cost, rules, shares"
+    "cost, rules, shares, seen"
 )
 _OPEN: Final = (
     f"INSERT INTO request (kind, key, subject, instance_id, needed, {_COLUMNS}) "  # noqa: S608 - names of ours
@@ -153,8 +153,18 @@ def _open(db: sqlite3.Connection, request: Request, needed: int) -> None:
             *(orjson.dumps(request.features).decode(), request.left_out),
             orjson.dumps(request.wanted).decode(),
             *(request.cost, request.rules, orjson.dumps(request.shares).decode()),
+            _written_ranges(request.seen),
         ),
     )
+
+
+def _written_ranges(ranges: Mapping[str, Range]) -> str:
+    return orjson.dumps({name: [seen.low, seen.high, seen.n] for name, seen in ranges.items()}).decode()
+
+
+def read_ranges(text: str) -> dict[str, Range]:
+    """Return the ranges of a request."""
+    return {name: Range(*seen) for name, seen in orjson.loads(text).items()}
 
 
 def take_names(

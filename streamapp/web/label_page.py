@@ -32,6 +32,7 @@ class LabelPage:
         """Make the elements; a card comes with the first tick."""
         self._around, self._queue, self._person = around, around.queue, person
         self._card: Card | None = None
+        self._ahead: Card | None = None  # comes after it
         self._shown_ms = 0
         self._guess_shown = not around.hide_guess
         self._busy = False
@@ -116,26 +117,20 @@ class LabelPage:
 
     async def tick(self) -> None:
         """Look whether the card is still his, and for one if there is none."""
-        if not self._person.signed_in():
-            ui.navigate.to("/sign-in")
+        if not self._messages.tick(self._person) or self._busy:
             return
-        self._messages.tick()
-        left = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
-        self._draw_undo(left)
         card = self._card
-        if self._busy:
+        number = None if card is None else card.number
+        is_his, left = await run.io_bound(self._queue.looked_at, self._person.annotator, number, now_ms())
+        if self._busy or self._card is not card:
             return
-        if card is not None and not await run.io_bound(
-            self._queue.holds, self._person.annotator, card.number
-        ):
-            if self._card is card:
-                await self._next(
-                    "This card is not yours any more: it was answered, has expired or was given on."
-                )
-        elif card is not None:
+        self._draw_undo(left)
+        if card is None:
+            await self._next(None)
+        elif is_his:
             self._age.set_text(_age(card, now_ms()))
         else:
-            await self._next(None)
+            await self._next("This card is not yours any more: it was answered, has expired or was given on.")
 
     def _draw_undo(self, left: int) -> None:
         self._undo.set_text(f"Undo ({UNDO}), {left / 1000:.0f} s left" if left else f"Undo ({UNDO})")
@@ -148,26 +143,35 @@ class LabelPage:
         self._card = await run.io_bound(self._queue.next_card, self._person.annotator, now_ms())
         if self._card != before or before is not None:
             self._draw()
+        self._ahead = await run.io_bound(self._queue.card_ahead, self._person.annotator, now_ms())
 
     # -- what a person does -------------------------------------------------------------------------------
 
-    async def _do(self, act: Callable[[], Card | None], said: str) -> None:
-        """Carry out one thing at a time, say what came of it, and show the card that is next."""
+    async def _do(self, act: Callable[[], Card | None], said: str, *, ends_card: bool = True) -> None:
+        """Carry out one thing at a time, say what came of it, and show the card that is next.
+
+        ends_card: that is shown at once, before the disk has what was said; until then nothing else is taken.
+        Not after what people type, which may be refused and is theirs to mend.
+        """
         if self._busy or not self._person.signed_in():
             return
         if not self._around.rate.admits(self._person.annotator, now_ms()):
             self._messages.say(TOO_FAST)
             return
         self._busy = True
-        annotator = self._person.annotator
-
+        shown = self._card
+        if ends_card and self._ahead is not None:
+            shown = self._card = self._ahead
+            self._draw()
         try:
-            refused, self._card, left = await run.io_bound(self._queue.act, annotator, act, now_ms())
+            turn = await run.io_bound(self._queue.act, self._person.annotator, act, now_ms())
         finally:
             self._busy = False
-        self._messages.say(refused or said)
-        self._draw()
-        self._draw_undo(left)
+        self._messages.say(turn.refused or said)
+        self._card, self._ahead = turn.card, turn.ahead
+        if self._card != shown:
+            self._draw()
+        self._draw_undo(turn.undoable_ms)
 
     async def answer(self, label: str | None, *, new_class: bool = False) -> None:
         """Answer the card that is shown; None: he does not know."""
@@ -179,7 +183,7 @@ class LabelPage:
         def act() -> None:
             self._queue.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
 
-        await self._do(act, said)
+        await self._do(act, said, ends_card=not new_class)
 
     async def _answer_new(self) -> None:
         await self.answer(self._field.value.strip(), new_class=True)
@@ -193,7 +197,7 @@ class LabelPage:
         def act() -> None:
             self._queue.give(self._person.annotator, card.number, self._form.given(card, finish), now_ms())
 
-        await self._do(act, f"{card.instance_id}: values given")
+        await self._do(act, f"{card.instance_id}: values given", ends_card=False)
 
     async def skip(self) -> None:
         """Give the card back."""
@@ -206,7 +210,9 @@ class LabelPage:
 
     async def undo(self) -> None:
         """Take the last answer back, and show its card."""
-        await self._do(lambda: self._queue.undo(self._person.annotator, now_ms()), "Taken back.")
+        await self._do(
+            lambda: self._queue.undo(self._person.annotator, now_ms()), "Taken back.", ends_card=False
+        )
 
     def show_guess(self) -> None:
         """Show what the model answered, and why."""

@@ -34,15 +34,25 @@ OUTGOING_MAX: Final = 500
 ANSWERED_LIMIT: Final = 1024  # bytes of a class name, as text.max.bytes has it by default
 LOOKED_AT: Final = 2000  # requests that are looked at for those that go together
 
-_FREE: Final = """
+ONE, SEVERAL, AHEAD = 0, 1, 2
+"""Leases: of the card that somebody has before him, of sure ones that he has, of the card that comes next."""
+
+_OPEN: Final = """
 FROM request r LEFT JOIN lease l ON l.request = r.number
   LEFT JOIN skip s ON s.request = r.number AND s.annotator = :annotator
 WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
-  AND (l.request IS NULL OR l.until_ms <= :now OR (l.annotator = :annotator AND NOT l.several))
   AND (r.needed = 1 OR (
     NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = r.number AND v.annotator = :annotator)
     AND (SELECT count(*) FROM vote v WHERE v.request = r.number) < r.needed))
 """
+_FREE: Final = "AND (l.request IS NULL OR l.until_ms <= :now)"
+_BY_UTILITY: Final = "ORDER BY ifnull(r.utility, -9e999) DESC, r.asked_ms, r.number"
+_CHOICES: Final = (
+    f"{_FREE} AND s.request IS NULL {_BY_UTILITY}",
+    f"{_FREE} AND s.request IS NOT NULL ORDER BY s.skipped_ms, r.number",
+    f"AND l.several = {AHEAD} AND l.annotator <> :annotator {_BY_UTILITY}",
+)
+"""What a card is chosen from, one after the other: what somebody else has for later comes last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,15 @@ class _Asked(NamedTuple):
     partition: int
     asked_ms: int
     needed: int
+
+
+class Turn(NamedTuple):
+    """What came of an action, and what the annotator has now."""
+
+    refused: str  # why nothing was done; "": it was
+    card: Card | None  # that he has before him
+    ahead: Card | None  # that comes after it, unless somebody gets it who has none
+    undoable_ms: int
 
 
 class LabelQueue:
@@ -173,13 +192,8 @@ class LabelQueue:
 
     # -- what people do -----------------------------------------------------------------------------------
 
-    def act(
-        self, annotator: str, action: Callable[[], Card | None], now: int
-    ) -> tuple[str, Card | None, int]:
-        """Carry out an action and lease the next card in one transaction: the disk is waited for once.
-
-        Return why it was refused ("": it was not), his card, and for how long he can undo.
-        """
+    def act(self, annotator: str, action: Callable[[], Card | None], now: int) -> Turn:
+        """Carry out an action and lease what comes next in one transaction: the disk is waited for once."""
         refused, card = "", None
         with self._store.transaction():
             try:
@@ -187,34 +201,53 @@ class LabelQueue:
             except Refused as reason:
                 refused = str(reason)
             card = card or self.next_card(annotator, now)
-            return refused, card, self.undoable_ms(annotator, now)
+            return Turn(refused, card, self.card_ahead(annotator, now), self.undoable_ms(annotator, now))
 
     def next_card(self, annotator: str, now: int) -> Card | None:
         """Lease the most useful request that nobody has; the one he has already, if he has one.
 
-        What he skipped comes again when nothing else is left.
+        That is the card that he has before him, or the one that was to come after it. What he skipped comes
+        again when nothing else is left, and last what is to come for somebody else.
         """
         with self._store.transaction(durable=False) as db:
-            held = db.execute(
-                "SELECT request FROM lease WHERE annotator = ? AND until_ms > ? AND NOT several",
-                (annotator, now),
-            ).fetchone()
-            number = held[0] if held else self._best(db, annotator, now)
+            number = self._held(db, annotator, now, ONE)
+            if number is None:
+                number = self._held(db, annotator, now, AHEAD)
+            if number is None:
+                number = self._best(db, annotator, now, _CHOICES)
             if number is None:
                 return None
             self._lease(db, number, annotator, now)
             return self._card(db, number)
 
-    def _best(self, db: sqlite3.Connection, annotator: str, now: int) -> int | None:
+    def card_ahead(self, annotator: str, now: int) -> Card | None:
+        """Lease the card that comes after the one he has, so that a page need not wait for it."""
+        with self._store.transaction(durable=False) as db:
+            if self._held(db, annotator, now, ONE) is None:
+                return None
+            number = self._held(db, annotator, now, AHEAD)
+            if number is None:
+                number = self._best(db, annotator, now, _CHOICES[:1])
+            if number is None:
+                return None
+            self._lease(db, number, annotator, now, AHEAD)
+            return self._card(db, number)
+
+    def _held(self, db: sqlite3.Connection, annotator: str, now: int, kind: int) -> int | None:
+        """Return the request that he has a lease of; one that is to come must not have expired."""
+        found = db.execute(
+            "SELECT r.number, r.partition, r.expires_ms FROM lease l JOIN request r ON r.number = l.request "
+            "WHERE l.annotator = ? AND l.until_ms > ? AND l.several = ?",
+            (annotator, now, kind),
+        ).fetchone()
+        if found is None or (kind == AHEAD and self._expired(db, found[1], found[2], now)):
+            return None
+        return int(found[0])
+
+    def _best(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
         words = {"annotator": annotator, "now": now}
-        by_utility = "ORDER BY ifnull(r.utility, -9e999) DESC, r.asked_ms, r.number"
-        for condition, order in (
-            ("AND s.request IS NULL", by_utility),
-            ("AND s.request IS NOT NULL", "ORDER BY s.skipped_ms, r.number"),
-        ):
-            found = db.execute(
-                f"SELECT r.number, r.partition, r.expires_ms {_FREE} {condition} {order}", words
-            )
+        for choice in choices:
+            found = db.execute(f"SELECT r.number, r.partition, r.expires_ms {_OPEN} {choice}", words)
             for number, partition, expires_ms in found:
                 if not self._expired(db, partition, expires_ms, now):
                     found.close()
@@ -227,16 +260,18 @@ class LabelQueue:
         Those that he had so before are given back. Their cards are answered by `confirm`.
         """
         with self._store.transaction() as db:
-            db.execute("DELETE FROM lease WHERE annotator = ? AND several", (annotator,))
+            db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, SEVERAL))
             rows = db.execute(
-                f"SELECT r.number, r.partition, r.expires_ms, r.key, r.prediction {_FREE} "
+                f"SELECT r.number, r.partition, r.expires_ms, r.key, r.prediction {_OPEN} "
+                "AND (l.request IS NULL OR l.until_ms <= :now "
+                "OR (l.annotator = :annotator AND l.several = :ahead)) "
                 "AND r.kind = 'label' AND r.prediction IS NOT NULL AND s.request IS NULL "
-                "AND (l.request IS NULL OR l.until_ms <= :now) "
                 "AND ifnull(r.utility, -9e999) BETWEEN -1e308 AND :limit "
                 "ORDER BY ifnull(r.utility, -9e999), r.asked_ms DESC, r.number DESC LIMIT :looked_at",
                 {
                     "annotator": annotator,
                     "now": now,
+                    "ahead": AHEAD,
                     "limit": self.terms.sure_utility,
                     "looked_at": LOOKED_AT,
                 },
@@ -252,8 +287,8 @@ class LabelQueue:
                     break
             until = now + self.terms.lease_ms
             db.executemany(
-                "INSERT OR REPLACE INTO lease VALUES (?, ?, ?, 1)",
-                [(number, annotator, until) for number in alike],
+                "INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?)",
+                [(number, annotator, until, SEVERAL) for number in alike],
             )
             return [self._card(db, number) for number in alike]
 
@@ -282,21 +317,20 @@ class LabelQueue:
         (event_ms,) = db.execute("SELECT event_ms FROM clock WHERE partition = ?", (partition,)).fetchone()
         return self._event_time(event_ms, now) > expires_ms
 
-    def _lease(self, db: sqlite3.Connection, number: int, annotator: str, now: int) -> None:
-        db.execute(
-            "DELETE FROM lease WHERE (annotator = ? AND NOT several) OR request = ?", (annotator, number)
-        )
+    def _lease(self, db: sqlite3.Connection, number: int, annotator: str, now: int, kind: int = ONE) -> None:
+        """Give him a request; another one that he had in the same way goes back."""
+        db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, kind))
         until = now + self.terms.lease_ms
-        db.execute("INSERT INTO lease VALUES (?, ?, ?, 0)", (number, annotator, until))
+        db.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?)", (number, annotator, until, kind))
 
     def _card(self, db: sqlite3.Connection, number: int) -> Card:
         row = db.execute(
             "SELECT number, key, instance_id, asked_ms, expires_ms, utility, prediction, strategy, features, "
-            "left_out, cost, rules, shares, wanted FROM request WHERE number = ?",
+            "left_out, cost, rules, shares, wanted, seen FROM request WHERE number = ?",
             (number,),
         ).fetchone()
         members = dict(zip((field.name for field in fields(Card)), row, strict=False))
-        key, features, wanted = members["key"], orjson.loads(members["features"]), orjson.loads(row[-1])
+        key, features, wanted = members["key"], orjson.loads(members["features"]), orjson.loads(row[-2])
         names = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,)).fetchall()
         members |= {
             "features": features,
@@ -305,8 +339,13 @@ class LabelQueue:
             "classes": tuple(name for (name,) in names),
             "attributes": intake.attributes_of(db, key, [*features, *wanted]),
             "ranges": intake.ranges_of(db, key, [*features, *wanted]),
+            "seen": intake.read_ranges(row[-1]),
         }
         return Card(**members)
+
+    def looked_at(self, annotator: str, number: int | None, now: int) -> tuple[bool, int]:
+        """Return whether a request is still his, and for how long he can undo: a page asks every second."""
+        return number is not None and self.holds(annotator, number), self.undoable_ms(annotator, now)
 
     def holds(self, annotator: str, number: int) -> bool:
         """Whether a request is still his, unanswered: pages ask when they are drawn anew."""
@@ -517,7 +556,9 @@ class LabelQueue:
         """Return what there is."""
         with self._store.reading() as db:
             tally = dict(db.execute("SELECT name, n FROM tally"))
-            (leased,) = db.execute("SELECT count(*) FROM lease WHERE until_ms > ?", (now,)).fetchone()
+            (leased,) = db.execute(
+                "SELECT count(*) FROM lease WHERE until_ms > ? AND several <> ?", (now, AHEAD)
+            ).fetchone()
             (dropped,) = db.execute("SELECT sum(next) FROM position WHERE topic = 'dropped'").fetchone()
             (answered,) = db.execute("SELECT count(*) FROM answer WHERE request IS NOT NULL").fetchone()
         under_way = sum(tally[each] for each in ("waiting", "sending", "doubt"))

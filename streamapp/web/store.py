@@ -13,13 +13,16 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 2
+VERSION: Final = 3
+CHECKPOINT_S: Final = 5.0
+LOG_PAGES: Final = 16_384
+"""Pages (of 4 KiB) above which all wait until the log is copied, and it begins anew."""
 _BUSY_S: Final = 5.0
 
 _SCHEMA: Final = """
@@ -39,7 +42,7 @@ CREATE TABLE request (
   instance_id TEXT NOT NULL, request_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
   expires_ms INTEGER NOT NULL, utility REAL, prediction TEXT, strategy TEXT NOT NULL,
   features TEXT NOT NULL, left_out INTEGER NOT NULL, wanted TEXT NOT NULL, cost REAL, rules TEXT,
-  shares TEXT NOT NULL, needed INTEGER NOT NULL,
+  shares TEXT NOT NULL, seen TEXT NOT NULL, needed INTEGER NOT NULL,
   UNIQUE (kind, key, subject)
 );
 CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
@@ -103,7 +106,8 @@ class Store:
     """One file; one connection writes and one reads, each of one thread at a time.
 
     Who asks does not wait for who writes, and nobody waits for another's disk: what several threads have
-    committed is on the disk with one wait. `:memory:` for what need not last has one connection for both.
+    committed is on the disk with one wait, and a third connection, in a thread of its own, copies the log
+    into the file while others write. `:memory:` for what need not last has one connection for all.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -114,6 +118,8 @@ class Store:
         self._committed = self._synced = 0  # durable transactions, and those that are on the disk
         self._log: int | None = None  # what SQLite writes ahead
         self._writer: int | None = None  # the thread whose transaction it is
+        self._closing = threading.Event()
+        self._checkpoints: threading.Thread | None = None
         self._lock_file = self._locked(Path(path)) if str(path) != ":memory:" else None
         self._connection = self._reader = sqlite3.connect(
             path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
@@ -158,6 +164,24 @@ class Store:
         self._reader = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         self._reader.execute("PRAGMA query_only = ON")
         self._log = os.open(f"{path}-wal", os.O_RDONLY)
+        self._connection.execute("PRAGMA wal_autocheckpoint = 0")  # whoever commits would copy
+        self._checkpoints = threading.Thread(
+            target=self._keep_log_short, args=(path,), name="checkpoints", daemon=True
+        )
+        self._checkpoints.start()
+
+    def _keep_log_short(self, path: Path | str) -> None:
+        """Copy the log into the file now and then; it begins anew when nobody writes or reads meanwhile."""
+        with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as connection:
+            while not self._closing.wait(CHECKPOINT_S):
+                if self._checkpoint(connection) > LOG_PAGES:  # what came meanwhile is little
+                    with self._turn, self._reading:
+                        self._checkpoint(connection)
+
+    def _checkpoint(self, connection: sqlite3.Connection) -> int:
+        """Copy what can be copied without waiting; return how many pages the log has."""
+        _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return int(pages)
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -215,6 +239,9 @@ class Store:
 
     def close(self) -> None:
         """Close the file; nothing is lost by a process that ends without it."""
+        self._closing.set()
+        if self._checkpoints is not None:
+            self._checkpoints.join()
         with self._turn, self._reading, self._syncing:
             if self._log is not None:
                 os.close(self._log)

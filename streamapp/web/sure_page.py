@@ -54,10 +54,8 @@ class SurePage:
 
     async def tick(self) -> None:
         """Look for cards if there are none."""
-        if not self._person.signed_in():
-            ui.navigate.to("/sign-in")
+        if not self._messages.tick(self._person):
             return
-        self._messages.tick()
         left = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
         self._undo.set_enabled(bool(left))
         if not self._cards:

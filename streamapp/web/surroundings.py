@@ -9,6 +9,7 @@ from typing import Final
 from nicegui import ui
 
 from streamapp.web.cards import Counts
+from streamapp.web.frame import Person
 from streamapp.web.label_queue import LabelQueue
 from streamapp.web.rate_limit import RateLimit
 
@@ -43,8 +44,12 @@ class Messages:
         """Tell what came of an action."""
         self._said.set_text(text)
 
-    def tick(self) -> None:
-        """Show the counts of now, and what is wrong."""
+    def tick(self, person: Person) -> bool:
+        """Show the counts of now, and what is wrong; send him to sign in if he has to, and return False."""
+        if not person.signed_in():
+            ui.navigate.to("/sign-in")
+            return False
         counts = self._around.counts()
         self._status.set_text(f"{counts.open:,} open, {counts.leased:,} with somebody, {counts.sent:,} sent")
         self._trouble.set_text(self._around.trouble())
+        return True

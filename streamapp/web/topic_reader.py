@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
@@ -37,7 +38,7 @@ Positions = Mapping[tuple[str, int], int]
 """Offsets behind what was read."""
 
 
-class TopicReader:
+class TopicReader(ABC):
     """A consumer that assigns itself all partitions; `run` in one thread, `stop` from any."""
 
     batch_records = 500
@@ -80,25 +81,25 @@ class TopicReader:
 
     # -- what is done with it -----------------------------------------------------------------------------
 
+    @abstractmethod
     def _begin(self, origin: dict[str, str]) -> bool:
         """Compare the topics with those of the store; True: they are others, and it was emptied."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stored(self, topic: str) -> Mapping[int, int]:
         """Return the offset behind what is stored of each partition."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _store(self, runs: Runs, positions: Positions) -> None:
         """Store what was read, and the offsets behind it, together."""
-        raise NotImplementedError
 
-    def _starts(self, topic: str, partition: int, offset: int) -> None:
+    def _starts(self, topic: str, partition: int, offset: int) -> None:  # noqa: B027 - need not
         """Hear where reading begins; negative: at the beginning."""
 
-    def _ends(self, topic: str, partition: int, offset: int) -> None:
+    def _ends(self, topic: str, partition: int, offset: int) -> None:  # noqa: B027 - need not
         """Hear that there is nothing more before an offset, for the moment."""
 
-    def _between(self) -> None:
+    def _between(self) -> None:  # noqa: B027 - as above
         """Do what is due between two reads."""
 
     # -- reading ------------------------------------------------------------------------------------------

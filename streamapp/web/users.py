@@ -151,31 +151,41 @@ class SignInLimit:
 
 
 class Sessions:
-    """Who is signed in, by a random token in a cookie; the store has only its hash."""
+    """Who is signed in, by a random token in a cookie; the store has only its hash.
+
+    Every page asks every second, in the thread that serves all of them: it must not wait for the store, of
+    which this has a copy.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        with store.reading() as db:
+            rows = db.execute("SELECT digest, annotator, until_ms FROM session").fetchall()
+        self._known = {bytes(digest): (str(annotator), int(until)) for digest, annotator, until in rows}
 
     def begin(self, annotator: str, now: int) -> str:
         """Return the token of a new session."""
         token = secrets.token_urlsafe(32)
+        digest, until = _digest(token), now + SESSION_MS
         with self._store.transaction() as db:
-            db.execute("DELETE FROM session WHERE until_ms <= ?", (now,))
-            db.execute("INSERT INTO session VALUES (?, ?, ?)", (_digest(token), annotator, now + SESSION_MS))
+            gone = db.execute("DELETE FROM session WHERE until_ms <= ? RETURNING digest", (now,)).fetchall()
+            db.execute("INSERT INTO session VALUES (?, ?, ?)", (digest, annotator, until))
+        for (old,) in gone:
+            self._known.pop(bytes(old), None)
+        self._known[digest] = annotator, until
         return token
 
     def annotator(self, token: str, now: int) -> str | None:
         """Return whose session a token is of."""
-        with self._store.reading() as db:
-            found = db.execute(
-                "SELECT annotator FROM session WHERE digest = ? AND until_ms > ?", (_digest(token), now)
-            ).fetchone()
-        return str(found[0]) if found else None
+        annotator, until = self._known.get(_digest(token), (None, 0))
+        return annotator if until > now else None
 
     def end(self, token: str) -> None:
         """Sign out."""
+        digest = _digest(token)
+        self._known.pop(digest, None)
         with self._store.transaction() as db:
-            db.execute("DELETE FROM session WHERE digest = ?", (_digest(token),))
+            db.execute("DELETE FROM session WHERE digest = ?", (digest,))
 
 
 def _digest(token: str) -> bytes:

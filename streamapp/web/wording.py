@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from streamapp.web.cards import Attribute, Card, Cell, Range
 
+ASKED: Final = "requests"
+SEEN: Final = "records"
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """Return a table as HTML; whatever its texts are, they are texts.
 
     >>> table(["a"], [["<b>"]]).partition("<tbody>")[2]
@@ -16,17 +20,34 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     top = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
-    return f'<table class="grove-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    said = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f'<table class="grove-table">{said}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def features_table(card: Card, units: Mapping[str, str]) -> str:
-    """Return what is known of a card's instance, as HTML."""
+    """Return what is known of a card's instance, as HTML; below it, of what the ranges are."""
     rows = []
     for name, cell in card.features.items():
         unit = f" {units[name]}" if name in units and cell is not None else ""
-        where = place_in(cell, card.ranges.get(name), card.attributes.get(name))
-        rows.append((name, shown(cell) + unit, where))
-    return table(("Feature", "Value", "Where it lies"), rows)
+        rows.append((name, shown(cell) + unit, _where(card, name)))
+    return table(("Feature", "Value", "Where it lies"), rows, _of_what(card))
+
+
+def _where(card: Card, name: str) -> str:
+    """Return where a value lies: among all that the model has seen, if it tells that."""
+    cell, declared = card.features[name], card.attributes.get(name)
+    if card.seen:
+        return place_in(cell, card.seen.get(name), declared, SEEN)
+    return place_in(cell, card.ranges.get(name), declared)
+
+
+def _of_what(card: Card) -> str:
+    """Return of which records the ranges of a card are, and as of when; "": it has none."""
+    if card.seen:
+        return "Ranges are those of the records that the model had answered when it asked."
+    if card.ranges:
+        return "Ranges are those of the requests of this model up to now, not of all that it has seen."
+    return ""
 
 
 def shown(cell: Cell) -> str:
@@ -40,13 +61,13 @@ def shown(cell: Cell) -> str:
     return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
 
 
-def place_in(cell: Cell, seen: Range | None, declared: Attribute | None = None) -> str:
-    """Return where a number lies between those that requests of this model had; "": it cannot be said.
+def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None, of: str = ASKED) -> str:
+    """Return where a number lies between those that some records had; "": it cannot be said.
 
     >>> place_in(7.5, Range(0.0, 10.0, 20))
     '75 % of the way from 0 to 10 (20 requests)'
-    >>> place_in(10.0, Range(0.0, 10.0, 20))
-    'the highest of 20 requests, from 0'
+    >>> place_in(10.0, Range(0.0, 10.0, 2000), of=SEEN)
+    'the highest of 2,000 records, from 0'
     >>> place_in(7.5, Range(7.5, 7.5, 2))
     'as in all 2 requests'
     >>> place_in(7.5, Range(7.5, 7.5, 1), Attribute("k", "x", "numeric", low=0.0, high=5.0))
@@ -58,18 +79,17 @@ def place_in(cell: Cell, seen: Range | None, declared: Attribute | None = None) 
         low, high = declared.low, declared.high
         if not low <= cell <= high:
             return f"outside of {low:g} to {high:g}, which the schema says"
-    if seen is None or seen.n < 2:
+    if range_ is None or range_.n < 2:
         return ""
-    if seen.low == seen.high:
-        return f"as in all {seen.n:,} requests"
-    if cell >= seen.high:
-        return f"the highest of {seen.n:,} requests, from {seen.low:.4g}"
-    if cell <= seen.low:
-        return f"the lowest of {seen.n:,} requests, up to {seen.high:.4g}"
-    share = (cell - seen.low) / (seen.high - seen.low)
-    return f"{share:.0%} of the way from {seen.low:.4g} to {seen.high:.4g} ({seen.n:,} requests)".replace(
-        "%", " %"
-    )
+    low, high, n = range_.low, range_.high, f"{range_.n:,} {of}"
+    if low == high == cell:
+        return f"as in all {n}"
+    if cell >= high:
+        return f"the highest of {n}, from {low:.4g}"
+    if cell <= low:
+        return f"the lowest of {n}, up to {high:.4g}"
+    share = (cell / 2 - low / 2) / (high / 2 - low / 2)  # of the largest numbers, too
+    return f"{share:.0%} of the way from {low:.4g} to {high:.4g} ({n})".replace("%", " %")
 
 
 def span(ms: int) -> str:

@@ -142,6 +142,16 @@ class Queue(RuleBasedStateMachine):
             raise AssertionError(other)
 
     @rule(who=PEOPLE)
+    def looks_ahead(self, who: str) -> None:
+        card = self.queue.next_card(who, self.now)
+        ahead = self.queue.card_ahead(who, self.now)
+        assert ahead is None or (card is not None and ahead.number != card.number)
+        if ahead is not None:
+            assert self.queue.card_ahead(who, self.now) == ahead
+            self.queue.skip(who, card.number, self.now)  # type: ignore[union-attr]
+            assert self.queue.next_card(who, self.now) == ahead
+
+    @rule(who=PEOPLE)
     def skips(self, who: str) -> None:
         card = self.queue.next_card(who, self.now)
         if card is not None:
@@ -345,6 +355,16 @@ class Jury(RuleBasedStateMachine):
         numbers = [card.number for card in cards]
         assert self.queue.confirm(who, numbers[:right], numbers[right:], self.now) == []
         self.said += [Said(who, card.instance_id, "a", self.now) for card in cards[:right]]
+
+    @rule(who=JURORS)
+    def looks_ahead(self, who: str) -> None:
+        card = self.queue.next_card(who, self.now)
+        ahead = self.queue.card_ahead(who, self.now)
+        assert ahead is None or (card is not None and ahead.number != card.number)
+        if ahead is not None:
+            assert self.queue.card_ahead(who, self.now) == ahead
+            self.queue.skip(who, card.number, self.now)  # type: ignore[union-attr]
+            assert self.queue.next_card(who, self.now) == ahead
 
     @rule(who=JURORS)
     def skips(self, who: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.web.application import WebPlan, _Cached, _server
+from streamapp.web.application import WebPlan, _Counted, _server
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.cards import Attribute, Cell, Request
 from streamapp.web.clock import now_ms
@@ -40,7 +40,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, LabelQueue]]:
     queue, path = LabelQueue(store, Terms(sure_utility=0.3)), tmp_path / "users.txt"
     add_user(path, "ann", PASSWORD)
     users = Users(path)
-    around = Surroundings(queue, _Cached(queue).counts, lambda: "", True, True, {"amount": "EUR"})
+    around = Surroundings(queue, _Counted(queue).counts, lambda: "", True, True, {"amount": "EUR"})
     entry = Entry(Sessions(store), users, "web", True, AuditLog(store))
     ready, address = threading.Event(), list[str]()
 

@@ -11,9 +11,10 @@ import pytest
 
 from streamapp.errors import StreamappError
 from streamapp.web.audit_log import AuditLog
-from streamapp.web.cards import Attribute, Given, Label, Refused, Request, Values
+from streamapp.web.cards import Attribute, Given, Label, Range, Refused, Request, Values
 from streamapp.web.label_queue import LabelQueue, Terms
 from streamapp.web.store import Store
+from streamapp.web.wording import features_table
 
 NOW = 1_000_000
 TERMS = Terms(lease_ms=300, undo_ms=100, open_max=3, jump_ms=10_000)
@@ -432,3 +433,67 @@ def test_every_action_is_in_the_audit_log_once_and_refusals_are_not() -> None:
     log.sent([number for number, _ in found[:2]])
     assert log.waiting() == found[2:]
     store.close()
+
+
+def test_a_card_says_of_what_its_ranges_are(queue: LabelQueue) -> None:
+    seen = {"x": Range(-1.5, 1e300, 12_345), "other": Range(0.0, 0.0, 3)}
+    ask(queue, named("silent", 0.5, asked_ms=NOW - 1), replace(named("talks", 0.9), seen=seen))
+    talks, silent = (queue.next_card(who, NOW) for who in ("ann", "bob"))
+    assert talks is not None
+    assert talks.seen == seen
+    table = features_table(talks, {})
+    assert "from -1.5 to 1e+300 (12,345 records)" in table
+    assert "<caption>Ranges are those of the records that the model had answered when it asked.<" in table
+    assert silent is not None
+    assert silent.seen == {}
+    table = features_table(silent, {})
+    assert "as in all 2 requests" in table
+    assert "<caption>Ranges are those of the requests of this model up to now, not of all" in table
+
+
+def test_the_card_that_comes_next_is_his_unless_somebody_has_none(queue: LabelQueue) -> None:
+    ask(queue, named("first", 0.9), named("second", 0.8), named("third", 0.1))
+    assert queue.card_ahead("ann", NOW) is None, "he has none before him"
+    first = queue.next_card("ann", NOW)
+    ahead = queue.card_ahead("ann", NOW)
+    assert (first and first.instance_id, ahead and ahead.instance_id) == ("first", "second")
+    assert queue.counts(NOW).leased == 1
+    assert ids(queue, "bob", "cy") == ["third", "second"], "who has none gets what ann has for later"
+    assert queue.card_ahead("ann", NOW) is None
+    assert first is not None
+    queue.skip("ann", first.number, NOW)
+    assert ids(queue, "ann") == ["first"]
+
+
+def test_an_action_brings_the_next_card_and_the_one_after_it(queue: LabelQueue) -> None:
+    ask(queue, named("first", 0.9), named("second", 0.8), named("third", 0.1))
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    turn = queue.act("ann", lambda: queue.answer("ann", card.number, "a", NOW), NOW)
+    assert (turn.card and turn.card.instance_id, turn.ahead and turn.ahead.instance_id) == ("second", "third")
+    assert (turn.refused, turn.undoable_ms) == ("", 100)
+    again = queue.act("ann", lambda: queue.answer("ann", card.number, "a", NOW), NOW)
+    assert again == turn._replace(refused="ann has answered this request already.")
+    back = queue.act("ann", lambda: queue.undo("ann", NOW), NOW)
+    assert (back.card and back.card.instance_id, back.ahead and back.ahead.instance_id) == ("first", "third")
+
+
+def test_a_card_that_expired_while_it_was_to_come_does_not_come(queue: LabelQueue) -> None:
+    ask(queue, named("first", 0.9), named("brief", 0.8, expires_ms=NOW + 50), named("third", 0.1))
+    first = queue.next_card("ann", NOW)
+    ahead = queue.card_ahead("ann", NOW)
+    assert first is not None
+    assert ahead is not None
+    assert ahead.instance_id == "brief"
+    turn = queue.act("ann", lambda: queue.answer("ann", first.number, None, NOW + 60), NOW + 60)
+    assert turn.card is not None
+    assert turn.card.instance_id == "third"
+
+
+def test_sure_ones_may_be_what_was_to_come_for_him(queue: LabelQueue) -> None:
+    sure = [replace(named(name, 0.05), prediction="a") for name in ("one", "two")]
+    ask(queue, named("first", 0.9), *sure)
+    assert ids(queue, "ann") == ["first"]
+    assert queue.card_ahead("ann", NOW) is not None
+    assert {card.instance_id for card in queue.sure("ann", NOW, 5)} == {"one", "two"}
+    assert queue.card_ahead("ann", NOW) is None
