@@ -112,7 +112,8 @@ def take_in(params, at: int, floats, state: int, error: float) -> int:
     insert(floats, state, error)
     floats[state + TICKS] += 1.0
     confidence, clock, min_part, min_window = params[at], params[at + 1], params[at + 2], params[at + 3]
-    if floats[state + TICKS] % clock != 0.0 or floats[state + WIDTH] <= min_window:
+    # Both are whole: the remainder of floats costs more than all the rest of most inputs.
+    if int(floats[state + TICKS]) % int(clock) != 0 or floats[state + WIDTH] <= min_window:
         return IN_CONTROL
     is_moa = params[at + MOA] != 0.0
     before = earlier if is_moa else floats[state + TOTAL] / floats[state + WIDTH]

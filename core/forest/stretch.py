@@ -36,6 +36,8 @@ from core.forest.member import (
     weight_of,
 )
 from core.forest.resampling import MOST, chances_of, times_by
+from core.hoeffding.plain_split import SPLIT_WORDS
+from core.hoeffding.split_attempt import attempt_here
 from core.jit import kernel, part, row_of, words_at
 from core.tree import layout as at
 from core.tree.columns import gather
@@ -52,7 +54,8 @@ ANSWERS: Final = 6  # the rows are answered, too (else they were before)
 RECORDS: Final = 7  # of the model before the first row: records answered,
 LABELS: Final = 8  # and labels learned
 CHECKED: Final = 9  # the first row whose alarms were not dealt with, where the worst member is replaced
-STATE_WORDS: Final = 10
+LOGGED: Final = 10  # splits that are written in the log
+STATE_WORDS: Final = 11
 
 # Steps
 OWN: Final = 0  # the member votes and learns
@@ -64,6 +67,13 @@ BACKGROUND_AGAIN: Final = 3
 THROUGH: Final = at.LEARNED
 ALARMED: Final = at.GREW + 1
 """The worst member, MEMBER, is to begin anew behind ROW."""
+LOG_FULL: Final = ALARMED + 1
+
+# Log: of each split of a member in compiled code its row and member, then what it says of itself
+LOG_ROW: Final = 0
+LOG_MEMBER: Final = 1
+LOG_SPLIT: Final = 2
+LOG_ROWS: Final = 256
 
 # Ballot of a member in a row, where the worst is replaced: class shares, then
 ERROR: Final = 0  # the error rate in its window after the row, -1: none is known
@@ -73,7 +83,7 @@ BALLOT_WORDS: Final = 2
 
 @kernel(
     "int64(int64, int64, int64, float64[:, ::1], int32[::1], float64[::1], int32[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, :, ::1], int64[::1])",
+    " float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int64[::1])",
     alone=True,
 )
 def play(
@@ -87,14 +97,16 @@ def play(
     probability,
     workspace,
     ballots,
+    log,
     state,
 ) -> int:
     """Let the forest at word t learn the rows of a stretch, and answer them, from where it stands.
 
     x: float64[n, d], label: int32[n], weight: float64[n], prediction: int32[n], probability: float64[n, K]
     (zeros) and workspace are those of the run (core/run.py); ballots: float64[member, row of the stretch,
-    K + BALLOT_WORDS], or of size 0 where no worst member is replaced; state: int64[STATE_WORDS]. Returns
-    THROUGH, or with what is due at a member (DECISION_DUE, GROW_FIRST, ALARMED).
+    K + BALLOT_WORDS], or of size 0 where no worst member is replaced; log: float64[LOG_ROWS, LOG_SPLIT +
+    SPLIT_WORDS + K]; state: int64[STATE_WORDS]. Returns THROUGH, or with what is due at a member
+    (DECISION_DUE, GROW_FIRST, ALARMED), or once the log is full; whoever reads it sets LOGGED to 0.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -132,6 +144,7 @@ def play(
                 if outcome == at.GROW_FIRST:
                     state[STEP] = OWN_AGAIN
                     return outcome
+                write_log(plan, ints, floats, t, row, log, state)
                 state[STEP] = BACKGROUND
             if of.of(plan, of.OF_SLOTS) > of.of(plan, of.OF_MEMBERS):
                 outcome = background_step(
@@ -156,19 +169,30 @@ def play(
             if is_due(plan, ints, t, state[MEMBER]):
                 state[ROW] = row + 1
                 return at.DECISION_DUE
+            if state[LOGGED] == LOG_ROWS:
+                state[ROW] = row + 1
+                return LOG_FULL
         state[MEMBER] += 1
         state[ROW] = first
-    if of.of(plan, of.OF_WORST) != 0:
-        if find_worst(plan, ballots, probability.shape[1], state):
-            return ALARMED
-        if state[ANSWERS] != 0:
-            count_ballots(plan, ints, ballots, probability, state)
-    n = of.of(plan, of.OF_MEMBERS)
-    if state[ANSWERS] != 0 and n > 1:
-        for row in range(first, end):
-            prediction[row] = normalise(row_of(probability, row), ints[at.MODEL_CLASSES])
+    if find_worst(plan, ballots, probability.shape[1], state):
+        return ALARMED
+    if state[ANSWERS] != 0:
+        count_votes(plan, ints, ballots, prediction, probability, state)
     ints[at.MODEL_LABELS], ints[at.MODEL_RECORDS] = state[LABELS], state[RECORDS]
     return THROUGH
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", alone=True)
+def split_again(plan_address: int, address: int, t: int, node: int, said: int) -> int:
+    """Attempt to split a leaf whose tree has been given room; return what ``attempt`` does.
+
+    t, node: first words of the tree and of the leaf's node record; said: first of the words where the split
+    is described (SPLIT_WORDS + K).
+    """
+    plan, _ = words_at(plan_address)
+    _, floats = words_at(address)
+    words = part(floats, said, SPLIT_WORDS + plan[at.PLAN_CLASSES])
+    return attempt_here(plan_address, address, t, node, words)
 
 
 @kernel
@@ -253,6 +277,21 @@ def own_step(
 
 
 @kernel
+def write_log(plan, ints, floats, t: int, row: int, log, state) -> None:
+    """Write what the member's tree has said of a split at this row, if it was split, and forget it."""
+    record = member_at(plan, t, state[MEMBER])
+    if ints[record + of.DUE] != of.TOLD:
+        return
+    ints[record + of.DUE] = 0
+    at_log, words = state[LOGGED], record + of.of(plan, of.OF_EVENT)
+    log[at_log, LOG_ROW], log[at_log, LOG_MEMBER] = row, state[MEMBER]
+    for word in range(SPLIT_WORDS + plan[at.PLAN_CLASSES]):
+        log[at_log, LOG_SPLIT + word] = floats[words + word]
+        floats[words + word] = 0.0
+    state[LOGGED] += 1
+
+
+@kernel
 def background_step(
     plan,
     params,
@@ -314,6 +353,8 @@ def is_due(plan, ints, t: int, i: int) -> bool:
 @kernel
 def find_worst(plan, ballots, k: int, state) -> bool:
     """Find the next row with an alarm, and the member with the largest error there, the first of equals."""
+    if of.of(plan, of.OF_WORST) == 0:
+        return False
     for row in range(state[CHECKED], state[END]):
         at_row, is_alarmed = row - state[FIRST], False
         worst, largest = 0, -1.0
@@ -328,9 +369,13 @@ def find_worst(plan, ballots, k: int, state) -> bool:
 
 
 @kernel
-def count_ballots(plan, ints, ballots, probability, state) -> None:
-    """Add up the votes of all members in each row."""
+def count_votes(plan, ints, ballots, prediction, probability, state) -> None:
+    """Add up the votes of all members in each row, unless that is done, and write the forest's class."""
+    n, k = of.of(plan, of.OF_MEMBERS), ints[at.MODEL_CLASSES]
     for row in range(state[FIRST], state[END]):
-        for i in range(of.of(plan, of.OF_MEMBERS)):
-            for c in range(ints[at.MODEL_CLASSES]):
-                probability[row, c] += ballots[i, row - state[FIRST], c]
+        if of.of(plan, of.OF_WORST) != 0:
+            for i in range(n):
+                for c in range(k):
+                    probability[row, c] += ballots[i, row - state[FIRST], c]
+        if n > 1:
+            prediction[row] = normalise(row_of(probability, row), k)

@@ -126,19 +126,27 @@ def event_of(
 
 def plain_event(words: Floats, row: int, index: int) -> Split:
     """Return the event of a split that compiled code has made, words: float64[SPLIT_WORDS + class]."""
-    said = words.tolist()
-    decision = Decision(
-        int(said[plain_split.ATTRIBUTE]),
-        int(said[plain_split.TEST]),
-        said[plain_split.VALUE],
-        (said[plain_split.BEST], said[plain_split.SECOND]),
-        said[plain_split.EPSILON],
-        said[plain_split.EVIDENCE],
-        REASONS[int(said[plain_split.OUTCOME])],
-    )
+    return told_event(words.tolist(), row, index)
+
+
+def told_event(said: list[float], row: int, index: int, member: int | None = None) -> Split:
+    """Return the event of a split by what it says of itself (SPLIT_WORDS + class); member: of a forest."""
     end = plain_split.SPLIT_WORDS + int(said[plain_split.CLASSES])
-    node, depth = int(said[plain_split.NODE]), int(said[plain_split.DEPTH])
-    return event_of(decision, node, row, index, depth, tuple(said[plain_split.SPLIT_WORDS : end]))
+    return Split(
+        row=row,
+        model=index,
+        node=int(said[plain_split.NODE]),
+        attribute=int(said[plain_split.ATTRIBUTE]),
+        test=TESTS[int(said[plain_split.TEST])],
+        value=said[plain_split.VALUE],
+        merits=(said[plain_split.BEST], said[plain_split.SECOND]),
+        bound=said[plain_split.EPSILON],
+        n=said[plain_split.EVIDENCE],
+        reason=REASONS[int(said[plain_split.OUTCOME])],
+        depth=int(said[plain_split.DEPTH]),
+        masses=tuple(said[plain_split.SPLIT_WORDS : end]),
+        member=member,
+    )
 
 
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:

@@ -25,8 +25,13 @@ from core.tree.outline import Outline
 MEMBERS: Final = "member"
 """What is tested above the trees of a forest."""
 
-SPARE: Final = 4
+SPARE: Final = 2
 """Of this many words that trees take one more is left to spare when a forest is laid out anew."""
+
+USUAL_ROOMS: Final = ((63, 32), (31, 16), (15, 8), (7, 4))
+"""Rooms (nodes, leaf records) that a tree gets which is made or split later, the first one of at most"""
+USUAL_WORDS: Final = 1 << 13
+"""so many words. Trees of forests are replaced all the time, and each grows again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class MemberState:
         self._model = model
         self.forest = t
         self.slot = slot
-        self.plan = MemberPlan(model.plan, layout.trees, layout.slots, layout.event_at + SPLIT_WORDS)
+        self.plan = layout.member_plan(model)
         self.ints, self.floats, self.address = model.ints, model.floats, model.address
 
     @property
@@ -88,8 +93,9 @@ class MemberState:
         return [self.t] if self.slot < self._layout.members else [-1, self.t]
 
     def make_room(self, t: int, room: Room) -> int:
-        """Give the tree this room; return where it begins then."""
+        """Give the tree this room, or what trees of forests need soon; return where it begins then."""
         model = self._model
+        room = self._layout.usual_room(self.plan, model.schema.n_classes, room)
         self.forest = self._layout.give_room(model, self.forest, self.slot, room)
         self.ints, self.floats, self.address = model.ints, model.floats, model.address
         return self.t
@@ -99,8 +105,8 @@ class ForestLayout(BlockLayout):
     """Forests of a learner for records of certain dimensions; room: nodes, leaf records of tree after tree.
 
     Member i's background tree has the slot i + members; a slot without tree has no room. The last number of a
-    room is words to spare: a tree that needs room moves there, so that a forest is copied as a whole only
-    when these are used up. Where the tree was nothing lies then, until that copy.
+    room is words that no tree takes: a tree that needs room moves there, and leaves a gap for the next, so
+    that a forest is copied as a whole only when no gap is wide enough.
     """
 
     place_name: ClassVar[str] = "node"
@@ -290,10 +296,14 @@ class ForestLayout(BlockLayout):
             due = self.record(t, slot) + of.DUE
             node = model.ints.item(due)
             if node == of.TOLD:
-                events.append(replace(self._told(model, t, slot, row, index), member=slot))
+                events.append(self._told(model, t, slot, row, index))
                 continue
             model.ints[due] = 0
             state = MemberState(self, model, t, slot)
+            if reason == at.DECISION_DUE and self._split_with_room(state, node):
+                if slot < self.members:
+                    events.append(self._told(model, model.block_places[block], slot, row, index))
+                continue
             grown = self.trees.grow(state, reason, state.t, state.t + node, row, index)
             events += [numbered(event, slot) for event in grown]
         for member in alarmed:
@@ -318,13 +328,21 @@ class ForestLayout(BlockLayout):
             (n, end - first, classes + compiled.BALLOT_WORDS) if self.learner.replaces_worst else (0, 0, 0)
         )
         ballots = np.empty(shape)
+        log = np.empty((compiled.LOG_ROWS, compiled.LOG_SPLIT + SPLIT_WORDS + self.dims.classes))
         columns = (stretch.x, stretch.label, stretch.weight, stretch.prediction, stretch.probability)
         found: list[tuple[int, bool, int, Event]] = []
         while True:
             t = model.block_places[0]
             reason = compiled.play(
-                model.plan.address, model.address, t, *columns, stretch.workspace, ballots, state
+                model.plan.address, model.address, t, *columns, stretch.workspace, ballots, log, state
             )
+            for words in log[: state.item(compiled.LOGGED)].tolist():
+                row, member = int(words[compiled.LOG_ROW]), int(words[compiled.LOG_MEMBER])
+                split = splitting.told_event(words[compiled.LOG_SPLIT :], row, index, member)
+                found.append((row, False, member, split))
+            state[compiled.LOGGED] = 0
+            if reason == compiled.LOG_FULL:
+                continue
             if reason == compiled.THROUGH:
                 break
             member, row = state.item(compiled.MEMBER), state.item(compiled.ROW)
@@ -348,24 +366,65 @@ class ForestLayout(BlockLayout):
                 found.append((row, isinstance(event, Drift), member, event))
         return [event for *_, event in sorted(found, key=lambda each: each[:3])]
 
+    def _split_with_room(self, state: MemberState, node: int) -> bool:
+        """Split a leaf (node: relative to the tree) that lacks nothing but room; return whether that was so.
+
+        What the split says of itself then lies in the member's record, as if compiled code had not returned.
+        """
+        from core.forest import stretch  # compiles kernels, or loads them
+
+        ints, t, plan = state.ints, state.t, state.plan
+        have, (nodes, slots) = self.trees.room(ints, t), self.trees.live_room(ints, t)
+        has_stopped = self.trees.has_stopped(ints, t)
+        if has_stopped or not plan.ints[at.PLAN_PLAIN_SPLITS]:
+            return False
+        if nodes + 2 <= have[0] and slots + 1 <= have[1]:
+            return False
+        room = self.usual_room(plan, state.schema.n_classes, (2 * have[0] + 1, 2 * have[1]))
+        if self.trees.words(room) * at.WORD > plan.block_bytes(state.schema.n_classes):
+            return False
+        t = state.make_room(t, room)
+        record = self.record(state.forest, state.slot)
+        first = record + self.event_at
+        has_grown = bool(stretch.split_again(plan.address, state.address, t, t + node, first) == at.GREW)
+        if not has_grown or state.slot >= self.members:
+            state.floats[first : record + self.stride] = 0.0
+        return has_grown
+
     def _told(self, model: HasBlocks, t: int, slot: int, row: int, index: int) -> Split:
         """Return the event of a split that a member has made in compiled code, and forget it."""
         record = self.record(t, slot)
         words = model.floats[record + self.event_at : record + self.stride]
-        event = splitting.plain_event(words, row, index)
+        event = splitting.told_event(words.tolist(), row, index, slot)
         words[:] = 0.0
         model.ints[record + of.DUE] = 0
         return event
 
+    def member_plan(self, model: HasBlocks) -> MemberPlan:
+        """Return the plan of a model as its members' growth sees it."""
+        return MemberPlan(model.plan, self.trees, self.slots, self.event_at + SPLIT_WORDS)
+
+    def usual_room(self, plan: MemberPlan, classes: int, room: Room) -> Room:
+        """Return the room that a tree gets when it needs one: what it will need soon, if that is not much."""
+        if plan.ints[at.PLAN_REVISION]:
+            return room
+        most = int(plan.block_bytes(classes)) // at.WORD
+        for nodes, slots in USUAL_ROOMS:
+            roomy = max(nodes, room[0]), max(slots, room[1])
+            if self.trees.words(roomy) <= min(USUAL_WORDS, most):
+                return roomy
+        even = max(room[0], 2 * room[1] - 1), max(room[1], (room[0] + 1) // 2)  # as splits in two need it
+        return even if self.trees.words(even) <= most else room
+
     def give_room(self, model: HasBlocks, t: int, slot: int, room: Room) -> int:
         """Give a tree this room, planting it if there is none yet; return where the forest begins then.
 
-        The tree moves to the words that are to spare. Without enough of them the whole forest is laid out
-        anew, with some more to spare, so that the next trees that grow move alone.
+        The tree moves to the words that no tree takes. Without enough of them in one place, or with more of
+        them than trees take, the whole forest is laid out anew, with some to spare.
         """
         ints, words = model.ints, self.trees.words(room)
-        place = self._end(ints, t)
-        if place + words <= ints.item(t + at.BLOCK_WORDS):
+        place = self._free_place(ints, t, words)
+        if place:
             record, tree = self.record(t, slot), self.tree_at(ints, t, slot)
             ints[record + of.TREE] = place
             if tree:
@@ -382,10 +441,19 @@ class ForestLayout(BlockLayout):
         rooms[-1] = max(min(taken // SPARE, most - taken), 0)
         return model.make_room(t, tuple(rooms))
 
-    def _end(self, ints: Ints, t: int) -> int:
-        """Return the first word behind all trees, relative to the forest."""
+    def _free_place(self, ints: Ints, t: int, words: int) -> int:
+        """Return the first place between or behind the trees that has so many words.
+
+        0: there is none, or trees take so little of the forest that it had better be laid out anew.
+        """
         places = self._places(ints, t)
-        return int((places + ints[t + places + at.TREE_WORDS])[places > 0].max(initial=self.trees_at))
+        places = np.sort(places[places > 0])
+        ends = np.concatenate(([self.trees_at], places + ints[t + places + at.TREE_WORDS]))
+        gaps = np.append(places, ints[t + at.BLOCK_WORDS]) - ends
+        wide = np.flatnonzero(gaps >= words)
+        free = gaps.sum()
+        is_sparse = free > ints[t + at.BLOCK_WORDS] - free + words
+        return 0 if is_sparse or not len(wide) else int(ends[wide[0]])
 
     def react(
         self,
@@ -406,13 +474,14 @@ class ForestLayout(BlockLayout):
         record, background = self.record(t, member), self.record(t, member + self.members)
         if rate is None:
             rate = watching.error_rate(model.floats[record + self.detectors[word] :])
-        ints = model.ints
+        ints, classes = model.ints, model.schema.n_classes
+        fresh = self.usual_room(self.member_plan(model), classes, self.trees.new_room)
         action: Action
         if level == of.WARNED:
             action = "background tree started"
             self._begin_anew(ints, background)
             self._reset(ints, record, at.PLAN_WARNING_DETECTOR)
-            self.give_room(model, t, member + self.members, self.trees.new_room)
+            self.give_room(model, t, member + self.members, fresh)
         else:
             ints[t + of.REPLACED] += 1
             if self.slots > self.members and ints[background + of.TREE]:
@@ -426,7 +495,7 @@ class ForestLayout(BlockLayout):
                 made = ints.item(record + of.MADE)
                 self._begin_anew(ints, record)
                 ints[record + of.MADE] = made
-                self.give_room(model, t, member, self.trees.new_room)
+                self.give_room(model, t, member, fresh)
         return Drift(
             row=row,
             model=index,
