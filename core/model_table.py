@@ -349,12 +349,7 @@ class ModelTable:
                 judged = labels_of_classes(model.plan, model.ints)
                 answers.events.append(EvaluationDue(row, index, model.evaluation(), judged))
             elif reason == run.EXPLANATION_DUE:
-                explaining = self.model(index)
-                answers.explanations[row] = self._explain(explaining, cursor, x[row])
-                if mode != ANSWER_ONLY:
-                    numbers_seen.take(explaining.plan, explaining.floats, x[row])
-                    if answers.asked[row]:
-                        answers.seen[row] = numbers_seen.read(explaining.plan, explaining.floats)
+                self._explain(self.model(index), cursor, x[row], answers, learns=mode != ANSWER_ONLY)
             elif reason == run.PREPARATION_DUE:
                 self._prepared[index] = preparation(self.model(index).plan, self.model(index).ints)
                 self._prepared_at[index] = self._prepared[index].ctypes.data
@@ -386,12 +381,16 @@ class ModelTable:
 
     @staticmethod
     def _explain(
-        model: Model, cursor: npt.NDArray[np.int64], x: npt.NDArray[np.float64]
-    ) -> tuple[Branch, ...]:
-        """Return the branches to the place of the block at which the kernel stands."""
-        t, place = cursor.item(run.CURSOR_BLOCK), cursor.item(run.CURSOR_PLACE)
-        found: tuple[Branch, ...] = model.plan.blocks.explain(model.schema, model.ints, t, x, place)
-        return found
+        model: Model, cursor: npt.NDArray[np.int64], x: Floats, answers: Answers, *, learns: bool
+    ) -> None:
+        """Take down the branches to the place where the kernel stands, and what the model has seen by now."""
+        t, place, row = (cursor.item(word) for word in (run.CURSOR_BLOCK, run.CURSOR_PLACE, run.CURSOR_ROW))
+        plan = model.plan
+        answers.explanations[row] = plan.blocks.explain(model.schema, model.ints, t, x, place)
+        if learns:
+            numbers_seen.take(plan, model.floats, x)
+            if answers.asked[row]:
+                answers.seen[row] = numbers_seen.read(plan, model.floats)
 
     def _decide(
         self, reason: int, cursor: npt.NDArray[np.int64], row: int, index: int, events: list[Event]
