@@ -1,4 +1,7 @@
-"""A server that speaks as much of Label Studio's HTTP API as its documentation says, and keeps tasks."""
+"""A server that speaks as much of Label Studio's HTTP API as the bridge needs, and keeps tasks.
+
+That Label Studio itself speaks so is shown by tests/broker/test_label_studio.py, where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Stub(ThreadingHTTPServer):
                 "id": 1000 + sum(len(each["annotations"]) for each in self.tasks),
                 "result": result if choices else [],
                 "was_cancelled": cancelled,
-                "completed_by": {"id": 1, "email": "ann@example.com"},
+                "completed_by": 1,
             }
             task["annotations"].append(annotation)
         return annotation

@@ -85,7 +85,7 @@ def test_nothing_is_asked_or_sent_twice(broker: Any, tmp_path: Path) -> None:
     assert sorted(each["id"] for each in found[2:]) == ["a", "b", "c"], (
         "a bridge without its state sends again"
     )
-    assert {each["annotator"] for each in found} == {"label-studio:ann@example.com"}
+    assert {each["annotator"] for each in found} == {"label-studio:1"}
 
 
 def test_the_command_says_what_is_wrong(

@@ -101,11 +101,14 @@ def test_a_request_becomes_a_task_and_its_annotation_a_label(stub: Stub) -> None
     LabelStudio(stub.url, LEGACY, 7).add([task])
     (kept,) = stub.tasks
     answers = [stub.annotate(kept, ["no"]), stub.annotate(kept, [], cancelled=True)]
-    who = "label-studio:ann@example.com"
+    who = "label-studio:1"
     assert [given_by(kept, each) for each in answers] == [
         Given(1000, "shop/ü".encode(), 3, "i-1", "no", who),
         Given(1001, "shop/ü".encode(), 3, "i-1", None, who),
     ]
+    named = given_by(kept, answers[0] | {"completed_by": {"id": 1, "email": "ann@example.com"}})
+    assert named is not None
+    assert named.annotator == "label-studio:ann@example.com", "who is told more says more"
     for nothing in ([], ["yes", "no"], [""], [7]):
         assert given_by(kept, stub.annotate(kept, nothing)) is None  # type: ignore[arg-type]
 
