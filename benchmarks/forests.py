@@ -14,6 +14,7 @@ Bytes are those of the model at the end, with room to grow; of MOA what its clas
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import statistics
 import time
@@ -42,6 +43,7 @@ def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) 
     spec = Spec.parse({"learner": body, "seed": seed, "evaluation": {"every": 0}})
     jit.warm(compiled_modules(spec))
     warm, table = ModelTable(), ModelTable()
+    gc.freeze()  # as a worker does
     for each, n in ((warm, 10), (table, len(rows.y))):
         each.add(Model.create(spec, rows.schema))
         began = time.process_time()

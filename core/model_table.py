@@ -328,11 +328,7 @@ class ModelTable:
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while True:
             reason = run.run(self._addresses, self._plans, self._prepared_at, *arguments, log, cursor)
-            while ahead and ahead[0].row <= cursor.item(run.CURSOR_ROW):
-                answers.events.append(ahead.popleft())
-            if logged := cursor.item(run.CURSOR_LOGGED):
-                answers.events.extend(self._logged(log[:logged]))
-                cursor[run.CURSOR_LOGGED] = 0
+            answers.events.extend(self._told(ahead, log, cursor))
             if reason == run.END:
                 break
             row = int(cursor[run.CURSOR_ROW])
@@ -368,12 +364,16 @@ class ModelTable:
         self._addresses[index] = model.address
         return found
 
-    def _logged(self, log: npt.NDArray[np.float64]) -> Iterator[Event]:
-        """Yield the events of what blocks have grown in compiled code (run.log_of)."""
-        for at in range(len(log)):
-            words = log[at]
+    def _told(
+        self, ahead: deque[Event], log: npt.NDArray[np.float64], cursor: npt.NDArray[np.int64]
+    ) -> Iterator[Event]:
+        """Yield events of rows that the kernel has come to: of stretches, then of its log (run.log_of)."""
+        while ahead and ahead[0].row <= cursor.item(run.CURSOR_ROW):
+            yield ahead.popleft()
+        for words in log[: cursor.item(run.CURSOR_LOGGED)]:
             row, index = int(words[run.LOG_ROW]), int(words[run.LOG_MODEL])
             yield self.model(index).plan.blocks.event_of(words[run.LOG_EVENT :], row, index)
+        cursor[run.CURSOR_LOGGED] = 0
 
     def _forget_preparation(self, index: int) -> None:
         self._prepared_at[index] = 0

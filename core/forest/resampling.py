@@ -136,13 +136,26 @@ def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
     serial: the tree's; node: number of the leaf, 0 for all of a tree; spare: float64[3·d]. The second is the
     numeric attributes side by side.
     """
+    draw_subset(plan, serial, node, m, spare)
+    return masked(plan, x, spare)
+
+
+@kernel
+def draw_subset(plan, serial: int, node: int, m: int, chosen) -> None:
+    """Draw the m attributes that a leaf knows, or all leaves of a tree (node 0); chosen: float64[d]."""
     d = plan[at.PLAN_ATTRIBUTES]
-    chosen, masked = part(spare, 0, d), part(spare, d, d)
     first = ((serial << NODE_BITS) + node) << DRAW_BITS
     if d <= FEW and of.of(plan, of.OF_SUBSPACES) == of.APART and serial < of.of(plan, of.OF_MEMBERS):
         choose_apart(plan[at.PLAN_SUBSPACE_KEY], serial, d, m, chosen)
     else:
         choose(plan[at.PLAN_SUBSPACE_KEY], first, d, m, chosen)
+
+
+@kernel
+def masked(plan, x, spare) -> tuple[Any, Any]:
+    """Return a record without the attributes that are not chosen, the first d words of spare say which."""
+    d = plan[at.PLAN_ATTRIBUTES]
+    seen = part(spare, d, d)
     for a in range(d):
-        masked[a] = x[a] if chosen[a] != 0.0 else np.nan
-    return masked, gather(plan, masked, part(spare, 2 * d, d))
+        seen[a] = x[a] if spare[a] != 0.0 else np.nan
+    return seen, gather(plan, seen, part(spare, 2 * d, d))

@@ -35,7 +35,7 @@ from core.forest.member import (
     watch,
     weight_of,
 )
-from core.forest.resampling import MOST, chances_of, times_by
+from core.forest.resampling import MOST, chances_of, draw_subset, masked, times_by
 from core.hoeffding.plain_split import SPLIT_WORDS
 from core.hoeffding.split_attempt import attempt_here
 from core.jit import kernel, part, row_of, words_at
@@ -55,7 +55,8 @@ RECORDS: Final = 7  # of the model before the first row: records answered,
 LABELS: Final = 8  # and labels learned
 CHECKED: Final = 9  # the first row whose alarms were not dealt with, where the worst member is replaced
 LOGGED: Final = 10  # splits that are written in the log
-STATE_WORDS: Final = 11
+SERIAL: Final = 11  # of the tree whose subset lies in scratch, plus one; 0: of none
+STATE_WORDS: Final = 12
 
 # Steps
 OWN: Final = 0  # the member votes and learns
@@ -224,7 +225,7 @@ def own_step(
     tree = t + ints[record + of.TREE]
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
     node = arrive(plan, ints, floats, tree, x, False, 0)
-    seen, side_by_side = seen_at(plan, ints, tree, record, node, x, xs, scratch)
+    seen, side_by_side = seen_by_tree(plan, ints, tree, record, node, x, xs, scratch, state)
     predicted, hint = vote_seen(plan, params, ints, floats, tree, node, seen, side_by_side, scratch, own)
     is_worst = of.of(plan, of.OF_WORST) != 0
     if state[ANSWERS] != 0 and state[STEP] == OWN:
@@ -292,6 +293,20 @@ def write_log(plan, ints, floats, t: int, row: int, log, state) -> None:
 
 
 @kernel
+def seen_by_tree(plan, ints, t: int, record: int, node: int, x, xs, scratch, state) -> tuple[Any, Any]:
+    """Return what ``seen_at`` does; a subset of all leaves is drawn once, while no other tree needs one."""
+    m = of.of(plan, of.OF_ATTRIBUTES)
+    if m == 0 or of.of(plan, of.OF_SUBSPACES) == 0:
+        return seen_at(plan, ints, t, record, node, x, xs, scratch)
+    spare = part(scratch, behind(plan), 3 * plan[at.PLAN_ATTRIBUTES])
+    serial = ints[record + of.SERIAL]
+    if state[SERIAL] != serial + 1:
+        draw_subset(plan, serial, 0, m, spare)
+        state[SERIAL] = serial + 1
+    return masked(plan, x, spare)
+
+
+@kernel
 def background_step(
     plan,
     params,
@@ -317,7 +332,7 @@ def background_step(
     node = arrive(plan, ints, floats, tree, x, False, 0)
     if state[STEP] != BACKGROUND_AGAIN:
         count(ints, floats, tree, node, weight)
-    seen, side_by_side = seen_at(plan, ints, tree, record, node, x, xs, scratch)
+    seen, side_by_side = seen_by_tree(plan, ints, tree, record, node, x, xs, scratch, state)
     mass = weight if of.of(plan, of.OF_ONCE) != 0 else times_over * weight
     nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own
     return train_seen(
