@@ -9,6 +9,7 @@ MOA's rules. Seeds are 1, 2, … in all systems. Rates are medians over seeds, a
 standard deviation where there are several seeds. River (extra ``bench``, no figures where it is not
 installed) gets the first rows only, for the first seed: `--river-records`; its trees are small then.
 Bytes are those of the model at the end, with room to grow; of MOA what its classifier holds of the heap.
+`hat` is one tree, whatever `--members` says.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ MOA_OPTIONS = {
     "arf": "meta.AdaptiveRandomForest -s {members}",
     "leveraging-bagging": "meta.LeveragingBag -s {members}",
     "srp": "meta.StreamingRandomPatches -s {members}",
+    "hat": "trees.HoeffdingAdaptiveTree",
 }
+ALONE = ("hat",)
+"""Learners that are no forests: members say nothing."""
 
 
 def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) -> dict[str, Any]:
     """Return seconds, right answers and bytes of a forest of ours."""
-    body = {"name": learner, "members": members, "compat": compat}
+    body = {"name": learner, "compat": compat} | ({} if learner in ALONE else {"members": members})
     spec = Spec.parse({"learner": body, "seed": seed, "evaluation": {"every": 0}})
     jit.warm(compiled_modules(spec))
     warm, table = ModelTable(), ModelTable()
@@ -55,7 +59,9 @@ def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) 
 
 
 def river_rate(rows: Rows, learner: str, members: int, seed: int) -> float | None:
-    """Return the records a second of River's forest, None where River is not installed."""
+    """Return the records a second of River's forest, None where River is not installed or it is none."""
+    if learner in ALONE:
+        return None
     began = time.process_time()
     try:
         river_forest.accuracy(rows, learner, members, seed)

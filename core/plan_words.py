@@ -114,6 +114,7 @@ class PlanWords:
             (at.PLAN_EXPLORATION_KEY, rng.EXPLORATION),
             (at.PLAN_SUBSPACE_KEY, rng.SUBSPACE),
             (at.PLAN_BAGGING_KEY, rng.BAGGING),
+            (at.PLAN_LEAF_BAGGING_KEY, rng.LEAF_BAGGING),
         ):
             ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
         ints[at.PLAN_SLICE] = spec.evaluation.slice

@@ -36,7 +36,7 @@ def spec(task: Task, window: int = 1000) -> Spec:
         learner |= {"leaf_model": task.leaf_model, "compat": task.compat}
     if task.evidence is not None:
         learner["evidence"] = task.evidence
-    if task.learner in ("h-tree", "efdt"):
+    if task.learner in ("h-tree", "efdt", "hat"):
         learner |= {
             "criterion": task.criterion,
             "grace_period": task.grace_period,

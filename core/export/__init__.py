@@ -3,9 +3,19 @@
 from core.export.document import to_document
 from core.export.dot import to_dot
 from core.export.importance import importances
-from core.export.outline import outline
+from core.export.outline import answering, outline
 from core.export.svg import to_svg
 from core.export.text import printable, to_text
 from core.tree.outline import Outline
 
-__all__ = ["Outline", "importances", "outline", "printable", "to_document", "to_dot", "to_svg", "to_text"]
+__all__ = [
+    "Outline",
+    "answering",
+    "importances",
+    "outline",
+    "printable",
+    "to_document",
+    "to_dot",
+    "to_svg",
+    "to_text",
+]

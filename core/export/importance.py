@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.export.outline import outline
+from core.export.outline import answering, outline
 from core.model.model import Model
 from core.tree.layout import Floats
 from core.tree.outline import TESTS, Outline
@@ -25,12 +25,12 @@ from core.tree.outline import TESTS, Outline
 def importances(model: Model) -> dict[str, float]:
     """Return by name the importance of each attribute, in the order of the schema: shares of 1.
 
-    Zeros while there is no test. Of several trees the mean of those that have tests. Background trees, which
-    do not answer yet, have no part in it.
+    Zeros while there is no test. Of several trees the mean of those that have tests. Background trees and
+    alternate trees, which do not answer yet, have no part in it.
     """
     names = [attribute.name for attribute in model.schema.attributes]
     found = np.zeros(len(names))
-    trees = decreases(outline(model), {name: column for column, name in enumerate(names)})
+    trees = decreases(answering(outline(model)), {name: column for column, name in enumerate(names)})
     grown = trees[trees.sum(axis=1) > 0.0]
     if len(grown):
         found = (grown / grown.sum(axis=1, keepdims=True)).mean(axis=0)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from core.model.model import Model
 from core.schema.schema import Schema
+from core.tree.conditions import BESIDE
 from core.tree.outline import Outline
 
 
 def outline(model: Model, depth: int | None = None) -> list[Outline]:
     """Return the nodes of the tree that answers, parents first, children from left to right.
 
-    Below ``depth`` nothing is listed; the nodes there say how many leaves are below them.
+    An alternate tree of an adaptive tree follows as the last child of the node that it stands beside. Below
+    ``depth`` nothing is listed; the nodes there say how many leaves are below them.
     """
     return list(model.plan.blocks.outline(model, model.first, depth))
 
@@ -21,3 +26,17 @@ def vote_of(schema: Schema, node: Outline) -> str:
         return "(nothing seen)"
     seen = ", ".join(f"{mass:.4g}" for mass in node.masses) if any(node.masses) else "nothing seen"
     return f"{schema.classes[node.majority]} ({seen})"
+
+
+def answering(nodes: Sequence[Outline]) -> list[Outline]:
+    """Return the nodes without those of alternate trees; nodes: parents first."""
+    beside: set[int] = set()
+    for node in nodes:
+        is_root = node.branch is not None and node.branch.operator == BESIDE
+        if is_root or node.parent in beside:
+            beside.add(node.number)
+    return [
+        replace(node, children=tuple(child for child in node.children if child not in beside))
+        for node in nodes
+        if node.number not in beside
+    ]

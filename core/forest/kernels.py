@@ -23,13 +23,13 @@ from core.forest import layout as of
 from core.forest import stretch as stretch
 from core.forest.committee import COMMITTEE_FIELDS, LEAD, WEIGHT, begin, count_vote, note_leaf, vote_entropy
 from core.forest.layout import member_at
-from core.forest.member import behind, is_watched, judge, normalise, train, vote, watch, weight_of
+from core.forest.member import is_watched, judge, normalise, train, vote, watch, weight_of
 from core.forest.resampling import times
 from core.hoeffding import kernels as trees
 from core.jit import kernel, part, row_of, words_at
 from core.problems import MOST, SOUND, of_plugin
 from core.tree import layout as at
-from core.tree.columns import gather
+from core.tree.columns import behind, gather
 from core.tree.routing import UNCOUNTED, arrive, count, node_at
 from core.tree.statistics import known_classes
 

@@ -12,17 +12,13 @@ from core.drift import adwin
 from core.drift.base import DRIFT
 from core.forest import layout as of
 from core.forest.resampling import seen_by
+from core.hat.kernels import learn_tree
 from core.hoeffding import kernels as trees
 from core.hoeffding.plain_split import SPLIT_WORDS
 from core.hoeffding.split_attempt import attempt_here
 from core.jit import address_of, called, kernel, part
 from core.tree import layout as at
-
-
-@kernel
-def behind(plan) -> int:
-    """Return where the words of scratch begin that leaf models leave alone: float64[3·d + K]."""
-    return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
+from core.tree.columns import behind
 
 
 @kernel
@@ -95,6 +91,7 @@ def train(
         t,
         record,
         node,
+        x,
         seen,
         side_by_side,
         label,
@@ -115,6 +112,7 @@ def train_seen(
     t: int,
     record: int,
     node: int,
+    x,
     seen,
     side_by_side,
     label: int,
@@ -124,15 +122,35 @@ def train_seen(
     vote_buffer,
     is_told: bool,
 ) -> int:
-    """Train the tree, with a record as ``seen_at`` returned it."""
-    outcome = trees.train(
-        plan, params, ints, floats, t, node, seen, side_by_side, label, weight, hint, scratch, vote_buffer
-    )
-    if outcome == at.DECISION_DUE:
-        said = vote_buffer  # of a background tree, whose splits are no events
-        if is_told:
-            said = part(floats, record + of.of(plan, of.OF_EVENT), SPLIT_WORDS + plan[at.PLAN_CLASSES])
-        outcome = attempt_here(address_of(plan), address_of(ints), t, node, said)
+    """Train the tree, with a record (x) as ``seen_at`` returned it."""
+    said = vote_buffer  # of a background tree, whose splits are no events
+    if is_told:
+        said = part(floats, record + of.of(plan, of.OF_EVENT), SPLIT_WORDS + plan[at.PLAN_CLASSES])
+    if plan[at.PLAN_SUBTREES] != 0:
+        serial = ints[record + of.SERIAL]
+        outcome, _ = learn_tree(
+            plan,
+            params,
+            ints,
+            floats,
+            t,
+            node,
+            x,
+            seen,
+            side_by_side,
+            label,
+            weight,
+            serial,
+            scratch,
+            vote_buffer,
+            said,
+        )
+    else:
+        outcome = trees.train(
+            plan, params, ints, floats, t, node, seen, side_by_side, label, weight, hint, scratch, vote_buffer
+        )
+        if outcome == at.DECISION_DUE:
+            outcome = attempt_here(address_of(plan), address_of(ints), t, node, said)
     if outcome == at.GREW:
         ints[record + of.DUE] = of.TOLD if is_told else 0
     elif outcome != at.LEARNED:

@@ -17,8 +17,8 @@ from core.numeric import rng
 from core.tree import layout as at
 from core.tree.columns import gather
 
-MOST: Final = 200
-"""Largest number of times; P(k > 200) is below 1e-30 for λ = 100."""
+MOST: Final = rng.MOST_EVENTS
+"""Largest number of times."""
 
 NODE_BITS: Final = 24
 """Nodes of a tree whose draws are apart, as a power of two,"""
@@ -32,24 +32,10 @@ APART_DRAW: Final = 1 << (DRAW_BITS - 1)
 
 
 @kernel
-def poisson(key: np.uint64, counter: int, mean: float) -> int:
-    """Return a Poisson variate by inversion of the uniform at a counter; mean: at most 100."""
-    u = rng.uniform(key, counter)
-    share = math.exp(-mean)
-    below = share
-    k = 0
-    while u >= below and k < MOST:
-        k += 1
-        share *= mean / k
-        below += share
-    return k
-
-
-@kernel
 def chances_of(mean: float, chances) -> None:
     """Write how likely a Poisson variate is at most 0, 1, …, MOST; chances: float64[MOST + 1].
 
-    The numbers that ``poisson`` compares with, to the bit.
+    The numbers that ``rng.poisson`` compares with, to the bit.
     """
     share = math.exp(-mean)
     chances[0] = share
@@ -76,7 +62,7 @@ def times(plan, params, ints, member: int) -> int:
     mean = params[plan[at.PLAN_LEARNER + 1]]
     if mean == 0.0:
         return 1
-    return poisson(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member, mean)
+    return rng.poisson(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member, mean)
 
 
 @kernel

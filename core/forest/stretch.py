@@ -25,7 +25,6 @@ from core.drift import adwin
 from core.forest import layout as of
 from core.forest.layout import member_at
 from core.forest.member import (
-    behind,
     is_watched,
     judge,
     normalise,
@@ -40,7 +39,7 @@ from core.hoeffding.plain_split import SPLIT_WORDS
 from core.hoeffding.split_attempt import attempt_here
 from core.jit import kernel, part, row_of, words_at
 from core.tree import layout as at
-from core.tree.columns import gather
+from core.tree.columns import behind, gather
 from core.tree.routing import arrive, count
 
 # Where a stretch stands (int64[STATE_WORDS])
@@ -250,6 +249,7 @@ def own_step(
             tree,
             record,
             node,
+            x,
             seen,
             side_by_side,
             label,
@@ -343,6 +343,7 @@ def background_step(
         tree,
         record,
         node,
+        x,
         seen,
         side_by_side,
         label,

@@ -13,6 +13,9 @@ Action = Literal[
     "new tree",
     "subtree pruned",
     "leaf began anew",
+    "alternate tree started",
+    "alternate tree took over",
+    "alternate tree dropped",
 ]
 
 

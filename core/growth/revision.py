@@ -150,6 +150,11 @@ def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
         tree.node_floats[node, at.NODE_ROUTED] += tree.node_floats[gone, at.NODE_ROUTED].sum()
     tree.node_ints[node, [at.NODE_KIND, at.NODE_CHILDREN]] = at.LEAF, 0
     at.end_here(tree, node)
+    close_gap(tree, gone)
+
+
+def close_gap(tree: TreeView, gone: at.Ints) -> None:
+    """Take nodes out of a tree, by number, to which none of the others leads; their leaf records are free."""
     n = int(tree.header[at.TREE_NODES])
     stays = np.ones(n, dtype=np.bool_)
     stays[gone] = False
@@ -158,7 +163,14 @@ def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
     m = len(kept)
     inner = (kept[:, at.NODE_KIND] != at.LEAF) & (kept[:, at.NODE_KIND] != at.ABSENT)
     kept[:, at.NODE_CHILD] = number_now[kept[:, at.NODE_CHILD]]
-    kept[1:, at.NODE_PARENT] = number_now[kept[1:, at.NODE_PARENT]]
+    below_root = np.flatnonzero(kept[:, at.NODE_PARENT] >= 0)
+    kept[below_root, at.NODE_PARENT] = number_now[kept[below_root, at.NODE_PARENT]]
+    if tree.shape.subtree:
+        state = kept[:, tree.shape.subtree_at :]
+        has = np.flatnonzero(state[:, at.SUBTREE_ALTERNATE])
+        state[has, at.SUBTREE_ALTERNATE] = number_now[state[has, at.SUBTREE_ALTERNATE]]
+        has = np.flatnonzero(state[:, at.SUBTREE_BESIDE])
+        state[has, at.SUBTREE_BESIDE] = number_now[state[has, at.SUBTREE_BESIDE] - 1] + 1
     tree.node_ints[:m] = kept
     tree.node_ints[m:n] = 0
     tree.node_ints[m:n, [at.NODE_PARENT, at.NODE_SLOT]] = -1

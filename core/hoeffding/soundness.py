@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from core.drift import adwin
 from core.hoeffding.schedules import base as schedules
 from core.jit import kernel, words_at
 from core.observers import base as observers
@@ -35,6 +36,8 @@ PROBLEMS: Final = (
     "leaf records must be those of nodes and the free ones, each once",
     "free leaf records and unused nodes must be empty",
     "the weight a leaf has seen must be a number of at least 0",
+    "an alternate tree must stand beside an inner node before it, which names it and is as deep",
+    "of a tree at rest nothing is due, and a leaf's generator has a state below 2**48",
 )
 (
     SIZES,
@@ -55,6 +58,8 @@ PROBLEMS: Final = (
     CHAIN,
     EMPTY,
     WEIGHT,
+    BESIDE,
+    AT_REST,
 ) = range(1, len(PROBLEMS) + 1)
 
 numeric_problem, shared_problem = observers.problem_dispatcher()
@@ -69,6 +74,8 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
     found = of_plugin(at.PLAN_NUMERIC_OBSERVER, shared_problem(kind, plan, params, floats))
     if found == SOUND:
         found = nodes_problem(plan, ints, floats, t)
+    if found == SOUND and plan[at.PLAN_SUBTREES] != 0:
+        found = subtrees_problem(plan, params, ints, floats, t)
     if found == SOUND:
         found = leaves_problem(plan, params, ints, floats, t, blank)
     return found
@@ -84,13 +91,17 @@ def nodes_problem(plan, ints, floats, t: int) -> int:
         return TREE_COUNTERS
     if not 0 <= ints[t + at.TREE_STOPPED] <= 1 or not 0 <= ints[t + at.TREE_PATHS] <= 1:
         return FLAGS
-    leaves, splits, deepest, children = 0, 0, 0, 0
+    leaves, splits, deepest, children = 0, 0, 0, 0  # children: and roots of alternate trees
     for number in range(n):
         node = node_at(ints, t, number)
         kind = ints[node + at.NODE_KIND]
         if not at.LEAF <= kind <= at.ABSENT:
             return at_place(number, KIND)
-        found = parent_problem(ints, t, number, node)
+        if is_beside(plan, ints, node):
+            found = beside_problem(plan, ints, t, number, node)
+            children += 1
+        else:
+            found = parent_problem(ints, t, number, node)
         if found == SOUND and (kind == at.LEAF or kind == at.ABSENT):
             found = end_problem(plan, ints, floats, number, node)
         elif found == SOUND:
@@ -123,6 +134,52 @@ def parent_problem(ints, t: int, number: int, node: int) -> int:
     if kind == at.LEAF or kind == at.ABSENT or not first <= number < first + ints[above + at.NODE_CHILDREN]:
         return PARENT
     return SOUND if depth == ints[above + at.NODE_DEPTH] + 1 else DEPTH
+
+
+@kernel
+def is_beside(plan, ints, node: int) -> bool:
+    """Return whether a node says that it is the root of an alternate tree."""
+    subtrees = plan[at.PLAN_SUBTREES]
+    return subtrees != 0 and ints[node + subtrees + at.SUBTREE_BESIDE] != 0
+
+
+@kernel
+def beside_problem(plan, ints, t: int, number: int, node: int) -> int:
+    """Return what is wrong with the place of an alternate tree's root; the nodes before it are in order."""
+    subtrees = plan[at.PLAN_SUBTREES]
+    beside = ints[node + subtrees + at.SUBTREE_BESIDE] - 1
+    if not 0 <= beside < number:
+        return BESIDE
+    other = node_at(ints, t, beside)
+    kind = ints[other + at.NODE_KIND]
+    if kind == at.LEAF or kind == at.ABSENT or ints[other + subtrees + at.SUBTREE_ALTERNATE] != number:
+        return BESIDE
+    is_alike = ints[node + at.NODE_PARENT] == ints[other + at.NODE_PARENT]
+    return SOUND if is_alike and ints[node + at.NODE_DEPTH] == ints[other + at.NODE_DEPTH] else BESIDE
+
+
+@kernel
+def subtrees_problem(plan, params, ints, floats, t: int) -> int:
+    """Return what is wrong with the states of subtrees in a tree whose nodes are sound."""
+    n, subtrees = ints[t + at.TREE_NODES], plan[at.PLAN_SUBTREES]
+    for number in range(n):
+        state = node_at(ints, t, number) + subtrees
+        alternate = ints[state + at.SUBTREE_ALTERNATE]
+        if alternate != 0:
+            if not number < alternate < n:
+                return at_place(number, BESIDE)
+            other = node_at(ints, t, alternate) + subtrees
+            if ints[other + at.SUBTREE_BESIDE] != number + 1:
+                return at_place(number, BESIDE)
+        if ints[state + at.SUBTREE_DUE] != 0 or ints[state + at.SUBTREE_NEXT] != 0:
+            return at_place(number, AT_REST)
+        if not 0 <= ints[state + at.SUBTREE_DRAWS] < 1 << 48:
+            return at_place(number, AT_REST)
+        first = plan[at.PLAN_SUBTREE_DETECTOR + 1]
+        found = adwin.problem(params, first, floats, state + at.SUBTREE_DETECTOR)
+        if found != SOUND:
+            return of_plugin(at.PLAN_SUBTREE_DETECTOR, found)
+    return SOUND
 
 
 @kernel

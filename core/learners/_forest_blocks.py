@@ -116,7 +116,7 @@ class ForestLayout(BlockLayout):
         """Take the learner that says what the members are and which detectors watch them."""
         self.learner = learner
         self.dims = dims
-        self.trees = TreeLayout(learner.member, dims)
+        self.trees: TreeLayout = learner.member.blocks(dims)
         self.blank_address = self.trees.blank_address
         self.members: int = learner.members
         drift, warning = len(learner.drift.initial()), len(learner.warning.initial())
@@ -330,7 +330,7 @@ class ForestLayout(BlockLayout):
         ballots = np.empty(shape)
         log = np.empty((compiled.LOG_ROWS, compiled.LOG_SPLIT + SPLIT_WORDS + self.dims.classes))
         columns = (stretch.x, stretch.label, stretch.weight, stretch.prediction, stretch.probability)
-        found: list[tuple[int, bool, int, Event]] = []
+        found: list[tuple[int, int, int, Event]] = []
         while True:
             t = model.block_places[0]
             reason = compiled.play(
@@ -339,7 +339,7 @@ class ForestLayout(BlockLayout):
             for words in log[: state.item(compiled.LOGGED)].tolist():
                 row, member = int(words[compiled.LOG_ROW]), int(words[compiled.LOG_MEMBER])
                 split = splitting.told_event(words[compiled.LOG_SPLIT :], row, index, member)
-                found.append((row, False, member, split))
+                found.append((row, 1, member, split))
             state[compiled.LOGGED] = 0
             if reason == compiled.LOG_FULL:
                 continue
@@ -351,7 +351,7 @@ class ForestLayout(BlockLayout):
                 found = [each for each in found if each[2] != member or each[0] <= row]
                 rate = max(ballots.item(member, row - first, classes + compiled.ERROR), 0.0)
                 event: Event = self.react(model, t, member, of.DRIFTED, row, index, rate)
-                found.append((row, True, member, event))
+                found.append((row, 2, member, event))
                 state[[compiled.UNTIL, compiled.ROW]] = member + 1, row + 1
                 continue
             slots, alarmed = [member, member + n][: self.slots // n], []
@@ -363,7 +363,10 @@ class ForestLayout(BlockLayout):
                 slots = [slot for slot in slots if model.ints[self.record(t, slot) + of.DUE]]
             stretch.row = row
             for event in self._conclude(model, reason, 0, slots, alarmed, row, index):
-                found.append((row, isinstance(event, Drift), member, event))
+                # As row by row: first what made the record come again, then splits, then alarms of members.
+                alarm = isinstance(event, Drift) and event.node is None
+                phase = 0 if reason == at.GROW_FIRST else 1 + alarm
+                found.append((row, phase, member, event))
         return [event for *_, event in sorted(found, key=lambda each: each[:3])]
 
     def _split_with_room(self, state: MemberState, node: int) -> bool:
@@ -376,8 +379,8 @@ class ForestLayout(BlockLayout):
         ints, t, plan = state.ints, state.t, state.plan
         have, (nodes, slots) = self.trees.room(ints, t), self.trees.live_room(ints, t)
         has_stopped = self.trees.has_stopped(ints, t)
-        if has_stopped or not plan.ints[at.PLAN_PLAIN_SPLITS]:
-            return False
+        if has_stopped or not plan.ints[at.PLAN_PLAIN_SPLITS] or plan.ints[at.PLAN_SUBTREES]:
+            return False  # a tree that adapts may have several leaves to split
         if nodes + 2 <= have[0] and slots + 1 <= have[1]:
             return False
         room = self.usual_room(plan, state.schema.n_classes, (2 * have[0] + 1, 2 * have[1]))

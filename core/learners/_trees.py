@@ -84,6 +84,7 @@ class TreeLayout(BlockLayout):
             schedule=learner.schedule.shapes(classes, self.dims.attributes, values),
             revision=learner.revision_words(self.dims.attributes),
             leaf_model=learner.leaf_model.shapes(*counts),
+            subtree=learner.subtree_words,
         )
 
     @cached_property
@@ -155,7 +156,8 @@ class TreeLayout(BlockLayout):
             tree.leaf_ints[:slots] = before.leaf_ints[:slots]
             return
         k = before.shape.classes
-        tree.node_ints[:nodes, : at.NODE_FIELDS + k] = before.node_ints[:nodes]
+        tree.node_ints[:nodes, : at.NODE_FIELDS + k] = before.node_ints[:nodes, : at.NODE_FIELDS + k]
+        tree.subtrees[:nodes] = before.subtrees[:nodes]
         tree.leaf_ints[:slots, : at.LEAF_FIELDS + k] = before.leaf_ints[:slots, : at.LEAF_FIELDS + k]
         learner, index = self.learner, values_carried(old.dims, self.dims)
         copy_axes(

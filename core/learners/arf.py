@@ -24,9 +24,9 @@ class Plugin(Forest):
     tree, a drift puts it in the member's place, or a new tree if there is none.
 
     Members are Hoeffding trees with grace period 50 and ``delta`` 0.01, unless ``member`` says otherwise. One
-    that revises its splits (``efdt``) draws its subset once for all of its leaves. ``compat="moa"`` has the
-    rules of MOA 2024.07: detectors see errors after learning, background trees learn a record no more than
-    once, and a leaf observes 60 % of the attributes.
+    that revises its splits (``efdt``) or replaces subtrees (``hat``) draws its subset once for all of its
+    leaves. ``compat="moa"`` has the rules of MOA 2024.07: detectors see errors after learning, background
+    trees learn a record no more than once, and a leaf observes 60 % of the attributes.
     """
 
     member_defaults: ClassVar[dict[str, Any]] = {"grace_period": 50.0, "delta": 0.01}
@@ -53,7 +53,7 @@ class Plugin(Forest):
     @property
     def subspaces(self) -> bool:
         """Whether node numbers change, so that they say nothing of a leaf."""
-        return bool(self.member.revision_words(1))
+        return bool(self.member.revision_words(1) or self.member.subtree_words)
 
     def attributes_seen(self, attributes: int) -> int:
         if self.leaf_attributes > 0.0:

@@ -185,6 +185,11 @@ class HoeffdingLearner(Learner):
         raise NotImplementedError
 
     @property
+    def subtree_words(self) -> int:
+        """Return the length of the state of the subtree at a node, 0: the tree does not adapt (``hat``)."""
+        return 0
+
+    @property
     def only_multiway(self) -> bool:
         """Whether a nominal attribute of two values is never split in another way than by value."""
         return not getattr(self.nominal_observer, "binary_splits", True)

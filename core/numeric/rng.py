@@ -32,6 +32,7 @@ RESERVOIR: Final = 9
 PURCHASE: Final = 10
 SUBSPACE: Final = 11
 BAGGING: Final = 12
+LEAF_BAGGING: Final = 13
 GENERATOR_RECORD: Final = 16
 GENERATOR_MODEL: Final = 17
 GENERATOR_DRIFT: Final = 18
@@ -45,6 +46,9 @@ GAMMA_BLOCK: Final = 64
 
 ROUGH_NORMAL_ERROR: Final = 1e-3
 """Mostly far less: the root of a logarithm's error of 4e-7 is that large near 0 only."""
+
+MOST_EVENTS: Final = 200
+"""Largest value of a Poisson variate; P(k > 200) is below 1e-30 for a mean of 100."""
 
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -123,6 +127,20 @@ def uniform(key: np.uint64, counter: int) -> float:
 def integer(key: np.uint64, counter: int, n: int) -> int:
     """Return an integer in 0..n-1 for 1 <= n < 2**32 (bias below n / 2**32)."""
     return int(((bits(key, counter) >> _SHIFT_32) * np.uint64(n)) >> _SHIFT_32)
+
+
+@kernel
+def poisson(key: np.uint64, counter: int, mean: float) -> int:
+    """Return a Poisson variate by inversion of the uniform at a counter; mean: at most 100."""
+    u = uniform(key, counter)
+    share = math.exp(-mean)
+    below = share
+    k = 0
+    while u >= below and k < MOST_EVENTS:
+        k += 1
+        share *= mean / k
+        below += share
+    return k
 
 
 @kernel

@@ -9,6 +9,12 @@ from core.tree import layout as at
 
 
 @kernel
+def behind(plan) -> int:
+    """Return where the words of scratch begin that leaf models leave alone: float64[3·d + K]."""
+    return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
+
+
+@kernel
 def gather(plan, x, scratch) -> Any:
     """Return the numeric attributes of a record side by side: a part of x where they are, else a copy."""
     n = plan[at.PLAN_NUMERIC]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,11 @@ from core.tree import layout as at
 from core.tree.layout import Floats, TreeView
 
 Mask = npt.NDArray[np.bool_]
+
+ALTERNATE: Final = "alternate tree"
+"""What stands in the place of an attribute on the way to an alternate tree,"""
+BESIDE: Final = ":"
+"""and of the operator: no record goes there from the node alone."""
 
 
 @dataclass(frozen=True, slots=True)

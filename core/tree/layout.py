@@ -10,7 +10,8 @@ begins with the number of its words, and what follows is the learner's (core/lea
 Hoeffding family a block is a tree; everything in it is found from its first word ``t``:
 
     tree header | node record × node capacity | leaf record × slot capacity
-    node record = NODE_FIELDS words, then the class masses ``cls`` [class]
+    node record = NODE_FIELDS words, then the class masses ``cls`` [class], and of a tree that adapts the
+                  state of its subtree
     leaf record = LEAF_FIELDS words, then ``seen`` [class], the observers' statistics, the schedule's
                   state, the leaf model's, and for a learner that revises splits the revision section
 
@@ -155,6 +156,14 @@ NODE_DEPTH: Final = 8
 NODE_REACH: Final = 9  # highest class its distribution ever touched, plus one (MOA's range)
 NODE_FIELDS: Final = 10
 
+# State of the subtree at a node of a tree that adapts, at the end of the node record (core/hat/kernels.py)
+SUBTREE_ALTERNATE: Final = 0  # number of the root of the alternate tree beside the node, 0: there is none
+SUBTREE_BESIDE: Final = 1  # of the root of an alternate tree: number of the node it stands beside, plus one
+SUBTREE_DRAWS: Final = 2  # of a leaf: state of MOA's generator, by exclusive or with that of a new one
+SUBTREE_DUE: Final = 3  # while a record is being learned: what is due (core/hat/kernels.py), else 0
+SUBTREE_NEXT: Final = 4  # while a record is being learned: root of the tree that comes next, else 0
+SUBTREE_DETECTOR: Final = 5  # then the detector's state
+
 # Kinds of nodes
 LEAF: Final = 0
 NUMERIC: Final = 1  # x <= value
@@ -259,7 +268,18 @@ PLAN_BAGGING_KEY: Final = 83  # and of how often a member learns a record
 PLAN_WARNING_DETECTOR: Final = 84  # kind and parameters of the detectors that warn of a member
 PLAN_STRETCH: Final = 86  # rows that the learner takes at once where it may (BlockLayout.play); 0: none
 PLAN_NUMBERS_SEEN: Final = 87  # in the model: lowest and highest number of each numeric attribute
-PLAN_HEADER: Final = 88
+PLAN_SUBTREES: Final = 88  # the state of the subtree at a node, relative to its record; 0: it has none
+PLAN_SUBTREE_DETECTOR: Final = 89  # kind and parameters of the detectors that watch subtrees
+PLAN_LEAF_BAGGING: Final = 91  # how often a leaf learns a record: one of BAGGED_…
+PLAN_LEAF_BAGGING_KEY: Final = 92  # the random key of that
+PLAN_SWITCH_LOGARITHM: Final = 93  # ln(2/δ) of the comparison with an alternate tree (float64),
+PLAN_SWITCH_RECORDS: Final = 94  # and the records that both windows must exceed (float64)
+PLAN_HEADER: Final = 95
+
+# How often a leaf learns a record
+BAGGED_ONCE: Final = 0
+BAGGED_POISSON: Final = 1  # as a Poisson variate of mean 1 says, once at least
+BAGGED_MOA: Final = 2  # likewise, of MOA's generator
 
 # Nominal table
 NOMINAL_COLUMN: Final = 0
@@ -274,7 +294,8 @@ class TreeShape:
 
     ``numeric`` and ``nominal`` are the shapes of the two observers' statistics in one leaf, for example
     (class, 5, attribute) and (class, value); ``schedule`` and ``leaf_model`` those of the sections of their
-    states, and ``revision`` is the length of the revision section, 0 if splits are final.
+    states, ``revision`` is the length of the revision section, 0 if splits are final, and ``subtree`` that of
+    the state of the subtree at a node, 0 unless the tree adapts.
     """
 
     classes: int
@@ -285,10 +306,16 @@ class TreeShape:
     schedule: tuple[tuple[int, ...], ...] = ()
     revision: int = 0
     leaf_model: tuple[tuple[int, ...], ...] = ()
+    subtree: int = 0
+
+    @cached_property
+    def subtree_at(self) -> int:
+        """First word of the state of the subtree in a node record."""
+        return NODE_FIELDS + self.classes
 
     @cached_property
     def node_stride(self) -> int:
-        return NODE_FIELDS + self.classes
+        return self.subtree_at + self.subtree
 
     @cached_property
     def numeric_at(self) -> int:
@@ -361,7 +388,12 @@ class TreeView:
     @property
     def masses(self) -> Floats:
         """Class masses of the nodes, float64[node, class]."""
-        return self.node_floats[:, NODE_FIELDS:]
+        return self.node_floats[:, NODE_FIELDS : self.shape.subtree_at]
+
+    @property
+    def subtrees(self) -> Ints:
+        """States of the subtrees at nodes, int64[node, SUBTREE_DETECTOR + …]."""
+        return self.node_ints[:, self.shape.subtree_at :]
 
     @property
     def seen(self) -> Floats:

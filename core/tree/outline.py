@@ -47,12 +47,15 @@ class Outline:
         return self.test is None
 
 
-def of_tree(plan: Any, schema: Schema, ints: Ints, tree: TreeView, depth: int | None) -> Iterator[Outline]:
+def of_tree(
+    plan: Any, schema: Schema, ints: Ints, tree: TreeView, depth: int | None, root: int = 0
+) -> Iterator[Outline]:
     """Yield the nodes of a tree, parents first, children from left to right; below ``depth`` none.
 
-    Deep trees are no danger: a chain of tests is walked with a stack of our own. ints: the model's words.
+    Deep trees are no danger: a chain of tests is walked with a stack of our own. ints: the model's words;
+    root: number of the node to begin at.
     """
-    stack: list[tuple[int, Branch | None]] = [(0, None)]
+    stack: list[tuple[int, Branch | None]] = [(root, None)]
     routed = tree.routed
     while stack:
         node, branch = stack.pop()

@@ -31,6 +31,8 @@ COLD_STARTS: Final = 1 << 19
 NOTHING_INHERITED: Final = 1 << 20
 CLASS_COUNTED: Final = 1 << 21
 LAST_OF_TWO: Final = 1 << 22
+SPLIT_TAKES_OVER: Final = 1 << 23
+SILENT_AT_MISSING: Final = 1 << 24
 
 MEANINGS: Final[dict[int, str]] = {
     STOPS_AT_MISSING: "A record ends at the inner node that cannot place its value, and teaches it nothing.",
@@ -56,11 +58,16 @@ MEANINGS: Final[dict[int, str]] = {
     NOTHING_INHERITED: "No node inherits weight or keeps it under a test, so that a new leaf votes nothing.",
     CLASS_COUNTED: "The class counts as one attribute more in bounds.",
     LAST_OF_TWO: "Of two classes with equal weight in a leaf the second wins.",
+    SPLIT_TAKES_OVER: "An alternate tree takes its node's place once its leaf would split, proven or not.",
+    SILENT_AT_MISSING: "Where a value is missing nobody votes, and a branch that does not exist never grows.",
 }
 """What each of them means, in the order of the bits."""
 
 MOA: Final = NOTHING_INHERITED - 1
 """All before it: MOA's tree, on which the codes of IMAC and CDT are built, and IMAC's way with candidates."""
+
+MOA_ADAPTIVE: Final = MOA | SPLIT_TAKES_OVER | SILENT_AT_MISSING
+"""Those of MOA's trees that adapt."""
 
 OF_COMPAT: Final[dict[str | None, int]] = {
     None: 0,

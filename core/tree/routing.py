@@ -25,9 +25,15 @@ def arrive(plan, ints, floats, t: int, x, frozen: bool, routed: int) -> int:
     routed weight, the lowest of equals [D10]. With MOA's quirks it ends at the inner node instead, or at an
     absent branch.
     """
+    return arrive_from(plan, ints, floats, t, t + at.TREE_HEADER, x, frozen, routed)
+
+
+@kernel
+def arrive_from(plan, ints, floats, t: int, start: int, x, frozen: bool, routed: int) -> int:
+    """Return what ``arrive`` does for the subtree whose root's record is at word ``start``."""
     stride = ints[t + at.TREE_NODE_STRIDE]
     first = t + at.TREE_HEADER
-    node = first
+    node = start
     kind = ints[node + at.NODE_KIND]
     while kind != at.LEAF and kind != at.ABSENT:
         child = branch(kind, x[ints[node + at.NODE_ATTRIBUTE]], ints, floats, node)

@@ -78,14 +78,17 @@ def most_important(model: Model) -> list[tuple[str, float]]:
 
 
 def drawn(model: Model) -> list[Outline]:
-    """Return the nodes of the tree, or, if there are too many to draw, those down to some depth."""
-    nodes = export.outline(model)
+    """Return the nodes of the tree, or, if there are too many to draw, those down to some depth.
+
+    Without alternate trees: numbers add up from the leaves to the root.
+    """
+    nodes = export.answering(export.outline(model))
     if len(nodes) <= NODES_MAX:
         return nodes
     depth = max(node.depth for node in nodes)
     while depth > 0 and sum(node.depth <= depth for node in nodes) > NODES_MAX:
         depth -= 1
-    return export.outline(model, depth)
+    return export.answering(export.outline(model, depth))
 
 
 def node_rows(nodes: Sequence[Outline]) -> list[dict[str, Any]]:

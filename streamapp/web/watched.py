@@ -269,7 +269,7 @@ class Watched:
             run("UPDATE model SET drifts = drifts + 1 WHERE key = ?", [key])
             if detail.get("action") in NEW_TREE and detail.get("member") is None:
                 run("DELETE FROM split WHERE key = ?", [key])
-        is_drawn = not detail.get("pair") and detail.get("member") is None
+        is_drawn = not detail.get("pair") and detail.get("member") is None and not self._renumbers(key)
         if kind in ("revised", "pruned") and detail.get("action") != "moved" and is_drawn:
             # The nodes behind a subtree that goes get other numbers; which, the event does not say.
             run("DELETE FROM split WHERE key = ? AND node >= ?", [key, node])
@@ -277,6 +277,11 @@ class Watched:
             run("UPDATE model SET splits = splits + 1 WHERE key = ?", [key])
             if 0 <= node < NODES_MAX and is_drawn:
                 run("INSERT OR REPLACE INTO split VALUES (?, ?, ?)", [key, node, body])
+
+    def _renumbers(self, key: str) -> bool:
+        """Return whether nodes of a model's tree get other numbers by what no event says."""
+        row = self._connection.execute("SELECT learner FROM model WHERE key = ?", [key]).fetchone()
+        return row is not None and row[0] == "hat"
 
     # -- asking -------------------------------------------------------------------------------------------
 

@@ -13,11 +13,12 @@ from benchmarks.datasets import GENERATED, REAL, MissingDatasetError, load
 from benchmarks.parity import first_difference, in_words
 from benchmarks.peers import grove_tree
 from benchmarks.peers.result import Task
-from tests.golden.renew import RECORDS, crc, curve
+from tests.golden.renew import HAT_STREAMS, RECORDS, crc, curve, hat_rows
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TREES = json.loads((GOLDEN / "moa_trees.json").read_text(encoding="utf-8"))
 EFDT = json.loads((GOLDEN / "moa_efdt.json").read_text(encoding="utf-8"))
+HAT = json.loads((GOLDEN / "moa_hat.json").read_text(encoding="utf-8"))
 CURVES = json.loads((GOLDEN / "curves.json").read_text(encoding="utf-8"))
 STREAMS = (*GENERATED, *REAL)
 
@@ -52,6 +53,19 @@ def test_the_efdt_of_moa(stream):
     assert (summary.splits, summary.leaves, summary.depth) == tuple(
         golden[k] for k in ("splits", "leaves", "depth")
     )
+
+
+@pytest.mark.parametrize("leaf_model", ["mc", "nb", "nba"])
+@pytest.mark.parametrize("stream", HAT_STREAMS)
+def test_the_adaptive_tree_of_moa(stream, leaf_model):
+    """Every prediction: what replaces what, when, and the random weights of records are MOA's."""
+    try:
+        rows = hat_rows(stream)
+    except MissingDatasetError as error:
+        pytest.skip(str(error))
+    task = Task("hat", leaf_model, compat="moa", grace_period=50, delta=0.01)
+    _, trace = grove_tree.trace(rows, task)
+    assert crc(trace.predictions) == HAT[stream][leaf_model]
 
 
 def test_the_golden_trees_are_worth_comparing():

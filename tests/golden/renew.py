@@ -1,4 +1,6 @@
-"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|cdt|baselines`` (MOA), ``… curves``.
+"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|cdt|baselines|curves``.
+
+All but curves are of MOA.
 
 A golden file changes only when what it holds was meant to change; the commit says why.
 
@@ -6,6 +8,8 @@ A golden file changes only when what it holds was meant to change; the commit sa
   the splits, and the CRC-32 of all predictions as int32. Our tree with ``compat="moa"`` must do the same.
 - ``moa_efdt.json``: what MOA's EFDT does on them: the size of its tree, the CRC-32 of all predictions, and
   how many tests it installs.
+- ``moa_hat.json``: the CRC-32 of all predictions of MOA's HoeffdingAdaptiveTree on them, on a stream that
+  drifts, and on two with holes; grace period 50 and δ 0.01, so that subtrees are replaced early and often.
 - ``cdt_trees.json``: what the trees of CDT's code other than C-Tree do, of which each is MOA's tree with
   some options (a criterion of benchmarks/moa among them): the splits, and the size.
 - ``moa_baselines.json``: what MOA's majority class, no change and naive Bayes answer, and what its evaluators
@@ -13,6 +17,7 @@ A golden file changes only when what it holds was meant to change; the commit sa
 - ``curves.json``: hits of our tree in each thousand records, and its size at the end, in default mode.
 """
 
+import dataclasses
 import json
 import sys
 import zlib
@@ -55,6 +60,33 @@ def moa_efdt(rows):
         "depth": run.depth,
         "predictions": crc(run.predictions),
     }
+
+
+HOLES = "with holes"
+DRIFTING = f"gen:drift?before=(sea)&after=(sea?function=3)&position={RECORDS // 2}&rng=java"
+HAT_STREAMS = (*GENERATED, *REAL, DRIFTING, f"electricity {HOLES}", f"airlines {HOLES}")
+
+
+def hat_rows(stream):
+    """Return the records of a stream; with holes, one value in twenty is missing."""
+    rows = load(stream.removesuffix(f" {HOLES}"), RECORDS)
+    if not stream.endswith(HOLES):
+        return rows
+    missing = np.random.default_rng(1).random(rows.x.shape) < 0.05
+    return dataclasses.replace(rows, x=np.where(missing, np.nan, rows.x))
+
+
+def moa_hat(rows, leaf_model):
+    option = {"mc": "MC", "nb": "NB", "nba": "NBAdaptive"}[leaf_model]
+    return crc(moa.evaluate(rows, f"trees.HoeffdingAdaptiveTree -l {option} -g 50 -c 0.01").predictions)
+
+
+def renew_hat():
+    found = {
+        stream: {leaf_model: moa_hat(hat_rows(stream), leaf_model) for leaf_model in LEAF_MODELS}
+        for stream in HAT_STREAMS
+    }
+    (HERE / "moa_hat.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def cdt_options(name, delta):
@@ -146,6 +178,9 @@ def renew_baselines():
 def main(what):
     if what == "baselines":
         renew_baselines()
+        return
+    if what == "hat":
+        renew_hat()
         return
     if what == "cdt":
         renew_cdt()

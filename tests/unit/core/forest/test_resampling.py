@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.forest.resampling import choose, choose_apart, poisson
+from core.forest.resampling import choose, choose_apart
 from core.jit import kernel, start_of
 from core.numeric import rng
 
@@ -15,7 +15,7 @@ KEY = rng.stream_key(1, rng.BAGGING)
 @kernel("void(uint64, float64, int64[::1])")
 def draw_times(key, mean, out):
     for i in range(len(out)):
-        out[i] = poisson(key, i << 20, mean)
+        out[i] = rng.poisson(key, i << 20, mean)
 
 
 @kernel("void(uint64, int64, int64, float64[::1])")

@@ -12,7 +12,8 @@ from core.tree import quirks
 from tests.unit.core.builders import schema_of, spec_of
 
 CORE = Path(quirks.__file__).parents[1]
-BITS = {name: value for name, value in vars(quirks).items() if isinstance(value, int) and name != "MOA"}
+SETS = ("MOA", "MOA_ADAPTIVE")
+BITS = {name: value for name, value in vars(quirks).items() if isinstance(value, int) and name not in SETS}
 
 
 def test_each_has_a_bit_and_a_meaning_of_its_own():
@@ -22,8 +23,8 @@ def test_each_has_a_bit_and_a_meaning_of_its_own():
 
 def test_each_is_looked_at_and_held_by_some_published_code():
     sources = "".join(path.read_text() for path in CORE.rglob("*.py"))
-    assert set(re.findall(r"\bquirks\.([A-Z_]+)\b", sources)) - {"OF_COMPAT"} == set(BITS)
-    held = 0
+    assert set(re.findall(r"\bquirks\.([A-Z_]+)\b", sources)) - {"OF_COMPAT", *SETS} == set(BITS)
+    held = quirks.MOA_ADAPTIVE
     for flags in quirks.OF_COMPAT.values():
         held |= flags
     assert held == sum(BITS.values())

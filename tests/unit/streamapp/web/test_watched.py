@@ -114,6 +114,16 @@ def test_nodes_that_a_revision_or_a_drift_took_are_forgotten(watched: Watched) -
     assert model.drifts == 1
 
 
+def test_a_tree_whose_nodes_get_other_numbers_without_an_event_has_no_splits_to_draw(
+    watched: Watched,
+) -> None:
+    watched.apply([], [said("k", "created", 1, learner="hat"), split("k", 0, 2), split("k", 1, 3)], {})
+    assert watched.splits("k") == {}
+    model = watched.model("k")
+    assert model is not None
+    assert model.splits == 2
+
+
 def test_ten_thousand_models_are_shown_a_page_at_a_time(watched: Watched) -> None:
     names = [f"user-{n:05d}" for n in range(10_000)]
     watched.apply([evaluated(key, at + 1) for at, key in enumerate(names)], [], {})

@@ -1,0 +1,19 @@
+"""What is due at the nodes of an adaptive tree while a record is being learned (SUBTREE_DUE)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STARTS: Final = 1
+"""An alternate tree begins beside the node,"""
+TAKES_OVER: Final = 2
+"""takes its place,"""
+GOES: Final = 3
+"""or goes."""
+SPLITS: Final = 4
+"""The leaf makes an attempt; ORDER times its rank is added: attempts are made in order."""
+ORDER: Final = 8
+LAST: Final = 1 << 40
+"""The rank of the tree itself: alternate trees may take places before it splits."""
+JUDGED: Final = -1
+"""At the root: detectors have seen the record at hand, and it comes again."""
