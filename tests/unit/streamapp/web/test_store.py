@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,3 +107,34 @@ def test_the_votes_are_looked_through_and_not_the_requests(store: Store) -> None
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {ANSWERED}", (0,))]
     assert any(step.startswith("SCAN v") for step in plan)
     assert not any(step.startswith("SCAN r") for step in plan)
+
+
+def test_the_log_is_copied_into_the_file_while_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever commits copies nothing: what lies in the file alone is what the store's own thread brought."""
+    monkeypatch.setattr("streamapp.web.store.CHECKPOINT_S", 0.01)
+    monkeypatch.setattr("streamapp.web.store.LOG_PAGES", 20)
+    path, alone = tmp_path / "web.sqlite", tmp_path / "alone.sqlite"
+    store = Store(path)
+    wanted = {f"{number:04}{'x' * 3000}" for number in range(1500)}  # more than what SQLite copies by itself
+    for name in sorted(wanted):
+        add(store, name, durable=False)
+
+    def copied() -> set[str]:
+        shutil.copyfile(path, alone)
+        with closing(sqlite3.connect(f"file:{alone}?immutable=1", uri=True)) as db:
+            try:
+                return {name for (name,) in db.execute("SELECT name FROM origin")}
+            except sqlite3.DatabaseError:  # it was copied while it was written
+                return set()
+
+    deadline = time.monotonic() + PATIENCE_S
+    while copied() != wanted and time.monotonic() < deadline:
+        threading.Event().wait(0.02)
+    assert copied() == wanted
+    assert names(store) == wanted
+    store.close()
+    again = Store(path)
+    assert names(again) == wanted
+    again.close()
