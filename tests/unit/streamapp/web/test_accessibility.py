@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from streamapp.web.application import WebPlan, _Counted, _server
+from streamapp.web.application import WebPlan, _server
 from streamapp.web.audit_log import AuditLog
-from streamapp.web.cards import Attribute, Cell, Request
+from streamapp.web.cards import Attribute, Cell, Range, Request
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import Entry
 from streamapp.web.label_queue import LabelQueue, Terms
@@ -40,7 +40,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, LabelQueue]]:
     queue, path = LabelQueue(store, Terms(sure_utility=0.3)), tmp_path / "users.txt"
     add_user(path, "ann", PASSWORD)
     users = Users(path)
-    around = Surroundings(queue, _Counted(queue).counts, lambda: "", True, True, {"amount": "EUR"})
+    around = Surroundings(queue, lambda: queue.counts(now_ms()), lambda: "", True, True, {"amount": "EUR"})
     entry = Entry(Sessions(store), users, "web", True, AuditLog(store))
     ready, address = threading.Event(), list[str]()
 
@@ -104,7 +104,12 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             asked = Request(
                 0, key, "r", "order-4711", now - 90_000, -1, 0.37, "fraud", "variable_uncertainty", features
             )
-            asked = replace(asked, rules="amount <= 40 and items > 2", shares={"fraud": 0.63, "good": 0.37})
+            asked = replace(
+                asked,
+                rules="amount <= 40 and items > 2",
+                shares={"fraud": 0.63, "good": 0.37},
+                seen={"amount": Range(0.5, 980.0, 12_407), "items": Range(1.0, 12.0, 12_410)},
+            )
             sure = [
                 replace(
                     asked,
