@@ -6,6 +6,7 @@ What numpy would wrap around or cut off, compiled code would read or write somew
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
@@ -30,6 +31,10 @@ class Guarded(np.ndarray):
         """Write, if it is inside."""
         self._judge(index)
         super().__setitem__(index, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate: numpy would ask for one index too many, to find the end."""
+        return (self[at] for at in range(len(self)))
 
     def _judge(self, index: Any) -> None:
         for one, size in zip(index if isinstance(index, tuple) else (index,), self.shape, strict=False):

@@ -157,6 +157,7 @@ def test_an_observer_of_the_other_kind_is_refused(axis, name):
         ({"name": "efdt-imac", "compat": "moa"}, r"compat='moa' must be null with the schedule 'imac'"),
         ({"name": "efdt-imac", "compat": "imac"}, r"compat='imac' must be null with the schedule 'imac'"),
         ({"name": "efdt", "schedule": "imac", "compat": "moa"}, r"must be null with the schedule 'imac'"),
+        ({"name": "hat", "compat": "imac"}, r"compat='imac' must be one of null, 'moa' for 'hat'"),
     ],
 )
 def test_a_compatibility_that_no_code_defines_is_refused(learner, rule):
@@ -164,7 +165,7 @@ def test_a_compatibility_that_no_code_defines_is_refused(learner, rule):
         Spec.parse({"learner": learner})
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if "efdt" not in name])
+@pytest.mark.parametrize("name", [name for name in TREES if "efdt" not in name and name != "hat"])
 def test_every_other_preset_has_both_compatibilities(name):
     for compat in (None, "moa", "imac"):
         assert Spec.parse({"learner": {"name": name, "compat": compat}}).learner.compat == compat
