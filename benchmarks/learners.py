@@ -37,6 +37,7 @@ LEARNERS = (
     "imac",
     "efdt",
     "efdt-imac",
+    "hat",
     "ufft",
     "boct",
     "leveraging-bagging",
