@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.datasets import MissingDatasetError, Rows, generated, load
+from benchmarks.name_lists import add_name_lists
 from benchmarks.peers import grove_tree, moa, river_tree
 from benchmarks.peers.result import Task
 
@@ -145,35 +146,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.accuracy", description="Accuracy beside MOA and River."
     )
-    for name, known in (
-        ("streams", STREAMS),
-        ("systems", SYSTEMS),
-        ("learners", LEARNERS),
-        ("leaf-models", LEAF_MODELS),
-    ):
-        parser.add_argument(
-            f"--{name}",
-            type=_list_of(known),
-            default=list(known),
-            metavar="A,B",
-            help=f"some of {', '.join(known)}",
-        )
+    lists = {"streams": STREAMS, "systems": SYSTEMS, "learners": LEARNERS, "leaf-models": LEAF_MODELS}
+    add_name_lists(parser, lists)
     parser.add_argument("--records", type=int, default=200_000, help="of a generated stream")
     parser.add_argument("--river-records", type=int, default=20_000, help="that River is given")
     parser.add_argument("--seeds", type=int, default=3, help="of a generated stream")
     parser.add_argument("--evidence", choices=("inherited", "observed"), help="of ours; default: theirs")
     return parser
-
-
-def _list_of(known: tuple[str, ...]) -> Any:
-    def parse(text: str) -> list[str]:
-        chosen = text.split(",")
-        for name in chosen:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"{name!r} must be one of {', '.join(known)}")
-        return chosen
-
-    return parse
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from typing import Any
 
 from benchmarks.datasets import MissingDatasetError, Rows, load
 from benchmarks.forests import MOA_OPTIONS, ours
+from benchmarks.name_lists import add_name_lists
 from benchmarks.peers import moa, river_forest
 
 DRIFT = "gen:drift?rng=java&position={middle}&width=1000&before=(%s?function=1)&after=(%s?function=%d)"
@@ -169,31 +170,13 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks.forest_accuracy",
         description="Accuracy of forests beside MOA's and River's.",
     )
-    for name, known in (("streams", STREAMS), ("systems", tuple(SYSTEMS)), ("learners", LEARNERS)):
-        parser.add_argument(
-            f"--{name}",
-            type=_list_of(known),
-            default=list(known),
-            metavar="A,B",
-            help=f"of {', '.join(known)}",
-        )
+    add_name_lists(parser, {"streams": STREAMS, "systems": tuple(SYSTEMS), "learners": LEARNERS})
     parser.add_argument("--records", type=int, default=50_000, help="of a stream at most")
     parser.add_argument("--members", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--river-seeds", type=int, default=1, help="that River is run with")
     parser.add_argument("--kept", type=Path, help="file of the runs; what it has is not run again")
     return parser
-
-
-def _list_of(known: tuple[str, ...]) -> Any:
-    def parse(text: str) -> list[str]:
-        chosen = text.split(",")
-        for name in chosen:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"{name!r} must be one of {', '.join(known)}")
-        return chosen
-
-    return parse
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""Options of programs that take some of a list of known names: `--streams sea,led`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+
+
+def add_name_lists(parser: argparse.ArgumentParser, known: Mapping[str, tuple[str, ...]]) -> None:
+    """Add an option for each list (its name → what it may have); without it all of them are meant."""
+    for name, names in known.items():
+        parser.add_argument(
+            f"--{name}",
+            type=_some_of(names),
+            default=list(names),
+            metavar="A,B",
+            help=f"some of {', '.join(names)}",
+        )
+
+
+def _some_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} must be one of {', '.join(known)}")
+        return chosen
+
+    return parse
