@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
+from core.spec import Spec
 from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
@@ -33,7 +34,7 @@ from streamapp.errors import StreamappError, UsageError
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.child_process import GuardedProcess
-from streamapp.worker.compile_ahead import TAKES, kernels_are_cold, warm_kernels
+from streamapp.worker.compile_ahead import TAKES_SOME, kernels_are_cold, warm_kernels
 from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
@@ -115,8 +116,9 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
         cleanup.callback(demo.close)
         demo.make_topics()
         cold = kernels_are_cold()
-        with display.waiting(f"compiling kernels (once; {TAKES})" if cold else "loading kernels"):
-            warm_kernels()
+        with display.waiting(f"compiling kernels (once; {TAKES_SOME})" if cold else "loading kernels"):
+            # The worker warms those of the default spec before it says that it is ready.
+            warm_kernels(Spec.parse(), *(Spec.parse(dict(model.spec)) for model in plan.models))
         return demo.run()
 
 

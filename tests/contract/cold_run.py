@@ -83,7 +83,7 @@ def main(given: str) -> int:
     """
     from numba.core import event
 
-    warm_kernels(Spec.parse(given) if given else None)
+    warm_kernels(*([Spec.parse(given)] if given else []))
     recorder = event.RecordingListener()
     event.register("numba:compile", recorder)
     wanted = [json.loads(given)] if given else specs()
