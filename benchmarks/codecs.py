@@ -3,7 +3,7 @@
     python -m benchmarks.codecs [--records 20000] [--run 2000] [--keys 64] [--repeats 7]
 
 Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as a worker
-sees them; `decode_json…`, `decode_packed…` and `decode_labels_json` as a worker decodes them, by kernels
+sees them; `decode_json…`, `decode_packed…` and `decode_labels…` as a worker decodes them, by kernels
 where records are plain, `…_by_codec` by the codec alone. Beside them: orjson.loads of the same bytes, the
 documents dropped at once or kept for the run.
 """
@@ -160,8 +160,14 @@ def main() -> None:
         for start, stop in blocks
     ]
     measure("decode_arrow_row", each(decode_instances, runs(arrow, 2, 1)))
-    labels = encode_labels(sample.ids, sample.labels)
-    both("decode_labels_json", decode_labels, LabelDecoder(), labels)
+    who = [f"annotator {number % 7}" for number in range(n)]
+    for form in ("json", "packed"):
+        labels = encode_labels(sample.ids, sample.labels, format=form)
+        both(f"decode_labels_{form}", decode_labels, LabelDecoder(), labels)
+        labels = encode_labels(sample.ids, sample.labels, annotators=who, format=form)
+        both(f"decode_labels_{form}_with_annotator", decode_labels, LabelDecoder(), labels)
+        labels = encode_labels(sample.ids, sample.labels, features=whole, format=form)
+        both(f"decode_labels_{form}_with_features", decode_labels, LabelDecoder(), labels)
 
     def both_ways(form: Format) -> None:
         cut = blocks if form == "arrow" else spans

@@ -13,6 +13,8 @@ from core.jit import bits, from_bits, kernel, row_of, start_of
 from streamapp.columnar.utf8 import is_text
 from streamapp.columnar.words import half_word, word
 from topics.codecs.packed.layout import (
+    DECLINED,
+    HAS_ANNOTATOR,
     HAS_LABEL,
     HAS_WEIGHT,
     HEADER,
@@ -25,13 +27,14 @@ from topics.codecs.packed.layout import (
 from topics.codecs.packed.layout import LABEL as LABEL_KIND
 from topics.records import MAX_WEIGHT
 
-ID, ID_BYTES, LABEL, LABEL_BYTES, WEIGHT, PARTS = range(6)
+ID, ID_BYTES, LABEL, LABEL_BYTES, WEIGHT, ANNOTATOR, ANNOTATOR_BYTES, PARTS = range(8)
 """Columns of what is read beside the values: where the id begins, and its bytes; the label, or where its name
-begins, and the bytes of that; bits of the weight."""
+begins, and the bytes of that; bits of the weight; where the annotator begins, and its bytes (0: none)."""
 FLAGS, COUNT, VALUE_BYTES = range(3)
 """Of a form; no value bytes: there is none yet."""
 
 _HEADER_BYTES: Final = HEADER.size
+_LABEL_FLAGS: Final = INSTANCE_FLAGS | DECLINED | HAS_ANNOTATOR
 _FIRST, _SECOND = MAGIC
 _FLOAT64, _FLOAT32 = 8, 4
 _LOW_HALF: Final = np.uint64(0xFFFF_FFFF)
@@ -65,8 +68,8 @@ def read_records(text, starts, lengths, kind, longest, rows, form, values, parts
     """Read records that have a form; return how many.
 
     text: uint8, in which the records lie; starts, lengths: int64[n], of each; nothing else is read.
-    kind: INSTANCE or LABEL; of labels those with a class, and without features and annotator.
-    longest: bytes of an id or a label's name.
+    kind: INSTANCE or LABEL.
+    longest: bytes of an id, a label's name or an annotator.
     rows: int64[m], which to look at, ascending; the first ones become those that were read.
     form: int64[3]; without value bytes it becomes that of the first good record.
     values: int64[m, count], gets the bits of float64.
@@ -89,7 +92,7 @@ def read_records(text, starts, lengths, kind, longest, rows, form, values, parts
         if flags != form[FLAGS] or count != form[COUNT] or width != form[VALUE_BYTES]:
             others[n_others] = row
             n_others += 1
-        elif _read(bytes_, at, flags, count, width, longest, row_of(values, n), row_of(parts, n)):
+        elif _read(bytes_, at, size, flags, count, width, longest, row_of(values, n), row_of(parts, n)):
             rows[n] = row
             n += 1
     others[m] = n_others
@@ -116,7 +119,8 @@ def _is_good(text, at: int, size: int, kind: int) -> bool:
     if np.int64(text[at + 2]) != VERSION or np.int64(text[at + 3]) != kind:
         return False
     width, flags, label = np.int64(text[at + 4]), np.int64(text[at + 5]), _label(text, at)
-    if (width != _FLOAT64 and width != _FLOAT32) or (flags & ~INSTANCE_FLAGS) != 0:
+    known = _LABEL_FLAGS if kind == LABEL_KIND else INSTANCE_FLAGS
+    if (width != _FLOAT64 and width != _FLOAT32) or (flags & ~known) != 0:
         return False
     if (flags & TEXT) != 0 and (label < 1 or (flags & HAS_LABEL) == 0):
         return False
@@ -124,9 +128,13 @@ def _is_good(text, at: int, size: int, kind: int) -> bool:
     name = label if flags & TEXT else 0
     fixed = _HEADER_BYTES + (8 if flags & HAS_WEIGHT else 0)
     id_bytes = _id_bytes(text, at)
-    if kind == LABEL_KIND and (count > 0 or id_bytes == 0 or (flags & HAS_LABEL) == 0):
+    if kind == LABEL_KIND:
+        if id_bytes == 0 or ((flags & HAS_LABEL) != 0) == ((flags & DECLINED) != 0):
+            return False
+    elif count == 0:
         return False
-    return (count > 0 or kind == LABEL_KIND) and size == fixed + count * width + name + id_bytes
+    rest = size - (fixed + count * width + name + id_bytes)
+    return rest == 0 or (rest > 0 and (flags & HAS_ANNOTATOR) != 0)
 
 
 @kernel
@@ -135,8 +143,9 @@ def _id_bytes(text, at: int) -> Any:
 
 
 @kernel
-def _read(text, at: int, flags, count, width, longest: int, values, parts) -> bool:
+def _read(text, at: int, size: int, flags, count, width, longest: int, values, parts) -> bool:
     """Read a record whose header is good; tell whether what it holds is, too."""
+    end = at + size
     label = _label(text, at)
     name = label if flags & TEXT else 0
     id_bytes = _id_bytes(text, at)
@@ -164,6 +173,11 @@ def _read(text, at: int, flags, count, width, longest: int, values, parts) -> bo
     parts[LABEL_BYTES] = name
     parts[ID] = here + name
     parts[ID_BYTES] = id_bytes
-    if infinite or name > longest or id_bytes > longest:
+    annotator = here + name + id_bytes
+    parts[ANNOTATOR] = annotator
+    parts[ANNOTATOR_BYTES] = end - annotator
+    if infinite or name > longest or id_bytes > longest or end - annotator > longest:
         return False
-    return is_text(text, here, here + name) and is_text(text, here + name, here + name + id_bytes)
+    if not is_text(text, here, here + name) or not is_text(text, here + name, annotator):
+        return False
+    return is_text(text, annotator, end)

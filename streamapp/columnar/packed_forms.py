@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from streamapp.columnar.distinct import distinct
 from streamapp.columnar.packed import (
+    ANNOTATOR,
+    ANNOTATOR_BYTES,
     COUNT,
     FLAGS,
     ID,
@@ -24,7 +26,7 @@ from streamapp.columnar.packed import (
 from streamapp.columnar.rows import LENGTH_BITS, text_codes
 from topics.codecs.batch import Batch
 from topics.codecs.limits import Limits
-from topics.codecs.packed.layout import HAS_LABEL, INSTANCE, TEXT
+from topics.codecs.packed.layout import HAS_ANNOTATOR, HAS_LABEL, INSTANCE, TEXT
 from topics.codecs.packed.layout import LABEL as LABEL_KIND
 from topics.records import Features, Floats, Instances, Ints32, Ints64, Labels
 from topics.spans import Spans, Texts
@@ -83,13 +85,24 @@ class _Form:
 
     def instances(self, batch: Batch) -> Instances:
         """Return them; batch: that of all records."""
-        values = [Features(None, np.arange(len(self), dtype=np.int64), self._values)]
         blocks = np.empty((0, 3), dtype=np.int32)
-        return Instances(**self._common(batch), features=values, blocks=blocks)
+        return Instances(**self._common(batch), features=[self._features()], blocks=blocks)
 
     def labels(self, batch: Batch) -> Labels:
         """Return them, if they are labels; batch: that of all records."""
-        return Labels(**self._common(batch), annotators=[None] * len(self), features=[])
+        features = [self._features()] if self._values.shape[1] else []
+        return Labels(**self._common(batch), annotators=self._annotators(), features=features)
+
+    def _features(self) -> Features:
+        return Features(None, np.arange(len(self), dtype=np.int64), self._values)
+
+    def _annotators(self) -> list[str | None]:
+        if not self._flags & HAS_ANNOTATOR:
+            return [None] * len(self)
+        starts, lengths = self._parts[:, ANNOTATOR], self._parts[:, ANNOTATOR_BYTES]
+        names, codes = self._coded(starts, lengths)
+        by_code: list[str | None] = [*names, None]  # the last one is that of code -1
+        return [by_code[code] for code in codes.tolist()]
 
     def _common(self, batch: Batch) -> dict[str, Any]:
         """Return the columns that instances and labels have in common."""
@@ -120,12 +133,16 @@ class _Form:
         if not self._flags & TEXT:
             first, code = distinct(labels)
             return [str(number) for number in labels[first].tolist()], code.astype(np.int32)
+        return self._coded(labels, self._parts[:, LABEL_BYTES])
+
+    def _coded(self, starts: Ints64, lengths: Ints64) -> tuple[list[str], Ints32]:
+        """Return the different texts in order of appearance, and int32[n] into them (-1: no bytes)."""
+        n = len(self)
         codes, places = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
         table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
-        named = (labels << LENGTH_BITS) | self._parts[:, LABEL_BYTES]
+        named = np.where(lengths > 0, (starts << LENGTH_BITS) | lengths, -1)
         found = text_codes(self._spans.bytes, named, table, codes, places)
-        starts, lengths = places[:found] >> LENGTH_BITS, places[:found] & _LONGEST
-        return self._texts(starts, lengths), codes
+        return self._texts(places[:found] >> LENGTH_BITS, places[:found] & _LONGEST), codes
 
     def _ids(self, batch: Batch) -> Sequence[str]:
         starts, lengths = self._parts[:, ID], self._parts[:, ID_BYTES]

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import orjson
@@ -139,9 +139,27 @@ class Both:
             RawRecords.over(raw.topic, raw.partition, raw.spans),
             run_of(values, keys=keys, headers=headers),
         ]
+        instances, labels = decode_instances(raw, LIMITS), decode_labels(raw, LIMITS)
         for each in ours if len(values) % 2 else reversed(ours):
-            assert_same(self._instances(each, LIMITS), decode_instances(raw, LIMITS))
-            assert_same(self._labels(each, LIMITS), decode_labels(raw, LIMITS))
+            assert_same(self._instances(each, LIMITS), instances)
+            assert_same(self._labels(each, LIMITS), labels)
+
+
+def compare_many(
+    runs_of: Callable[[int, int, int], Iterator[list[bytes | None]]], least: int, rows: int, first: int = 0
+) -> tuple[int, int]:
+    """Compare runs, seed after seed; return how many records they were, and the seed after the last one.
+
+    runs_of: a seed, how many runs, their rows at most → the runs; least: records.
+    """
+    seen, seed = 0, first
+    while seen < least:
+        both = Both()
+        for values in runs_of(seed, 20, rows):
+            both.compare(values)
+            seen += len(values)
+        seed += 1
+    return seen, seed
 
 
 @settings(max_examples=examples(100))
@@ -180,13 +198,7 @@ def test_whatever_the_keys_and_headers(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
 def test_ten_million_records_lead_to_the_same() -> None:
-    seen, seed = 0, 0
-    while seen < 10_000_000:
-        both = Both()
-        for values in runs(seed, 20, 2000):
-            both.compare(values)
-            seen += len(values)
-        seed += 1
+    compare_many(runs, 10_000_000, 2000)
 
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([orjson.dumps({"features": [1, 2.5]})]), min_size=8))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property import test_columnar, test_packed_forms
-from tests.property.test_columnar import KEYS, Both
+from tests.property.test_columnar import KEYS, Both, compare_many
 from tests.tiers import examples
 from tests.unit.topics.codecs.samples import stream
 
@@ -71,13 +71,7 @@ def test_both_ways_lead_to_the_same(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
 def test_a_million_records_lead_to_the_same() -> None:
-    seen, seed = 0, 0
-    while seen < 1_000_000:
-        both = Both()
-        for values in runs(seed, 20, 500):
-            both.compare(values)
-            seen += len(values)
-        seed += 1
+    compare_many(runs, 1_000_000, 500)
 
 
 def test_blocks_stay_together_among_other_records() -> None:

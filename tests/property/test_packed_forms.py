@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamapp.columnar.decode import InstanceDecoder
 from streamapp.columnar.packed_forms import MAX_FORMS, read_instances, read_labels
-from tests.property.test_columnar import KEYS, LIMITS, Both
+from tests.property.test_columnar import KEYS, LIMITS, Both, compare_many
 from tests.tiers import examples
 from tests.unit.streamapp.columnar.same import assert_same
 from tests.unit.topics.codecs.samples import run_of
@@ -80,7 +80,9 @@ class Producer:
             record += struct.pack("<d", rng.choice(WEIGHTS if self._is_odd() else WEIGHTS[:3]))
         for _ in range(min(count, 8)):
             record += self._value(width)
-        record += text + name + (b"ann" if flags & HAS_ANNOTATOR else b"")
+        record += text + name
+        if flags & HAS_ANNOTATOR:
+            record += rng.choice(IDS if self._is_odd() else IDS[:4])
         if self._is_odd():
             at = rng.randrange(len(record))
             record[at : at + rng.randint(0, 2)] = rng.randbytes(rng.randint(0, 2))
@@ -119,13 +121,7 @@ def test_both_ways_lead_to_the_same(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
 def test_ten_million_records_lead_to_the_same() -> None:
-    seen, seed = 0, 0
-    while seen < 10_000_000:
-        both = Both()
-        for values in runs(seed, 20, 2000):
-            both.compare(values)
-            seen += len(values)
-        seed += 1
+    compare_many(runs, 10_000_000, 2000)
 
 
 @given(st.lists(st.binary(max_size=40).map(lambda tail: MAGIC + tail), min_size=8))
@@ -173,13 +169,33 @@ def test_one_wide_record_does_not_make_room_for_all() -> None:
     assert_same(InstanceDecoder()(raw, LIMITS), decode_instances(raw, LIMITS))
 
 
-def test_plain_labels_are_left_to_no_codec() -> None:
+@pytest.mark.parametrize("labels", [["a", "b"] * 10, ["3", "-7"] * 10, [None] * 20], ids=str)
+@pytest.mark.parametrize("annotators", [None, ["ann", "blü"] * 10])
+@pytest.mark.parametrize("count", [0, 3])
+def test_sound_labels_are_left_to_no_codec(
+    labels: list[str | None], annotators: list[str | None] | None, count: int
+) -> None:
     n = 20
-    for labels in (["a", "b"] * 10, ["3", "-7"] * 10):
-        values = encode_labels([f"id {row}" for row in range(n)], labels, format="packed")
-        batches, _ = screen(run_of(list(values)), LIMITS)
-        parts, is_rest = read_labels(batches["packed"], LIMITS)
-        assert not is_rest.any()
-        (part,) = parts
-        assert [part.label_values[code] for code in part.label.tolist()] == labels
-        assert list(part.ids) == [f"id {row}" for row in range(n)]
+    ids = [f"id {row}" for row in range(n)]
+    features = Features.of(None, np.ones((n, count))) if count else None
+    values = encode_labels(ids, labels, annotators=annotators, features=features, format="packed")
+    batches, _ = screen(run_of(list(values)), LIMITS)
+    parts, is_rest = read_labels(batches["packed"], LIMITS)
+    assert not is_rest.any()
+    (part,) = parts
+    assert [part.label_values[code] if code >= 0 else None for code in part.label.tolist()] == labels
+    assert list(part.ids) == ids
+    assert part.annotators == (annotators or [None] * n)
+    assert [each.values.shape for each in part.features] == ([(n, count)] if count else [])
+
+
+def test_an_annotator_without_a_name_is_none() -> None:
+    records = [
+        HEADER.pack(MAGIC, VERSION, LABEL, 8, HAS_LABEL | HAS_ANNOTATOR, 1, 0, 7) + b"i" + annotator
+        for annotator in [b"", b"ann"] * 5
+    ]
+    (batch,) = screen(run_of([*records]), LIMITS)[0].values()
+    (part,), is_rest = read_labels(batch, LIMITS)
+    assert not is_rest.any()
+    assert part.annotators == [None, "ann"] * 5
+    Both().compare([*records])
