@@ -1,11 +1,13 @@
 """Pairs through a task alone, without Kafka: CPU microseconds a pair and stage, as JSON.
 
     python -m benchmarks.pairs [--keys 64] [--keep requested|all] [--format json|packed] [--pairs 300000]
+                                [--annotators 7] [--repeated]
 
 A pair is an instance without a label and the label that answers it, `--delay` pairs later, both through one
 task in runs of 2,000 records over one buffer, as they are fetched. `--keep requested`: the label of each is
 asked for, and the requests are encoded; `all`: all are kept, asked for or not. The first pairs fill the
 store of pending instances (`pending.max.bytes`), so that ids are forgotten while others are measured.
+`--annotators`: labels say who gave them; `--repeated`: each run of labels comes twice, as after a retry.
 `pairs_per_second` is what one thread that did nothing else would do; the way to Kafka and back is in
 `benchmarks.pipeline --pairs`.
 """
@@ -29,6 +31,7 @@ from topics.records import Features, RawRecords
 from topics.spans import RecordSpans
 
 STAGES = ("instance decode", "instance process", "instance encode", "label decode", "label process")
+REPEATED = ("repeated label decode", "repeated label process")
 
 
 def arguments() -> argparse.Namespace:
@@ -39,6 +42,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--format", choices=("json", "packed"), default="json")
     parser.add_argument("--pairs", type=int, default=300_000, help="pairs, the first two thirds to warm up")
     parser.add_argument("--delay", type=int, default=20_000, help="pairs between an instance and its label")
+    parser.add_argument("--annotators", type=int, default=0, help="who gives the labels; 0: not said")
+    parser.add_argument("--repeated", action="store_true", help="each run of labels comes a second time")
     parser.add_argument("--handler", choices=("stop-partition", "dead-letter"), default="stop-partition")
     return parser.parse_args()
 
@@ -65,7 +70,10 @@ class Stream:
 
     def labels(self, number: int) -> RawRecords:
         """Return the labels of a run."""
-        values = encode_labels(self._ids(number), self._labels[number], format=self._given.format)
+        people = self._given.annotators
+        who = [f"annotator {row % people}" for row in range(RUN)] if people else None
+        labels = self._labels[number]
+        values = encode_labels(self._ids(number), labels, annotators=who, format=self._given.format)
         return self._run("labels", number, values)
 
     def _ids(self, number: int) -> list[str]:
@@ -109,10 +117,17 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
                 effects = task.process(TaskRun("labels", labels, found))
             learned += effects.counts["labels.learned"]
             expected += RUN
+            if given.repeated:
+                with watch("repeated label decode"):
+                    found = CODE["labels"].decode(labels, task.config.limits)
+                with watch("repeated label process"):
+                    effects = task.process(TaskRun("labels", labels, found))
+                assert effects.counts["labels.duplicate"] == RUN, effects.counts
     assert learned == expected, (learned, expected)
-    stages = {stage: watch.microseconds(stage, RUN) for stage in STAGES}
+    names = STAGES + REPEATED * given.repeated
+    stages = {stage: watch.microseconds(stage, RUN) for stage in names}
     # Forgetting comes now and then, a sixteenth of the store at once: means have it, medians do not.
-    means = {stage: sum(watch.seconds[stage]) / len(watch.seconds[stage]) / RUN * 1e6 for stage in STAGES}
+    means = {stage: sum(watch.seconds[stage]) / len(watch.seconds[stage]) / RUN * 1e6 for stage in names}
     return {
         "keys": given.keys,
         "keep": given.keep,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from core.active.label_account import ANSWERED, DECLINED, NOT_SAMPLED
 from core.errors import RowError
 from core.model_table import unit_weight_rule
+from streamapp.columnar.distinct import distinct
 from streamapp.task import counters
 from streamapp.task.creation import comes_into_being
 from streamapp.task.effects.effects import Effects, Origin
@@ -75,14 +76,16 @@ class LabelsRun:
         self.effects.dead_letters += self.refusals.dead_letters()
 
     def _give_outcomes(self) -> None:
-        """Deal with every label in order: plain ones together, from one that is not plain to the next."""
+        """Deal with every label in order: plain and repeated ones together, up to one that is neither."""
         pending, names, label = self.state.pending, self.names, self.batch.label.tolist()
-        serial, code = self._plain()
+        serial, code, is_repeated = self._plain()
         oldest, at = pending.first, 0
-        for special in [*np.flatnonzero(serial < 0).tolist(), len(names)]:
+        for special in [*np.flatnonzero((serial < 0) & ~is_repeated).tolist(), len(names)]:
             # What is plain stays so, unless one before it made the store forget what it waits for.
             if special - at >= FEW and pending.first == oldest:
-                self._accept_plain(np.arange(at, special), serial[at:special], code[at:special])
+                plain = at + np.flatnonzero(serial[at:special] >= 0)
+                self._accept_plain(plain, serial[plain], code[plain])
+                self.effects.count(counters.DUPLICATE, special - at - len(plain))
                 at = special
             for row in range(at, min(special + 1, len(names))):
                 name = names[row]
@@ -92,30 +95,42 @@ class LabelsRun:
 
     # -- labels with nothing special about them -------------------------------------------------------------
 
-    def _plain(self) -> tuple[Ints64, Ints32]:
-        """Return int64[n]: the pending instance of each plain label, else -1; and int32[n]: its class.
+    def _plain(self) -> tuple[Ints64, Ints32, npt.NDArray[np.bool_]]:
+        """Return the pending instance of each plain label, else -1, its class, and which labels are repeated.
 
-        A label is plain if it is the only one of its instance here, which waits for it, and brings a class
-        that its model knows: whatever is done with the labels before it, it is learned.
+        int64[n], int32[n], bool[n].
+        A label is plain if it is the first one of its instance here, which waits for it, and brings a class
+        that its model knows: whatever is done with the labels before it, it is learned. It is repeated, and
+        changes nothing, if its instance had its label before, or has a plain one here.
         """
         store, batch, early, names = self.store, self.batch, self.state.early, self.names
-        slots = store.slots(batch.keys)
+        slots, n = store.slots(batch.keys), len(names)
         if not len(self.state.pending) or slots.max() == NO_MODEL:
-            return np.full(len(names), -1, dtype=np.int64), np.full(len(names), -1, dtype=np.int32)
+            nowhere: Ints64 = np.full(n, -1, dtype=np.int64)
+            return nowhere, nowhere.astype(np.int32), np.zeros(n, dtype=np.bool_)
         model, code = slots[batch.key], self.classes.known(slots, batch.key, batch.label)
-        serial = self.state.pending.only_open(self._serials, self._clocks)
+        is_open, is_settled, is_remembered = self.state.pending.states_of(self._serials, self._clocks)
+        at, which = distinct(self._serials)
+        first = at[which]
+        serial = np.where(is_open & (first == np.arange(n)), self._serials, -1)
         serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
         serial[store.counts_records[model] & (batch.weight != 1.0)] = -1
-        serial[list(self.own.rows)] = -1
+        own = list(self.own.rows)
+        serial[own] = -1
         if len(self.state.episodes):
             serial[[name in self.state.episodes for name in names]] = -1
         if not early.knows_none_of(names):
             held = [early.knows(name) for name in names]
             serial[held] = -1
-        return serial, code
+        is_repeated = is_settled | (is_remembered & (serial[first] >= 0) & (first != np.arange(n)))
+        is_repeated[model == NO_MODEL] = False
+        is_repeated[own] = False
+        return serial, code, is_repeated
 
     def _accept_plain(self, row: Ints64, serial: Ints64, code: Ints32) -> None:
         """Learn plain labels; row, serial: int64[m], code: int32[m]."""
+        if not len(row):
+            return
         pending, batch = self.state.pending, self.batch
         slot = self.store.slots(batch.keys)[batch.key[row]]
         self.training.add_all(TrainingColumns(row, slot, serial, code, *pending.answers(serial)))

@@ -49,6 +49,10 @@ def bursts(seed: int, rounds: int, share: float) -> list[Record]:
                     ]
                 )
             records.append(Record("labels", key.encode(), orjson.dumps(document), clock))
+        if draw.random() < 0.3:  # sent again, all of them or the last ones, sooner or later
+            clock += draw.choice([0, 1, TTL, 2 * TTL])
+            again = records[len(records) - len(burst) :]
+            records += [each._replace(at=clock) for each in again[draw.randrange(len(again) or 1) :]]
         if draw.random() < 0.1:
             command = orjson.dumps({"command": "freeze", "frozen": draw.random() < 0.5})
             records.append(Record("controls", b"a", command, clock))
@@ -82,8 +86,9 @@ def test_labels_dealt_with_together_lead_to_what_they_do_one_by_one(
 
 
 def test_the_bursts_have_both_plain_and_odd_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, single = 0, 0
+    together, single, repeated = 0, 0, 0
     accept, one = labels.LabelsRun._accept_plain, labels.LabelsRun._label
+    plain = labels.LabelsRun._plain
 
     def counted_accept(run: Any, row: Any, *rest: Any) -> None:
         nonlocal together
@@ -95,10 +100,18 @@ def test_the_bursts_have_both_plain_and_odd_labels(monkeypatch: pytest.MonkeyPat
         single += 1
         return one(run, *rest)
 
+    def counted_plain(run: Any) -> Any:
+        nonlocal repeated
+        found = plain(run)
+        repeated += int(found[2].sum())
+        return found
+
+    monkeypatch.setattr(labels.LabelsRun, "_plain", counted_plain)
     monkeypatch.setattr(labels.LabelsRun, "_accept_plain", counted_accept)
     monkeypatch.setattr(labels.LabelsRun, "_label", counted_one)
     counts = played(bursts(3, 30, 0.05), set(), spec=DRIFTING, pending_ttl_ms=TTL).counts
     assert together > 200
     assert single > 50
+    assert repeated > 50
     for outcome_ in ("learned", "late", "duplicate", "early", "declined", "dead-letter"):
         assert counts[f"labels.{outcome_}"], outcome_

@@ -35,7 +35,6 @@ import numpy as np
 import numpy.typing as npt
 
 from core.active.label_account import EXPIRED
-from streamapp.columnar.distinct import distinct
 from streamapp.task.pending.entries import (
     ENTRY_BYTES,
     GAPS,
@@ -136,19 +135,20 @@ class Pending:
             return serial, "settled"
         return serial, "expired" if age > self._ttl_ms else "open"
 
-    def only_open(self, serials: Ints64, clock: Ints64) -> Ints64:
-        """Return serials (int64[n], -1: unknown), with -1 for those that come more than once, and for entries
-        that are not open at their clocks (int64[n])."""
-        known = np.flatnonzero(serials >= 0)
-        of_known = serials[known]
-        rows = of_known - self._base
-        age = clock[known] - self._rows["born"][rows]
-        _, code = distinct(of_known)
-        once = np.bincount(code)[code] == 1
-        fits = (age <= self._ttl_ms) & ~self._rows["settled"][rows] & once
-        found = serials.copy()
-        found[known[~fits]] = -1
-        return found
+    def states_of(self, serials: Ints64, clock: Ints64) -> tuple[Mask, Mask, Mask]:
+        """Return which of many are open at their clocks, which are settled, and which are remembered at all.
+
+        serials, clock: int64[n], -1: unknown; bool[n] each.
+        """
+        is_open, is_settled = np.zeros((2, len(serials)), dtype=np.bool_)
+        is_remembered = serials >= 0
+        known = np.flatnonzero(is_remembered)
+        rows = serials[known] - self._base
+        age, settled = clock[known] - self._rows["born"][rows], self._rows["settled"][rows]
+        is_remembered[known] = age <= self.memory_ms
+        is_open[known] = ~settled & (age <= self._ttl_ms)
+        is_settled[known] = settled & is_remembered[known]
+        return is_open, is_settled, is_remembered
 
     def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
         """Return what `answered` does, of many: int32[m], bool[m], int8[m], float64[m]."""

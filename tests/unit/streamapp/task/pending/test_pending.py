@@ -316,15 +316,19 @@ def change(draw: random.Random, pending: Pending, twin: Twin | None, clock: int,
                 twin.settle(("m", name))
 
 
-def test_only_what_is_open_and_named_once_is_found_together() -> None:
+def test_the_states_of_many_are_those_of_each() -> None:
     pending = Pending(TTL, 1 << 20)
     pending.keep(kept(["old"], born=0))
-    pending.keep(kept(["a", "b", "c", "d"], born=200))
+    pending.keep(kept(["a", "b", "c", "d", "e"], born=200))
     pending.settle(pending.find(("m", "b"), 200)[0])
-    names = [("m", name) for name in ("a", "b", "c", "c", "nobody", "d", "old")]
-    clock = np.array([200, 200, 200, 200, 200, 301, 150], dtype=np.int64)
-    serial = pending.only_open(pending.serials(names), clock)
-    assert serial.tolist() == [pending.find(("m", "a"), 200)[0], -1, -1, -1, -1, -1, -1]
+    names = [("m", name) for name in ("a", "b", "c", "c", "nobody", "d", "b", "b", "e", "old")]
+    clock = np.array([200, 200, 200, 301, 200, 400, 400, 401, 401, 150], dtype=np.int64)
+    is_open, is_settled, is_remembered = pending.states_of(pending.serials(names), clock)
+    states = [pending.find(name, at)[1] for name, at in zip(names, clock.tolist(), strict=True)]
+    assert is_open.tolist() == [state == "open" for state in states]
+    assert is_settled.tolist() == [state == "settled" for state in states]
+    assert is_remembered.tolist() == [state != "unknown" for state in states]
+    assert {*states} == {"open", "settled", "expired", "unknown"}
 
 
 def test_many_are_settled_as_one_is_and_come_back() -> None:
