@@ -25,6 +25,7 @@ from streamapp.task.partition_state import PartitionState
 from streamapp.task.parts import in_time, of_their_own, ticks
 from streamapp.task.pending.event_time import RunTime
 from streamapp.task.pending.pending import Pending
+from streamapp.task.single_instances import SingleInstances
 from streamapp.task.sources import SOURCES, SourceName
 from streamapp.task.state.assembly import Assembly
 from streamapp.task.state.cut import Cut
@@ -34,6 +35,7 @@ from streamapp.task.unit import Unit
 from topics.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
 CODE: Final = {name: source.load() for name, source in SOURCES.items()}
+MANY_PARTS: Final = 8  # of a run of instances, for which it is worth decoding all of it at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,11 +156,19 @@ class Task:
             return self._process_part(run.source, raw, run.batch, time, 0)
         clocks = time.clocks()
         clock.restore(before)
-        # Decoded again: it happens once in a sixteenth of `pending.ttl.ms`, and where features are bought.
+        # Few parts are decoded each by itself, though the run may have been decoded: a tick is rare.
+        single = self._singles(run) if run.source == "instances" and len(starts) >= MANY_PARTS else None
         return join(
-            (start, self._process_part(run.source, part, None, clock.advance(part.timestamps), start))
+            (start, self._process_part(run.source, part, batch, clock.advance(part.timestamps), start))
             for start, part in in_time(raw, starts, clocks, self._state.episodes)
+            for batch in (single.of(start) if single is not None and len(part) == 1 else None,)
         )
+
+    def _singles(self, run: TaskRun) -> SingleInstances:
+        """Return the instances of a run of which many are processed each by itself."""
+        batch = run.batch or CODE["instances"].decode(run.raw, self.config.limits)
+        assert isinstance(batch, Instances)
+        return SingleInstances(batch)
 
     def _process_part(
         self,
