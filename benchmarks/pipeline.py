@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from benchmarks.peers.job import COMMIT_MS
+from benchmarks.peers.job import COMMIT_MS, LINGER_MS
 from benchmarks.rig.backlog import load
 from benchmarks.rig.encoding import BLOCK_ROWS
 from benchmarks.rig.guarantees import measure_guarantees
@@ -92,6 +92,12 @@ def arguments() -> argparse.Namespace:
     what.add_argument("--latency", action="store_true", help="from produce to visible answer, beside an echo")
     parser.add_argument("--rate", type=int, default=5000, help="--latency: records per second")
     parser.add_argument("--seconds", type=float, default=30.0, help="--latency: how long, after the warm-up")
+    parser.add_argument(
+        "--linger-ms",
+        type=float,
+        default=LINGER_MS,
+        help="--latency: of the producer, the echo and the peers; 0: a request for nearly every record",
+    )
     given = parser.parse_args()
     given.records = given.records or ROWS[given.format]
     single = given.latency or given.table or given.guarantees or given.peers
@@ -173,7 +179,7 @@ def latency(
     given: argparse.Namespace, cluster: Cluster, options: Options, partitions: int, keys: int, report: Report
 ) -> None:
     """Measure each system in each guarantee on topics of its own, one after the other, beside an echo."""
-    systems, pace = systems_of(given), Pace(keys, given.rate, given.seconds)
+    systems, pace = systems_of(given), Pace(keys, given.rate, given.seconds, given.linger_ms)
     found = []
     for guarantee, system in itertools.product(given.guarantees or [options.guarantee], systems):
         with topics(options.bootstrap, cluster, partitions) as names:

@@ -26,7 +26,7 @@ def open_producer(job: Job) -> Producer:
     return Producer(
         {
             "bootstrap.servers": job.bootstrap,
-            "linger.ms": 0 if job.low_latency else 5,
+            "linger.ms": job.linger_ms,
             "batch.size": 1_000_000,
             "batch.num.messages": 100_000,
             "queue.buffering.max.messages": 1_000_000,

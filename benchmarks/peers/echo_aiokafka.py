@@ -30,7 +30,7 @@ async def echo(job: Job, stop: Stop) -> None:
         enable_idempotence=True,
         max_batch_size=BATCH_BYTES,
         max_request_size=BATCH_BYTES,
-        linger_ms=0 if job.low_latency else 5,
+        linger_ms=int(job.linger_ms),
     )
     consumer = AIOKafkaConsumer(
         job.source,

@@ -50,7 +50,7 @@ def _command(main: str, job: Job, place: Path) -> list[str]:
         "classes": ",".join(CLASSES),
         "options": moa.options(Task(leaf_model=job.leaf)),
         "commit": str(job.commit_ms),
-        "linger": "0" if job.low_latency else "5",
+        "linger": f"{job.linger_ms:g}",
         "threads": str(job.threads),
         "state": str(place),
     }

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
+LINGER_MS: Final = 5.0
+"""The default of librdkafka, and of Java's clients since Kafka 4.0."""
+
 COMMIT_MS: Final = 100  # as often as our worker does by default
 
 
@@ -23,6 +26,8 @@ class Job:
     format: str
     leaf: str
     low_latency: bool
+    linger_ms: float = LINGER_MS
+    """Of its producer."""
     guarantee: str = "at_least_once"
     """Those in Python have no other one."""
     threads: int = 1
@@ -40,6 +45,7 @@ class Job:
         parser.add_argument("--format", choices=("json", "packed", "arrow"), default="json")
         parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="mc")
         parser.add_argument("--low-latency", action="store_true")
+        parser.add_argument("--linger-ms", type=float, default=LINGER_MS)
         return cls(**vars(parser.parse_args(arguments)))
 
     def command(self, module: str) -> list[str]:
@@ -47,6 +53,7 @@ class Job:
         words = ["-m", module]
         for name in ("bootstrap", "source", "sink", "group", "format", "leaf"):
             words += [f"--{name}", getattr(self, name)]
+        words += ["--linger-ms", str(self.linger_ms)]
         return [*words, "--low-latency"] if self.low_latency else words
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from benchmarks.peers.job import LINGER_MS
 from benchmarks.rig.measure import STALL_SECONDS, START_SECONDS
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import (
@@ -57,6 +58,7 @@ class Pace:
     keys: int
     rate: int  # records per second
     seconds: float  # after the warm-up
+    linger_ms: float = LINGER_MS  # of the producer, the echo and the peers; ours has its own
 
     @property
     def all_seconds(self) -> float:
@@ -74,6 +76,7 @@ class Pace:
             "seconds": self.all_seconds,
             "keys": self.keys,
             "partitions": partitions,
+            "linger-ms": self.linger_ms,
         }
         given = [word for name, value in words.items() for word in (f"--{name}", str(value))]
         return python("-m", "benchmarks.rig.paced", *given)
@@ -91,7 +94,9 @@ def measure_latency(
 
         def start(which: System) -> Child:
             group, sink = groups[which.name], sinks[which.name]
-            job = job_of(options, names.instances, sink, group, "json", low_latency=True)
+            job = job_of(
+                options, names.instances, sink, group, "json", low_latency=True, linger_ms=pace.linger_ms
+            )
             if which.command is not None:
                 return Child(which.command(job, log), log / f"{group}.log")
             environment = worker_environment(options, names, partitions, group, log / "state")

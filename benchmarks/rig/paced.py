@@ -8,6 +8,7 @@ import time
 import orjson
 from confluent_kafka import Producer
 
+from benchmarks.peers.job import LINGER_MS
 from benchmarks.rig.stream import NAMES, generate, model_keys
 from topics.partitioner import partition_of
 
@@ -25,6 +26,9 @@ def main() -> None:
     parser.add_argument(
         "--lacking", type=float, default=0.0, help="share of records without the last feature"
     )
+    parser.add_argument(
+        "--linger-ms", type=float, default=LINGER_MS, help="that records wait for others of their partition"
+    )
     given = parser.parse_args()
     n = int(given.rate * given.seconds)
     rows = generate(n, model_keys(given.keys, given.partitions))
@@ -38,7 +42,9 @@ def main() -> None:
         if is_short:
             del document[NAMES[-1]]
         features.append(orjson.dumps(document))
-    producer = Producer({"bootstrap.servers": given.bootstrap, "linger.ms": 0, "enable.idempotence": True})
+    producer = Producer(
+        {"bootstrap.servers": given.bootstrap, "linger.ms": given.linger_ms, "enable.idempotence": True}
+    )
     start, sent = time.monotonic(), 0
     while sent < n:
         due = min(n, int((time.monotonic() - start) * given.rate))

@@ -60,7 +60,16 @@ def measure_purchases(
         log = Path(place)
         environment = worker_environment(options, names, PARTITIONS, group, log / "state")
         jobs = [
-            Job(bootstrap, source, sink, f"{group}-{number}", "json", options.leaf, low_latency=True)
+            Job(
+                bootstrap,
+                source,
+                sink,
+                f"{group}-{number}",
+                "json",
+                options.leaf,
+                low_latency=True,
+                linger_ms=0.0,
+            )
             for number, (source, sink) in enumerate(sinks.items())
         ]
         echo = "benchmarks.peers.echo_confluent"

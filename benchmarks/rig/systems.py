@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.peers.java_peers import FORMATS, STREAMS, loop, streams
-from benchmarks.peers.job import COMMIT_MS, Job
+from benchmarks.peers.job import COMMIT_MS, LINGER_MS, Job
 from benchmarks.rig.backlog import Backlog
 from benchmarks.rig.process import python
 from streamapp.embedded.broker import free_ports
@@ -137,7 +137,14 @@ def peer_job(options: Options, backlog: Backlog, sink: str, group: str) -> Job:
 
 
 def job_of(
-    options: Options, source: str, sink: str, group: str, form: str, *, low_latency: bool = False
+    options: Options,
+    source: str,
+    sink: str,
+    group: str,
+    form: str,
+    *,
+    low_latency: bool = False,
+    linger_ms: float = LINGER_MS,
 ) -> Job:
     return Job(
         options.bootstrap,
@@ -147,6 +154,7 @@ def job_of(
         form,
         options.leaf,
         low_latency=low_latency,
+        linger_ms=linger_ms,
         guarantee=options.guarantee,
         threads=options.threads,
         commit_ms=options.commit_ms,
