@@ -19,6 +19,7 @@ from streamapp.columnar.packed_forms import Flags, read_instances, read_labels
 from streamapp.columnar.plain import PlainRows
 from streamapp.columnar.shape import INSTANCES, LABELS, Members
 from streamapp.columnar.shapes import Shapes
+from streamapp.columnar.together import read_together
 from topics.codecs.batch import Batch
 from topics.codecs.codec import CODECS
 from topics.codecs.limits import Limits
@@ -109,6 +110,10 @@ class InstanceDecoder(_Decoder[Instances]):
         code_headers(raw.headers)
         batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_instances(self._parts(batches, limits), malformed)
+
+    def together(self, raws: Sequence[RawRecords], limits: Limits) -> list[Instances | None]:
+        """Return the instances of several runs, read in one go; None: that run is to be read by itself."""
+        return read_together(raws, limits, self._shapes, self._key_texts)
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
         return CODECS[form].read_instances(batch, limits)

@@ -34,6 +34,10 @@ class PlainRows:
     def __len__(self) -> int:
         return len(self._cells)
 
+    def part(self, cut: slice) -> PlainRows:
+        """Return the rows of a slice."""
+        return PlainRows(self._shape, self._text, self._cells[cut], self._kinds[cut])
+
     def where(self, chosen: Flags) -> PlainRows:
         """Return the rows that are chosen."""
         return PlainRows(self._shape, self._text, self._cells[chosen], self._kinds[chosen])
@@ -65,7 +69,7 @@ class PlainRows:
     def instances(self, batch: Batch) -> Instances:
         """Return the rows, which are all plain, as instances; batch: their records."""
         blocks = np.empty((0, 3), dtype=np.int32)
-        return Instances(**self._common(batch), features=[self._matrix()], blocks=blocks)
+        return Instances(**self._common(batch), features=[self.matrix()], blocks=blocks)
 
     def labels(self, batch: Batch) -> Labels:
         """Return the rows, which are all plain, as labels; batch: their records."""
@@ -73,21 +77,21 @@ class PlainRows:
         return Labels(
             **self._common(batch),
             annotators=self._cells_of(value) if value >= 0 else [None] * len(self),
-            features=[self._matrix()] if FEATURE in self._shape.roles else [],
+            features=[self.matrix()] if FEATURE in self._shape.roles else [],
         )
 
     def _common(self, batch: Batch) -> dict[str, Any]:
         """Return the columns that instances and labels have in common."""
-        label_values, label = self._labels()
+        label_values, label = self.classes()
         return {
             "record": batch.record,
             "row": np.zeros(len(self), dtype=np.int32),
             "keys": batch.keys,
             "key": batch.key,
-            "ids": self._ids(batch),
+            "ids": self.ids(batch),
             "label_values": label_values,
             "label": label,
-            "weight": self._weights(),
+            "weight": self.weights(),
             "malformed": [],
         }
 
@@ -99,35 +103,42 @@ class PlainRows:
     def _numbers(self, value: int) -> Floats:
         return np.ascontiguousarray(self._cells[:, value]).view(np.float64)
 
-    def _weights(self) -> Floats:
+    def weights(self) -> Floats:
+        """Return float64[n]: the weight of each row."""
         value = self._shape.value_of(WEIGHT)
         if value < 0:
             return np.ones(len(self))
         return np.where(self._kinds[:, value] == NULL, 1.0, self._numbers(value))
 
-    def _labels(self) -> tuple[list[str], Ints32]:
+    def classes(self) -> tuple[list[str], Ints32]:
+        """Return the class names in order of appearance, and int32[n] into them (-1: no label)."""
         value = self._shape.value_of(LABEL)
         if value < 0:
             return [], np.full(len(self), -1, dtype=np.int32)
         return self._texts(value, self._kinds[:, value] != NULL)
 
-    def _ids(self, batch: Batch) -> Sequence[str]:
+    def ids(self, batch: Batch) -> Sequence[str]:
+        """Return the id of each row; batch: their records."""
+        if self._shape.value_of(ID) < 0:
+            return batch.default_ids()
+        if (given := self.given_ids()) is not None:
+            return given
+        cells = self._cells_of(self._shape.value_of(ID))
+        return [cell or default for cell, default in zip(cells, batch.default_ids(), strict=True)]
+
+    def given_ids(self) -> Texts | None:
+        """Return the ids if all rows have one, without escapes."""
         value = self._shape.value_of(ID)
         if value < 0:
-            return batch.default_ids()
-        kinds, default_ids = self._kinds[:, value], batch.default_ids()
-        if (kinds == ESCAPED).any():
-            given = self._cells_of(value)
-        else:
-            cells = self._cells[:, value]
-            texts = Texts(Spans(self._text, cells >> LENGTH_BITS, cells & _LENGTH))
-            is_null = kinds == NULL
-            if not is_null.any():
-                return texts
-            given = [None if null else texts[row] for row, null in enumerate(is_null.tolist())]
-        return [cell or default for cell, default in zip(given, default_ids, strict=True)]
+            return None
+        kinds = self._kinds[:, value]
+        if np.count_nonzero((kinds == ESCAPED) | (kinds == NULL)):
+            return None
+        cells = self._cells[:, value]
+        return Texts(Spans(self._text, cells >> LENGTH_BITS, cells & _LENGTH))
 
-    def _matrix(self) -> Features:
+    def matrix(self) -> Features:
+        """Return the features of all rows."""
         columns = self._features
         values = self._cells[:, columns].copy().view(np.float64)
         are_strings = _are_strings(self._kinds[:, columns])

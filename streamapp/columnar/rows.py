@@ -305,6 +305,29 @@ def text_codes(text, spans, table, codes, distinct) -> int:
     return found
 
 
+@kernel("void(int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], int64[::1])")
+def code_anew(codes, ends, place, own, order, counts) -> None:
+    """Number the codes of each part in the order in which they come first in it.
+
+    codes: int32[n], -1: none; ends: int64[parts + 1], where each part begins and the last one ends.
+    place: int32[all codes], all -1, and so it is left.
+    own: int32[n], the number of each, -1: none; order: int32[n], from the beginning of a part on its codes by
+    their numbers; counts: int64[parts], how many they are.
+    """
+    for part in range(len(counts)):
+        start, found = ends[part], 0
+        for i in range(start, ends[part + 1]):
+            code = codes[i]
+            if code >= 0 and place[code] < 0:
+                place[code] = found
+                order[start + found] = code
+                found += 1
+            own[i] = place[code] if code >= 0 else -1
+        counts[part] = found
+        for i in range(found):
+            place[order[start + i]] = -1
+
+
 @kernel
 def _equal(text, span: int, start: int, n: int) -> bool:
     """Tell whether the text of a span is the one of n bytes that begins at start."""

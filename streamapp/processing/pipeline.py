@@ -35,11 +35,11 @@ from streamapp.task.error_isolation import process_isolated
 from streamapp.task.models.memory import ModelMemory
 from streamapp.task.models.quota import ModelQuota
 from streamapp.task.sources import SOURCES, source_topics
-from streamapp.task.task import Task, TaskRun
+from streamapp.task.task import CODE, Task, TaskRun
 from streamapp.transport import runs
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
-from topics.records import Headers, RawRecords
+from topics.records import Headers, Instances, RawRecords
 from topics.sender import Sender
 from topics.spans import distinct_headers
 
@@ -55,6 +55,12 @@ MANY_HEADERS: Final = 1024
 
 LARGE_RUN: Final = 4 << 20
 """Bytes of a run that may, whatever its records are."""
+
+SMALL_RUN: Final = 200
+"""Records of a run that is read with others."""
+
+READ_TOGETHER: Final = 256 << 10
+"""Bytes of all of them, and of whatever else was fetched with them: they are copied."""
 
 T = TypeVar("T")
 
@@ -104,6 +110,7 @@ class Pipeline:
         self.sender = sender
         self._tasks_lock = tasks_lock or asyncio.Lock()
         self._metrics = metrics
+        self._read_together = CODE["instances"].together
         self._placement = KeyPlacement(metrics, partitions)
 
     @property
@@ -120,9 +127,34 @@ class Pipeline:
         task.configure(self._config)
         task.join(self._quota, self._memory)
 
-    async def process(self, task: Task, run: runs.Run, is_ours: Callable[[], bool]) -> Results | None:
+    def read_together(self, some: Sequence[runs.Run]) -> list[Instances | None]:
+        """Return the instances of each run if they are many small ones; None: its task reads it.
+
+        What it costs to read one does not depend on how small it is.
+        """
+        found: list[Instances | None] = [None] * len(some)
+        small = [
+            number
+            for number, run in enumerate(some)
+            if self._sources[run.topic] == "instances" and 0 < len(run.raw) <= SMALL_RUN
+        ]
+        raws = [some[number].raw for number in small]
+        if len(raws) < 2 or sum(len(raw.spans.buffer) for raw in raws) > READ_TOGETHER:
+            return found
+        for number, read in zip(small, self._read_together(raws, self._config.limits), strict=True):
+            found[number] = read
+        return found
+
+    async def process(
+        self,
+        task: Task,
+        run: runs.Run,
+        is_ours: Callable[[], bool],
+        instances: Instances | None = None,
+    ) -> Results | None:
         """Return what a run leads to; None if `is_ours` says, when its models are here, that it is not ours.
 
+        `instances`: of the run, if they are read already.
         Raise ProcessingError, with the record, if our own code fails; SwapFileError if models are lost.
         """
         try:
@@ -138,16 +170,16 @@ class Pipeline:
         size = spans.value_bytes
         is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
         if not is_large and _most_headers(run.raw.headers) < MANY_HEADERS:
-            return self._compute(task, run, size)
+            return self._compute(task, run, size, instances)
         async with self._tasks_lock:
             if not is_ours():
                 return None
             return await _to_the_end(lambda: self._compute(task, run, size))
 
-    def _compute(self, task: Task, run: runs.Run, size: int) -> Results:
+    def _compute(self, task: Task, run: runs.Run, size: int, instances: Instances | None = None) -> Results:
         started = time.perf_counter()
         source = self._sources[run.topic]
-        of_task = TaskRun(source, run.raw, position=run.position)
+        of_task = TaskRun(source, run.raw, instances, run.position)
         effects, records = process_isolated(task, of_task, self._encode, run.skipped)
         self._metrics.computed(source, time.perf_counter() - started)
         return Results(run, effects, records, step_of(source, run.raw, run.position, effects), size)

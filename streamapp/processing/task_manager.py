@@ -40,6 +40,7 @@ from streamapp.task.task import Task
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.runs import Run
 from topics.errors import AbortedError
+from topics.records import Instances
 
 if TYPE_CHECKING:
     from streamapp.transport.consumer import Consumer
@@ -143,8 +144,9 @@ class TaskManager:
             async with self.committer.lock:
                 if not left:
                     await self._process_if_ours(delivery, delivery.partition, None)
+                read = iter(self._pipeline.read_together(delivery.runs))
                 while left:
-                    await self._process_if_ours(delivery, left[0].raw.partition, left[0])
+                    await self._process_if_ours(delivery, left[0].raw.partition, left[0], next(read))
                     left.popleft()
         except asyncio.CancelledError:  # they were handed out, and would be called processed
             for run in left:
@@ -153,14 +155,16 @@ class TaskManager:
         finally:
             delivery.finish()
 
-    async def _process_if_ours(self, delivery: Delivery, number: int, run: Run | None) -> None:
+    async def _process_if_ours(
+        self, delivery: Delivery, number: int, run: Run | None, instances: Instances | None = None
+    ) -> None:
         """Process a run (or none) of a partition, unless it is not here any more."""
         partition = self.partitions.get(number)
         if partition is None or not self._is_ours(delivery, number, partition):
             return
         try:
             if run is not None and partition.stopped is None:
-                await self._process(partition, delivery, run)
+                await self._process(partition, delivery, run, instances)
             await self.committer.room()
         except AbortedError as error:
             await self.committer.abort_unless_dropped(number, partition, error)
@@ -175,7 +179,9 @@ class TaskManager:
             and not self.committer.failed
         )
 
-    async def _process(self, partition: Partition, delivery: Delivery, run: Run) -> None:
+    async def _process(
+        self, partition: Partition, delivery: Delivery, run: Run, instances: Instances | None
+    ) -> None:
         number = run.raw.partition
         if not partition.live:  # skipped, the driver would count it as processed all the same
             error = RuntimeError(f"partition {number} is not live, and a run of it was handed out")
@@ -187,7 +193,7 @@ class TaskManager:
         began = self._clock()
         try:
             results = await self._pipeline.process(
-                partition.task, run, partial(self._is_ours, delivery, number, partition)
+                partition.task, run, partial(self._is_ours, delivery, number, partition), instances
             )
         except asyncio.CancelledError:  # it may be processed, and nobody will note it
             self.partitions.drop(number)

@@ -6,7 +6,7 @@ input topic is another row here and a field of `topics.definitions.TopicNames`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -34,12 +34,19 @@ class SourceRun(Protocol):
         """Process all of it."""
 
 
+def each_by_itself(raws: Sequence[RawRecords], _limits: Limits) -> list[None]:
+    """Read none of several runs."""
+    return [None] * len(raws)
+
+
 @dataclass(frozen=True, slots=True)
 class Code(Generic[Batch]):
     """What makes records of a source, and what processes them."""
 
     decode: Callable[[RawRecords, Limits], Batch]
     run: Callable[[PartitionState, RawRecords, Batch, RunTime, Effects], SourceRun]
+    together: Callable[[Sequence[RawRecords], Limits], Sequence[Batch | None]] = each_by_itself
+    """Makes records of several runs in one go; None: `decode` has to."""
 
 
 def _controls() -> Code[Controls]:
@@ -53,7 +60,8 @@ def _instances() -> Code[Instances]:
     from streamapp.columnar.decode import InstanceDecoder
     from streamapp.task.acquisition.opening import instances_run
 
-    return Code(InstanceDecoder(), instances_run)
+    decode = InstanceDecoder()
+    return Code(decode, instances_run, decode.together)
 
 
 def _feature_values() -> Code[FeatureValues]:

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -98,7 +98,13 @@ class Echo:
     def adopt_task(self, task: Counting) -> None:
         """Nothing is to be done for it."""
 
-    async def process(self, task: Counting, run: Run, is_ours: Callable[[], bool]) -> Any:
+    def read_together(self, some: Sequence[Run]) -> list[None]:
+        """Read nothing ahead: `process` reads what it gets."""
+        return [None] * len(some)
+
+    async def process(
+        self, task: Counting, run: Run, is_ours: Callable[[], bool], instances: None = None
+    ) -> Any:
         return self._echo(task, run)
 
     def _echo(self, task: Counting, run: Run) -> Any:

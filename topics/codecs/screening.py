@@ -41,7 +41,7 @@ def screen(
     if not flaws and len(raw):
         wire = uniform_wire(raw.values, raw.headers)
         for form in formats:
-            if wire == form and _fits(raw.values, limits):
+            if wire == form and fit(raw.values, limits):
                 record = np.arange(len(raw), dtype=np.int32)
                 return {form: Batch(raw.partition, record, raw.offsets, raw.values, keys, key)}, []  # type: ignore[arg-type]
     return _sort(raw, limits, formats, max_values or limits.json_max_values, keys, key, flaws)
@@ -80,7 +80,8 @@ def key_text(key: bytes | None, limit: int) -> str | Flaw:
         return Flaw(Reason.BAD_KEY, f"the key must be UTF-8; byte {error.start} is not")
 
 
-def _fits(values: Sequence[bytes | None], limits: Limits) -> bool:
+def fit(values: Sequence[bytes | None], limits: Limits) -> bool:
+    """Tell whether no value is null or too large."""
     if isinstance(values, Spans):
         return not values.any_null and values.longest <= limits.record_max_bytes
     try:

@@ -18,6 +18,7 @@ from streamapp.settings import Settings
 from streamapp.task import counters
 from streamapp.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.task.error_isolation import process_isolated
+from streamapp.task.task import TaskRun
 from streamapp.transport.runs import Run
 from topics.definitions import TopicNames
 from topics.errors import Reason
@@ -143,6 +144,60 @@ class Traced:
         n = len(values)
         raw = RawRecords("grove.instances", 2, [*range(n)], [0] * n, [b"k"] * n, [*values], [headers] * n)
         return await self.pipeline.process(self.pipeline.new_task(2), Run(raw.topic, raw, n), ours)
+
+
+def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        pipeline = Traced(monkeypatch).pipeline
+        together, alone = ([pipeline.new_task(partition) for partition in range(3)] for _ in range(2))
+        good = b'{"id":"%d","features":{"x":%d},"label":"%s"}'
+        read = 0
+        for turn in range(6):
+            some = []
+            for partition in range(3):
+                values = [good % (100 * turn + at, at, b"ab"[at % 2 :][:1]) for at in range(9)]
+                if partition == 1 and turn % 2:
+                    values[3] = b'{"id":'
+                offsets = [*range(9 * turn, 9 * turn + 9)]
+                keys: list[bytes | None] = [b"k%d" % (at % (2 + turn)) for at in range(9)]
+                raw = RawRecords("grove.instances", partition, offsets, [0] * 9, keys, [*values], [()] * 9)
+                some.append(Run(raw.topic, raw, 9 * turn + 9))
+            found = pipeline.read_together(some)
+            read += sum(each is not None for each in found)
+            assert found[1] is None or not turn % 2
+            for partition, (one, instances) in enumerate(zip(some, found, strict=True)):
+                ours = await pipeline.process(together[partition], one, lambda: True, instances)
+                theirs = await pipeline.process(alone[partition], one, lambda: True)
+                assert ours is not None and theirs is not None
+                assert [(each.values, each.keys) for each in ours.records] == [
+                    (each.values, each.keys) for each in theirs.records
+                ]
+                assert ours.effects.dead_letters == theirs.effects.dead_letters
+                assert ours.effects.counts == theirs.effects.counts
+                assert together[partition].digest() == alone[partition].digest()
+        assert read == 2 * 3 + 3 * 2, "but those of the first turn, from which the shape is learned"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "topic"), [(1, 9, "instances"), (2, 201, "instances"), (2, 9, "labels"), (2, 9, "large")]
+)
+def test_others_are_left_to_their_tasks(
+    monkeypatch: pytest.MonkeyPatch, n: int, size: int, topic: str
+) -> None:
+    pipeline = Traced(monkeypatch).pipeline
+    value = LARGE if topic == "large" else PLAIN
+    name = "grove.labels" if topic == "labels" else "grove.instances"
+
+    def runs_of(m: int) -> list[Run]:
+        raw = RawRecords(name, 2, [*range(m)], [0] * m, [b"k"] * m, [value] * m, [()] * m)
+        return [Run(name, raw, m)] * n
+
+    process_isolated(pipeline.new_task(2), TaskRun("instances", runs_of(9)[0].raw), lambda raw, effects: [])
+    assert pipeline.read_together(runs_of(size)) == [None] * n
 
 
 def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same(

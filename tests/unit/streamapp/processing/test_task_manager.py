@@ -3,7 +3,7 @@
 import asyncio
 import random
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -95,7 +95,13 @@ class Outputs:
     def cut_task(self, task: OffsetsTask) -> ListCut:
         return ListCut({"task": repr(task).encode()})
 
-    async def process(self, task: OffsetsTask, run: Run, is_ours: Callable[[], bool]) -> Any:
+    def read_together(self, some: Sequence[Run]) -> list[int]:
+        return [run.position for run in some]
+
+    async def process(
+        self, task: OffsetsTask, run: Run, is_ours: Callable[[], bool], instances: int | None
+    ) -> Any:
+        assert instances == run.position, "what was read is of another run"
         if self.readies is not None:
             try:
                 await self.readies()

@@ -1,0 +1,107 @@
+"""Runs of several partitions that are read in one go are read as each is by itself, whatever the bytes."""
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamapp.columnar.decode import InstanceDecoder
+from tests.property.test_columnar import KEYS, KINDS, LIMITS, runs
+from tests.tiers import examples
+from tests.unit.streamapp.columnar.same import assert_same
+from topics.codecs import decode_instances
+from topics.records import Headers, RawRecords
+from topics.spans import RecordSpans
+
+ODD: list[bytes | None] = [None, b"", b"\xd6", b"\xff", b"\x00\x00\x00\x00\x01{}", b" " * 2_000_000]
+
+
+def run_of_partition(
+    partition: int,
+    values: list[bytes | None],
+    keys: list[bytes | None] | None = None,
+    headers: list[Headers] | None = None,
+) -> RawRecords:
+    """Return a run as it is fetched: over one buffer, of which it is a part."""
+    n = len(values)
+    offsets = range(1000 * partition, 1000 * partition + n + 2)
+    spans = RecordSpans.of(
+        offsets,
+        [1_800_000_000_000] * (n + 2),
+        [b"before", *(keys or [b"m"] * n), b"behind"],
+        [b"{}", *values, b"[]"],
+        [(), *(headers or [()] * n), ()],
+    )
+    return RawRecords.over("grove.instances", partition, spans.part(1, n + 1))
+
+
+def compare(decode: InstanceDecoder, raws: list[RawRecords]) -> int:
+    """Return how many runs were read together."""
+    together = decode.together(raws, LIMITS)
+    assert len(together) == len(raws)
+    for raw, found in zip(raws, together, strict=True):
+        wanted = decode_instances(raw, LIMITS)
+        assert_same(decode(raw, LIMITS), wanted)
+        if found is not None:
+            assert_same(found, wanted)
+    return sum(found is not None for found in together)
+
+
+@settings(max_examples=examples(100))
+@given(st.integers(0, 2**63))
+def test_together_as_by_itself(seed: int) -> None:
+    rng, decode = random.Random(seed), InstanceDecoder()
+    keys = rng.sample(KEYS, rng.randint(1, len(KEYS))) if rng.random() < 0.3 else KEYS[:4]
+    kinds = rng.sample(KINDS, rng.randint(1, len(KINDS))) if rng.random() < 0.3 else KINDS[:1]
+    written = list(runs(seed, 24, 12))
+    for values in written:
+        if rng.random() < 0.02:
+            values[rng.randrange(len(values))] = rng.choice(ODD)
+    for turn in range(0, 24, 8):
+        some = written[turn : turn + 8]
+        compare(
+            decode,
+            [
+                run_of_partition(
+                    partition, values, rng.choices(keys, k=len(values)), rng.choices(kinds, k=len(values))
+                )
+                for partition, values in enumerate(some)
+            ],
+        )
+
+
+def plain(partition: int, labels: str) -> list[bytes | None]:
+    return [
+        b'{"id":"%d-%d","features":{"a":%.2f,"b":"%s"},"label":"%s","weight":2}'
+        % (partition, at, at / 7, b"red" if at % 3 else b"blue", label.encode())
+        for at, label in enumerate(labels)
+    ]
+
+
+def test_plain_runs_are_read_together_and_others_do_not_keep_them_from_it() -> None:
+    decode = InstanceDecoder()
+    steady = [run_of_partition(p, plain(p, labels)) for p, labels in enumerate(["abab", "ba", "c", "bcab"])]
+    decode(run_of_partition(9, plain(9, "abcabcabc")), LIMITS)  # learns the shape
+    assert compare(decode, steady) == 4
+    bad = plain(4, "aa")
+    bad[1] = b'{"id":"x"'
+    assert compare(decode, [*steady, run_of_partition(4, bad)]) == 4
+    nobodys = run_of_partition(5, plain(5, "ab"), keys=[b"m", None])
+    assert compare(decode, [*steady, nobodys]) == 4
+
+
+def test_ids_that_are_not_given_are_of_the_run_s_own_partition() -> None:
+    decode = InstanceDecoder()
+    values: list[bytes | None] = [b'{"features":[%d,2]}' % at for at in range(9)]
+    nulls: list[bytes | None] = [b'{"id":null,"features":[%d,2]}' % at for at in range(9)]
+    for each in (values, nulls):
+        decode(run_of_partition(7, each), LIMITS)
+    assert compare(decode, [run_of_partition(p, values) for p in range(3)]) == 3
+    assert compare(decode, [run_of_partition(p, nulls) for p in range(3)]) == 3
+    mixed = [run_of_partition(0, values), run_of_partition(1, nulls)]
+    assert compare(decode, mixed) == 2
+
+
+def test_nothing_is_known_at_first() -> None:
+    decode = InstanceDecoder()
+    assert decode.together([run_of_partition(p, plain(p, "ab")) for p in range(2)], LIMITS) == [None, None]
