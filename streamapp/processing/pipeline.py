@@ -141,8 +141,13 @@ class Pipeline:
         raws = [some[number].raw for number in small]
         if len(raws) < 2 or sum(len(raw.spans.buffer) for raw in raws) > READ_TOGETHER:
             return found
-        for number, read in zip(small, self._read_together(raws, self._config.limits), strict=True):
-            found[number] = read
+        try:
+            read = self._read_together(raws, self._config.limits)
+        except Exception:  # whose record it is shows when each run is read by itself, in isolation
+            logger.exception("small runs of %d partitions could not be read together", len(raws))
+            return found
+        for number, instances in zip(small, read, strict=True):
+            found[number] = instances
         return found
 
     async def process(

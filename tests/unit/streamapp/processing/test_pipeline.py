@@ -182,6 +182,19 @@ def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
     asyncio.run(story())
 
 
+def test_what_fails_when_runs_are_read_together_is_left_to_their_tasks(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(raws: object, limits: object) -> list[None]:
+        raise ZeroDivisionError
+
+    pipeline = Traced(monkeypatch).pipeline
+    monkeypatch.setattr(pipeline, "_read_together", fail)
+    raw = RawRecords("grove.instances", 2, [0], [0], [b"k"], [PLAIN], [()])
+    assert pipeline.read_together([Run(raw.topic, raw, 1)] * 3) == [None] * 3
+    assert "could not be read together" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("n", "size", "topic"), [(1, 9, "instances"), (2, 201, "instances"), (2, 9, "labels"), (2, 9, "large")]
 )
