@@ -449,11 +449,13 @@ def _parts(column: Spans | None) -> tuple[int, int, Any, Any]:
     if column is None:
         return 0, 0, _NO_STARTS, _NO_STARTS
     starts, lengths = _writable(column.starts), _writable(column.lengths)
-    return column.bytes.ctypes.data, len(column.buffer), starts, lengths
+    return column.bytes.__array_interface__["data"][0], len(column.buffer), starts, lengths
 
 
 def _writable(numbers: Any) -> Any:
     """Return integers as kernels take them, without a copy if they are that."""
+    if isinstance(numbers, np.ndarray) and numbers.dtype == np.int64 and numbers.flags.carray:
+        return numbers  # `require` takes as long as a kernel does for some records
     return np.require(numbers, np.int64, ("C", "W"))
 
 
