@@ -93,7 +93,7 @@ ENCODE, PRODUCE, CLIENT = "encode", "produce", "librdkafka's threads"
 
 def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwatch:
     warm_kernels()
-    batches = _record_batches(rows, form, partitions)
+    batches = record_batches(rows, form, partitions)
     config = TaskConfig(model_spec=bench.options.model_spec)
     tasks = [Task(partition, config) for partition in range(partitions)]
     encoder = Encoder(bench.names, headers=bench.options.headers)
@@ -148,7 +148,9 @@ def _one_batch(
                 sender.send_run(each.topic, partition, each.values, each.keys, each.timestamps, each.headers)
 
 
-def _record_batches(rows: Rows, form: str, partitions: int) -> list[tuple[int, bytes]]:
+def record_batches(
+    rows: Rows, form: str, partitions: int, batch_bytes: int = BATCH_BYTES
+) -> list[tuple[int, bytes]]:
     """Return (partition, record batch) of all rows, as a fetch brings them."""
     keys = [key.encode() for key in rows.keys]
     places = [partition_of(key, partitions) for key in keys]
@@ -171,7 +173,7 @@ def _record_batches(rows: Rows, form: str, partitions: int) -> list[tuple[int, b
             builder = builders.get(partition)
             if builder is None:
                 builder = builders[partition] = DefaultRecordBatchBuilder(
-                    2, 0, False, -1, -1, -1, BATCH_BYTES
+                    2, 0, False, -1, -1, -1, batch_bytes
                 )
             if builder.append(offsets[partition] - base[partition], now, keys[key], value, []) is not None:
                 break

@@ -1,0 +1,115 @@
+"""Rounds of small runs, as a trickle makes them, read together and each by itself: µs of CPU a run, as JSON.
+
+    python -m benchmarks.rounds                                   # 8 runs of about 21 records a round
+    python -m benchmarks.rounds --partitions 16 --batch-bytes 1200
+
+In one process without a broker, both ways in turns over the same bytes; what came out is in
+docs/benchmarks-pipeline.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import statistics
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
+
+from benchmarks.rig.stages import GC_THRESHOLDS, Stopwatch, record_batches
+from benchmarks.rig.stream import generate, model_keys
+from streamapp.observability.metrics import Metrics
+from streamapp.outputs.limits import OutputLimits
+from streamapp.processing.pipeline import Pipeline
+from streamapp.settings import Settings
+from streamapp.transport.columns import decode
+from streamapp.transport.runs import ReadAhead, Run
+from streamapp.transport.undecodable import FetchedRecords
+from streamapp.worker.compile_ahead import warm_kernels
+from topics.definitions import TopicNames
+
+NAMES = TopicNames("grove.")
+FETCH, READ, PROCESS = "fetch and order", "read together", "read, process, encode"
+
+
+class Partitions:
+    """The tasks of a worker, and the record batches that it fetches for each."""
+
+    def __init__(self, batches: list[list[bytes]]) -> None:
+        limits = OutputLimits.of_catalogue(NAMES)
+        sender: Any = None  # results are not sent
+        self._pipeline = Pipeline(Settings(), sender, Metrics(), partitions=len(batches), limits=limits)
+        self._tasks = [self._pipeline.new_task(number) for number in range(len(batches))]
+        self._batches = batches
+        self._positions = [0] * len(batches)
+
+    async def round(self, number: int, watch: Stopwatch, together: bool) -> None:
+        """Process the next run of each partition."""
+        with watch.measure(FETCH):
+            runs = [self._fetch(partition, own[number]) for partition, own in enumerate(self._batches)]
+        read: list[Any] = [None] * len(runs)
+        if together:
+            with watch.measure(READ):
+                read = self._pipeline.read_together(runs)
+        with watch.measure(PROCESS):
+            for task, run, instances in zip(self._tasks, runs, read, strict=True):
+                await self._pipeline.process(task, run, lambda: True, instances)
+
+    def _fetch(self, partition: int, batch: bytes) -> Run:
+        topic, position = NAMES.instances, self._positions[partition]
+        tp = TopicPartition(topic, partition)
+        columns = decode(
+            PartitionRecords(tp, FetchedRecords(batch), [], position, None, None, True, READ_COMMITTED), None
+        )
+        ahead = ReadAhead(topic, partition, position)
+        ahead.add(columns)
+        self._positions[partition] = columns.position
+        return ahead.take(float("inf"), len(columns))
+
+
+async def measure(batches: list[list[bytes]], rounds: int, turns: int) -> dict[bool, list[dict[str, float]]]:
+    """Return, for both ways, µs of CPU a run by stage in each turn; a third of the rounds warms up."""
+    found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+    for turn in range(2 * turns):
+        together = turn % 2 == 0
+        partitions, watch = Partitions(batches), Stopwatch()
+        for number in range(rounds):
+            if number == rounds // 3:
+                watch.seconds.clear()
+            await partitions.round(number, watch, together)
+        runs = (rounds - rounds // 3) * len(batches)
+        found[together].append({stage: s / runs * 1e6 for stage, s in watch.seconds.items()})
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rounds", description=__doc__.splitlines()[0])
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--keys", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=150)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
+    given = parser.parse_args()
+    warm_kernels()
+    n = given.rounds * given.partitions * given.batch_bytes // 100
+    rows = generate(n, model_keys(given.keys, given.partitions))
+    made = record_batches(rows, "json", given.partitions, given.batch_bytes)
+    batches = [[batch for at, batch in made if at == partition] for partition in range(given.partitions)]
+    rounds = min(given.rounds, *map(len, batches))
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    found = asyncio.run(measure(batches, rounds, given.turns))
+    for together, turns in found.items():
+        stages = {stage: round(statistics.median(each[stage] for each in turns), 1) for stage in turns[0]}
+        all_ = round(statistics.median(sum(each.values()) for each in turns), 1)
+        print(json.dumps({"together": together, "microseconds_per_run": all_, **stages}))
+    ratios = [sum(a.values()) / sum(b.values()) for a, b in zip(found[True], found[False], strict=True)]
+    print(json.dumps({"together_to_alone": [round(each, 2) for each in ratios]}))
+
+
+if __name__ == "__main__":
+    main()
