@@ -43,6 +43,17 @@ MEETINGS: dict[str, dict[str, Any]] = {
     "osm-waits": {"learner": {"name": "osm", **PATIENT}},
     "efdt-adwin": {"learner": {"name": "efdt", **EAGER, "revisit_period": 15}, "drift": "adwin"},
     "binary": {"learner": {**EAGER, "binary_splits": True, "leaf_model": "nb"}, "drift": "eddm"},
+    "hat-adapts": {
+        "learner": {"name": "hat", **EAGER, "drift_confidence": 0.9, "switch_records": 10},
+        "drift": "ddm",
+    },
+    "arf-of-hats": {
+        "learner": {
+            "name": "arf",
+            "members": 3,
+            "member": {"name": "hat", **EAGER, "drift_confidence": 0.9, "switch_records": 10},
+        }
+    },
     "share": {
         "learner": EAGER,
         "query": "split",

@@ -56,6 +56,13 @@ SPECS: dict[str, dict[str, Any]] = {
         "evaluation": {"window": 20, "every": 5},
         "drift": "ddm",
     },
+    "adapts": {
+        "learner": QUICK | {"name": "hat", "drift_confidence": 0.5, "switch_records": 20},
+        "query": "variable_uncertainty",
+        "budget": {"name": "count", "limit": 0.7},
+        "evaluation": {"window": 20, "every": 5},
+        "drift": "ddm",
+    },
     "stops-growing": {
         "learner": QUICK | {"max_leaves": 2},
         "query": "always",

@@ -35,6 +35,7 @@ PRINTED = {  # what the program is asked to print, whatever else it does
         ("exactly_once", []),
         pytest.param("at_least_once", [], marks=pytest.mark.nightly),
         pytest.param("exactly_once", ["--learner", "arf"], marks=pytest.mark.nightly),
+        pytest.param("exactly_once", ["--learner", "hat"], marks=pytest.mark.nightly),
     ],
 )
 def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_worker(
