@@ -192,7 +192,21 @@ def outcome_of(plan, ints, floats, t: int) -> int:
     for slot in range(of.of(plan, of.OF_SLOTS)):
         record = member_at(plan, t, slot)
         is_due |= ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET
-    return at.DECISION_DUE if is_due else at.LEARNED
+    return at.DECISION_DUE if is_due or is_reviewed(plan, ints, t) else at.LEARNED
+
+
+@kernel
+def is_reviewed(plan, ints, t: int) -> bool:
+    """Return whether a forest that is short of memory is reviewed after this record."""
+    review = plan[at.PLAN_REVIEW]
+    if review == 0 or (ints[at.MODEL_LABELS] + 1) % review != 0:
+        return False
+    is_short = ints[t + of.RANKED] != 0
+    for slot in range(of.of(plan, of.OF_SLOTS)):
+        tree = t + ints[member_at(plan, t, slot) + of.TREE]
+        if tree != t and ints[tree + at.TREE_STOPPED] != 0:
+            is_short |= ints[tree + at.TREE_LEAVES] < plan[at.PLAN_MAX_LEAVES]  # else it lacks no bytes
+    return is_short
 
 
 @kernel

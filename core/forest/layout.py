@@ -18,6 +18,9 @@ from core.tree import layout as at
 # Header, behind BLOCK_WORDS
 NEXT: Final = 1  # while a record is being learned: the step to go on with, plus one; else 0
 REPLACED: Final = 2  # trees that took the place of another
+RANKED: Final = (
+    3  # 1: a tree has reached its part; leaves are ranked at reviews (core/learners/_forest_memory.py)
+)
 HEADER: Final = 4
 
 # Member record

@@ -58,7 +58,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     had = masses_of(model, t, node)
     leaves, splits = model.ints.item(t + at.TREE_LEAVES), model.ints.item(t + at.TREE_SPLITS)
     nodes = model.ints.item(t + at.TREE_NODES) + len(masses)
-    if exceeds_cap(model, leaves - 1 + present, splits + 1, nodes):
+    if exceeds_cap(model, leaves - 1 + present, splits + 1, nodes, inactive(model, t)):
         model.ints[t + at.TREE_STOPPED] = 1
         return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_first else None
     t = make_room(model, t, len(masses), present - 1)
@@ -162,8 +162,18 @@ def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any
     return masses, len(masses)
 
 
-def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int) -> bool:
+def inactive(model: HasState, t: int) -> int:
+    """Return how many leaves of a tree have no leaf record (core/growth/deactivation.py)."""
+    if not model.plan.ints[at.PLAN_REVIEW]:
+        return 0
+    nodes = tree_view(model.plan, model.ints, t).node_ints[: model.ints.item(t + at.TREE_NODES)]
+    return int(((nodes[:, at.NODE_KIND] == at.LEAF) & (nodes[:, at.NODE_SLOT] < 0)).sum())
+
+
+def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int = 0) -> bool:
     """Return whether a tree of so many leaves, inner nodes and nodes is beyond the learner's caps [D1].
+
+    idle: leaves among them that have no leaf record.
 
     Bytes are reckoned from what the model has learned of classes and values, without room to spare: so that
     neither the cut of runs nor a restore changes anything. Nodes may be more than leaves and inner nodes:
@@ -172,7 +182,7 @@ def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int) -> bool:
     learner, plan, ints = model.spec.learner, model.plan, model.ints
     if leaves > learner.max_leaves:
         return True
-    records = leaves + inner if plan.ints[at.PLAN_REVISION] else leaves
+    records = (leaves + inner if plan.ints[at.PLAN_REVISION] else leaves) - idle
     shape = plan.blocks.shape(1, 1)
     most = at.TREE_HEADER + nodes * shape.node_stride + records * shape.leaf_stride
     if most * at.WORD <= plan.block_bytes(plan.schema.n_classes):
@@ -190,7 +200,7 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
     Room doubles, but not beyond the bytes that the tree may take.
     """
     ints, plan = model.ints, model.plan
-    taken = ints.item(t + at.TREE_LEAVES)
+    taken = ints.item(t + at.TREE_LEAVES) - inactive(model, t)
     if plan.ints[at.PLAN_REVISION]:  # inner nodes keep their leaf records
         taken, slots = taken + ints.item(t + at.TREE_SPLITS), slots + 1
     needed = ints.item(t + at.TREE_NODES) + nodes, taken + slots

@@ -43,6 +43,7 @@ def _mass_problems(model: Any, tree: TreeView) -> Iterator[str]:
     kinds = tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND]
     # Those with leaf records: leaves, and inner nodes that are revised.
     nodes = np.flatnonzero((kinds == at.LEAF) | ((kinds != at.ABSENT) & (tree.shape.revision > 0)))
+    nodes = nodes[tree.node_ints[nodes, at.NODE_SLOT] >= 0]  # leaves without one are inactive
     slots = tree.node_ints[nodes, at.NODE_SLOT]
     seen, masses = tree.seen[slots], tree.masses[nodes]
     observed = tree.leaf_floats[slots, at.LEAF_OBSERVED]

@@ -16,7 +16,7 @@ from core.observers import base as observers
 from core.tree import layout as at
 from core.tree import prefetch
 from core.tree.routing import UNCOUNTED, arrive, count, leaf_at, node_at
-from core.tree.statistics import count_label, largest_share, two_largest
+from core.tree.statistics import add_weight, all_weight, count_label, is_active, largest_share, two_largest
 
 votes, account = leaf_models.dispatcher()
 update_numeric = observers.numeric_dispatcher()[0]
@@ -114,6 +114,8 @@ def train(
     revises = plan[at.PLAN_REVISION] != 0
     if kind == at.ABSENT or (kind != at.LEAF and not revises):
         return at.GROW_FIRST if kind == at.ABSENT else at.LEARNED
+    if kind == at.LEAF and ints[node + at.NODE_SLOT] < 0:
+        return count_alone(ints, floats, t, node, label, weight)
     if kind == at.LEAF:
         account(
             plan[at.PLAN_LEAF_MODEL],
@@ -162,12 +164,23 @@ def train(
 
 
 @kernel
+def count_alone(ints, floats, t: int, node: int, label: int, weight: float) -> int:
+    """Let an inactive leaf learn a label: it counts classes, and nothing is ever due."""
+    ints[t + at.TREE_LABELS] += 1
+    if ints[node + at.NODE_REACH] <= label:
+        ints[node + at.NODE_REACH] = label + 1
+    add_weight(floats, node + at.NODE_FIELDS + label, weight, ints[t + at.TREE_LABELS])
+    return at.LEARNED
+
+
+@kernel
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return what the leaf's class counts say: the share of all it votes with, lead and weight of its own.
 
-    At an inner node, where MOA ends records that miss a value, nothing is learned: a weight of -1.
+    At an inner node, where MOA ends records that miss a value, nothing is learned: a weight of -1. An
+    inactive leaf has no counts but those that it votes with.
     """
     share, lead, n = 0.5, 0.0, 0.0
     if columns & at.SHARE != 0:
@@ -175,9 +188,13 @@ def uncertainty(
     if columns & (at.LEAD | at.WEIGHT) != 0:
         n = -1.0
         if ints[place + at.NODE_KIND] == at.LEAF:
-            leaf = leaf_at(ints, t, ints[place + at.NODE_SLOT])
-            n = floats[leaf + at.LEAF_OBSERVED]
+            counts = place + at.NODE_FIELDS
+            if is_active(ints, place):
+                leaf = leaf_at(ints, t, ints[place + at.NODE_SLOT])
+                n, counts = floats[leaf + at.LEAF_OBSERVED], leaf + at.LEAF_FIELDS
+            else:
+                n = all_weight(ints, floats, place)
             if columns & at.LEAD != 0 and n > 0.0:
-                largest, second = two_largest(ints, floats, leaf + at.LEAF_FIELDS)
+                largest, second = two_largest(ints, floats, counts)
                 lead = (largest - second) / n
     return share, lead, n

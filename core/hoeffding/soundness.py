@@ -222,6 +222,8 @@ def leaves_problem(plan, params, ints, floats, t: int, blank) -> int:
             if slot != -1:
                 return at_place(number, SLOT)
             continue
+        if slot == -1 and plan[at.PLAN_REVIEW] != 0:
+            continue  # an inactive leaf
         learners += 1
         found = SLOT
         if 0 <= slot < slots:

@@ -15,6 +15,7 @@ from core.numeric.moments import deviation, standard_score
 from core.observers.nominal import code_of
 from core.tree import layout as at
 from core.tree.routing import leaf_at
+from core.tree.statistics import is_active
 
 # Rows of the section "scale", and of a unit
 WEIGHT: Final = 0
@@ -152,7 +153,7 @@ def learn_unit(plan, floats, leaf: int, c: int, x, inputs, target: float, share:
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     """Write the normalised outputs of the units; of equal ones the first class wins."""
     best, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
-    if ints[node + at.NODE_KIND] != at.LEAF:
+    if not is_active(ints, node):
         return best, leaf_hint
     k, d = ints[at.MODEL_CLASSES], plan[at.PLAN_NUMERIC]
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])

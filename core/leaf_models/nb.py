@@ -13,6 +13,7 @@ from core.observers import base as observers
 from core.tree import layout as at
 from core.tree import quirks
 from core.tree.routing import leaf_at
+from core.tree.statistics import is_active
 
 log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
 log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
@@ -31,7 +32,7 @@ class Plugin(LeafModel):
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     """Write the posterior class probabilities."""
     prediction, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
-    if ints[node + at.NODE_KIND] != at.LEAF:
+    if not is_active(ints, node):
         return prediction, leaf_hint
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     if floats[leaf + at.LEAF_OBSERVED] == 0.0:

@@ -10,6 +10,7 @@ from core.leaf_models.base import LeafModel
 from core.tree import layout as at
 from core.tree import quirks
 from core.tree.routing import leaf_at
+from core.tree.statistics import is_active
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Plugin(LeafModel):
 @kernel
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     """Write the votes of the better model; the hint is naive Bayes' class, if it was the better."""
-    if ints[node + at.NODE_KIND] == at.LEAF:
+    if is_active(ints, node):
         leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
         if floats[leaf + at.LEAF_MAJORITY_RIGHT] <= floats[leaf + at.LEAF_BAYES_RIGHT]:
             best, _ = nb.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)

@@ -13,6 +13,7 @@ from core.forest import layout as of
 from core.growth import splitting
 from core.growth.events import Action, Drift, Event, GrowthStopped, Pruned, Split
 from core.hoeffding.plain_split import SPLIT_WORDS
+from core.learners import _forest_memory
 from core.learners._trees import TreeLayout
 from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room, Stretch, workspace_of
 from core.schema.dimensions import Dimensions
@@ -41,9 +42,9 @@ class MemberPlan:
     whole: Any
     blocks: TreeLayout
     parts: int
-    """Trees that share the forest's bytes."""
-    record_words: int
-    """Words beside a tree: of its record, but for one for each class."""
+    """Trees that share the forest's bytes; twice as many where half is for the most promising leaves."""
+    record_words: float
+    """Words beside a tree: of its record, but for one for each class, and its part of the forest's header."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.whole, name)
@@ -57,20 +58,25 @@ class MemberPlan:
         learned = max(ints.item(at.MODEL_CLASSES), least)
         return float(self.whole.learned_bytes(ints, least)) / self.parts - self._record_bytes(learned)
 
-    def _record_bytes(self, classes: int) -> int:
+    def _record_bytes(self, classes: int) -> float:
         return (self.record_words + classes) * at.WORD
 
 
 class MemberState:
     """One tree of a forest as its growth sees it: a model of its own (`core/hoeffding/decision.py`)."""
 
-    def __init__(self, layout: ForestLayout, model: HasBlocks, t: int, slot: int) -> None:
-        """Take the forest's model, the forest's first word in it, and the tree's record."""
+    def __init__(
+        self, layout: ForestLayout, model: HasBlocks, t: int, slot: int, plan: MemberPlan | None = None
+    ) -> None:
+        """Take the forest's model, the forest's first word in it, and the tree's record.
+
+        plan: of what the tree may take, None: of its own part.
+        """
         self._layout = layout
         self._model = model
         self.forest = t
         self.slot = slot
-        self.plan = layout.member_plan(model)
+        self.plan = layout.member_plan(model, t) if plan is None else plan
         self.ints, self.floats, self.address = model.ints, model.floats, model.address
 
     @property
@@ -146,6 +152,11 @@ class ForestLayout(BlockLayout):
         # A forest that has seen nothing has no background trees.
         none = (0, 0) * (self.slots - self.members)
         self.new_room = (*(1, 1) * self.members, *none, 0)  # type: ignore[misc]
+        # A leaf that is taken for inactive has statistics that it alone writes, and no state of a schedule.
+        member, shape = learner.member, self.trees.shape(1, 1)
+        is_plain = member.compiled and not member.quirks and not (shape.revision or shape.subtree)
+        self.review_period = _forest_memory.REVIEW if is_plain and not shape.schedule else 0
+        """Labels between two reviews of the leaves of a full forest, 0: its trees stop to grow."""
         self.plan_words = np.zeros(0, dtype=np.int64)
         """The words of its plan: explanations ask the compiled trees."""
 
@@ -276,8 +287,18 @@ class ForestLayout(BlockLayout):
         if reason == at.GROW_FIRST:  # others may be due that have learned
             member, is_background = divmod(model.ints.item(t + of.NEXT) - 1, 2)
             slots, alarmed = [member + is_background * self.members], []
-        events = self._conclude(model, reason, model.block_places.index(t), slots, alarmed, row, index)
+        block = model.block_places.index(t)
+        events = self._conclude(model, reason, block, slots, alarmed, row, index)
+        if reason == at.DECISION_DUE:
+            events += self._review(model, model.block_places[block], 1, row, index)
         return events if is_first else []
+
+    def _review(self, model: HasBlocks, t: int, learned: int, row: int, index: int) -> list[Event]:
+        """Rank the leaves if the model has learned so many labels more that it is time to."""
+        labels = model.ints.item(at.MODEL_LABELS) + learned
+        if not self.review_period or labels % self.review_period or not self.is_short(model.ints, t):
+            return []
+        return _forest_memory.review(self, model, t, row, index)
 
     def _conclude(
         self,
@@ -305,6 +326,8 @@ class ForestLayout(BlockLayout):
                     events.append(self._told(model, model.block_places[block], slot, row, index))
                 continue
             grown = self.trees.grow(state, reason, state.t, state.t + node, row, index)
+            if model.ints[model.block_places[block] + of.RANKED]:  # it has been told that memory is short
+                grown = [event for event in grown if not isinstance(event, GrowthStopped)]
             events += [numbered(event, slot) for event in grown]
         for member in alarmed:
             t = model.block_places[block]
@@ -367,7 +390,17 @@ class ForestLayout(BlockLayout):
                 alarm = isinstance(event, Drift) and event.node is None
                 phase = 0 if reason == at.GROW_FIRST else 1 + alarm
                 found.append((row, phase, member, event))
-        return [event for *_, event in sorted(found, key=lambda each: each[:3])]
+        found.sort(key=lambda each: each[:3])
+        return [event for *_, event in found] + self._review_stretch(model, stretch, index)
+
+    def _review_stretch(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
+        """Rank the leaves behind the last row of a stretch, with the counters that the model has there."""
+        before = model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]]
+        rows = stretch.end - stretch.first
+        model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]] += [rows - 1, rows if stretch.answers else 0]
+        events = self._review(model, model.block_places[0], 1, stretch.end - 1, index)
+        model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]] = before
+        return events
 
     def _split_with_room(self, state: MemberState, node: int) -> bool:
         """Split a leaf (node: relative to the tree) that lacks nothing but room; return whether that was so.
@@ -403,9 +436,37 @@ class ForestLayout(BlockLayout):
         model.ints[record + of.DUE] = 0
         return event
 
-    def member_plan(self, model: HasBlocks) -> MemberPlan:
-        """Return the plan of a model as its members' growth sees it."""
-        return MemberPlan(model.plan, self.trees, self.slots, self.event_at + SPLIT_WORDS)
+    def member_plan(self, model: HasBlocks, t: int) -> MemberPlan:
+        """Return the plan of a model as the growth of members of the forest at word t sees it."""
+        parts = 2 * self.slots if model.ints[t + of.RANKED] else self.slots
+        return MemberPlan(model.plan, self.trees, parts, self._record_words)
+
+    def state_of(self, model: HasBlocks, t: int, slot: int) -> MemberState:
+        """Return a tree as a review sees it, which may let it take all that the forest may."""
+        return MemberState(self, model, t, slot, MemberPlan(model.plan, self.trees, 1, self._record_words))
+
+    def trees_bytes(self, model: HasBlocks) -> float:
+        """Return what all trees may take together, by the classes and values that the model has learned."""
+        learned = MemberPlan(model.plan, self.trees, 1, 0.0).learned_bytes(model.ints)
+        words = self.slots * (self._record_words + model.ints.item(at.MODEL_CLASSES))
+        return learned + model.ints.item(at.MODEL_CLASSES) * at.WORD - words * at.WORD
+
+    def numbered(self, events: list[Event], slot: int) -> list[Event]:
+        """Return events of a tree as those of the forest's member."""
+        return [numbered(event, slot) for event in events]
+
+    def is_short(self, ints: Ints, t: int) -> bool:
+        """Return whether a tree has reached its part of the bytes, now or at an earlier review."""
+        if ints[t + of.RANKED]:
+            return True
+        places = self._places(ints, t)
+        trees = t + places[places > 0]
+        lacks_bytes = ints[trees + at.TREE_LEAVES] < self.learner.member.max_leaves
+        return bool((ints[trees + at.TREE_STOPPED].astype(bool) & lacks_bytes).any())
+
+    @property
+    def _record_words(self) -> float:
+        return self.event_at + SPLIT_WORDS + of.HEADER / self.slots
 
     def usual_room(self, plan: MemberPlan, classes: int, room: Room) -> Room:
         """Return the room that a tree gets when it needs one: what it will need soon, if that is not much."""
@@ -438,6 +499,10 @@ class ForestLayout(BlockLayout):
             return t
         rooms = list(self.room(ints, t))
         rooms[2 * slot : 2 * slot + 2] = room
+        return self.lay_out_anew(model, t, rooms)
+
+    def lay_out_anew(self, model: HasBlocks, t: int, rooms: list[int]) -> int:
+        """Give all trees this room, with some to spare; return where the forest begins then."""
         rooms[-1] = 0
         taken = self.words(tuple(rooms))
         most = int(model.plan.block_bytes(model.schema.n_classes)) // at.WORD
@@ -478,7 +543,7 @@ class ForestLayout(BlockLayout):
         if rate is None:
             rate = watching.error_rate(model.floats[record + self.detectors[word] :])
         ints, classes = model.ints, model.schema.n_classes
-        fresh = self.usual_room(self.member_plan(model), classes, self.trees.new_room)
+        fresh = self.usual_room(self.member_plan(model, t), classes, self.trees.new_room)
         action: Action
         if level == of.WARNED:
             action = "background tree started"

@@ -50,7 +50,7 @@ class Forest(Learner):
     poisson: float = number(6.0, at_least=0.0, at_most=100.0)
     """Mean of the Poisson variate that says how often a member learns a record; 0: each record once."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
-    """Bytes of a model at which its trees stop to grow; each has an equal part."""
+    """Bytes of a model: of a full forest the leaves that promise least are deactivated (docs/trees.md)."""
     uncertainty: str = choice("shares", "shares", "votes")
     """What query strategies go by: the weighted vote shares, or the entropy of the members' votes."""
     compat: str | None = choice(None, None, "moa")
@@ -177,10 +177,10 @@ class Forest(Learner):
         ints[at.PLAN_ROUTE_AHEAD] = 0
         if self.shared_words(dims) == 0:  # else members depend on each other through these
             ints[at.PLAN_STRETCH] = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
-        # What a block may surely take is for all of its trees.
-        ints[at.PLAN_SURE_WORDS] = max(
-            ints.item(at.PLAN_SURE_WORDS) // blocks.slots - blocks.stride - of.HEADER, 0
-        )
+        ints[at.PLAN_REVIEW] = blocks.review_period
+        # What a block may surely take is for all of its trees; each has half a part for its own.
+        parts = 2 * blocks.slots if blocks.review_period else blocks.slots
+        ints[at.PLAN_SURE_WORDS] = max(ints.item(at.PLAN_SURE_WORDS) // parts - blocks.stride - of.HEADER, 0)
         blocks.plan_words = ints
 
 

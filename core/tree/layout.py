@@ -151,7 +151,7 @@ NODE_CHILD: Final = 3  # first child; children are contiguous. Leaves and absent
 NODE_ROUTED: Final = 4  # weight routed to it (float64), labelled or not; see TREE_PATHS
 NODE_CHILDREN: Final = 5
 NODE_PARENT: Final = 6  # -1: root
-NODE_SLOT: Final = 7  # leaf record, -1: none
+NODE_SLOT: Final = 7  # leaf record, -1: none; a leaf without one is inactive (core/growth/deactivation.py)
 NODE_DEPTH: Final = 8
 NODE_REACH: Final = 9  # highest class its distribution ever touched, plus one (MOA's range)
 NODE_FIELDS: Final = 10
@@ -274,7 +274,10 @@ PLAN_LEAF_BAGGING: Final = 91  # how often a leaf learns a record: one of BAGGED
 PLAN_LEAF_BAGGING_KEY: Final = 92  # the random key of that
 PLAN_SWITCH_LOGARITHM: Final = 93  # ln(2/δ) of the comparison with an alternate tree (float64),
 PLAN_SWITCH_RECORDS: Final = 94  # and the records that both windows must exceed (float64)
-PLAN_HEADER: Final = 95
+PLAN_REVIEW: Final = (
+    95  # labels between two reviews of what leaves keep (BlockLayout.review); 0: there are none
+)
+PLAN_HEADER: Final = 96
 
 # How often a leaf learns a record
 BAGGED_ONCE: Final = 0

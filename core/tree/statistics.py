@@ -43,6 +43,12 @@ def voting_masses(plan, ints, floats, t: int, node: int) -> int:
 
 
 @kernel
+def is_active(ints, node: int) -> bool:
+    """Return whether a node is a leaf with a leaf record; one without counts its classes alone."""
+    return bool(ints[node + at.NODE_KIND] == at.LEAF and ints[node + at.NODE_SLOT] >= 0)
+
+
+@kernel
 def largest_share(ints, floats, node: int) -> float:
     """Return the largest class share at a node, ½ for an empty one (ALGORITHMS section 9.2) [D22]."""
     total = 0.0

@@ -1,0 +1,79 @@
+"""What `max_bytes` costs a forest: leaves ranked at reviews, beside trees that stop at equal parts: JSON.
+
+    python -m benchmarks.forest_memory --streams airlines,rbf --records 100000 --seeds 3 --share 0.1
+
+A forest without a cap comes first; the cap is the given share of what it takes at the end, its sections
+counted. ``bytes``: the most that the model took after any 1,000 records. Accuracies are prequential, percent,
+means over the seeds; all of them get the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import Rows
+from benchmarks.forest_accuracy import STREAMS, open_stream
+from benchmarks.name_lists import add_name_lists
+from core.learners import _forest_memory
+from core.model.model import Model
+from core.model_table import ModelTable
+from core.spec import Spec
+
+RUN = 1000
+PERIODS = {"ranked": _forest_memory.REVIEW, "stopped": 0}
+LEARNERS = ("arf", "leveraging-bagging", "srp")
+
+
+def run(rows: Rows, learner: str, members: int, seed: int, cap: float, period: int) -> dict[str, Any]:
+    """Return accuracy, bytes and leaves of a forest under a cap; period: labels between reviews, 0: none."""
+    _forest_memory.REVIEW = period  # type: ignore[misc]
+    body = {"name": learner, "members": members, "max_bytes": cap}
+    spec = Spec.parse({"learner": body, "seed": seed, "evaluation": {"every": 0}})
+    table, right, most, began = ModelTable(), 0, 0, time.process_time()
+    table.add(Model.create(spec, rows.schema))
+    for first in range(0, len(rows.y), RUN):
+        x, y = rows.x[first : first + RUN], rows.y[first : first + RUN]
+        answers = table.answer(np.zeros(len(y), dtype=np.int64), x, y, np.ones(len(y)))
+        right += int((answers.prediction == y).sum())
+        most = max(most, table.model(0).nbytes)
+    model = table.model(0)
+    leaves = model.plan.blocks.summary(model.ints, model.first).leaves
+    seconds = time.process_time() - began
+    return {"accuracy": 100 * right / len(rows.y), "bytes": most, "leaves": leaves, "seconds": seconds}
+
+
+def mean(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the means of what runs found."""
+    return {name: round(statistics.mean(each[name] for each in runs), 2) for name in runs[0]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_name_lists(parser, {"streams": STREAMS, "learners": LEARNERS})
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--members", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--share", type=float, default=0.1, help="of what the forest takes without a cap")
+    given = parser.parse_args()
+    for stream in given.streams:
+        rows = open_stream(stream, given.records)
+        for learner in given.learners:
+            runs: dict[str, list[dict[str, Any]]] = {"free": [], "ranked": [], "stopped": []}
+            for seed in range(1, given.seeds + 1):
+                free = run(rows, learner, given.members, seed, float(1 << 34), 0)
+                runs["free"].append(free)
+                for name, period in PERIODS.items():
+                    cap = given.share * free["bytes"] + period  # no plan of the other one is at hand
+                    runs[name].append(run(rows, learner, given.members, seed, cap, period))
+            found = {"stream": stream, "learner": learner, "records": len(rows.y), "share": given.share}
+            print(json.dumps(found | {name: mean(each) for name, each in runs.items()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
