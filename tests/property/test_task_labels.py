@@ -46,6 +46,7 @@ def bursts(seed: int, rounds: int, share: float) -> list[Record]:
                         {"id": f"own{len(records)}", "features": {"x": x, "y": 1.0}},
                         {"features": {"x": x, "y": 1.0}},
                         {"features": {"x": "a string", "y": 1.0}},
+                        {"id": f"n{number}-{draw.randrange(50)}", "features": {"x": "a string"}},
                     ]
                 )
             records.append(Record("labels", key.encode(), orjson.dumps(document), clock))
@@ -109,7 +110,7 @@ def test_the_bursts_have_both_plain_and_odd_labels(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(labels.LabelsRun, "_plain", counted_plain)
     monkeypatch.setattr(labels.LabelsRun, "_accept_plain", counted_accept)
     monkeypatch.setattr(labels.LabelsRun, "_label", counted_one)
-    counts = played(bursts(3, 30, 0.05), set(), spec=DRIFTING, pending_ttl_ms=TTL).counts
+    counts = played(bursts(3, 60, 0.05), set(), spec=DRIFTING, pending_ttl_ms=TTL).counts
     assert together > 200
     assert single > 50
     assert repeated > 50
