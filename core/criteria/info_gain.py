@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from core.criteria import entropy
 from core.criteria.base import Criterion
 from core.jit import kernel
-from core.numeric.special import LN2, log2, rough_log2, x_log2_x
+from core.numeric.special import LN2, in_vectors, log2, rough_log2, x_log2_x
 from core.plugin import number
 
 E: Final = math.e
@@ -59,16 +59,19 @@ def sensitivity(n: float, k: int, printed: bool) -> float:
 @kernel
 def impurity(masses, k: int, n: int, out, total) -> None:
     """Write ``W·H = W lg W - Σ w_c lg w_c`` and W for each of n columns."""
-    for j in range(n):
-        total[j] = masses[0, j]
-        out[j] = x_log2_x(masses[0, j])
+    for j in range(in_vectors(n)):
+        if j < n:
+            total[j] = masses[0, j]
+            out[j] = x_log2_x(masses[0, j])
     for c in range(1, k):
         row = masses[c]
-        for j in range(n):
-            total[j] += row[j]
-            out[j] += x_log2_x(row[j])
-    for j in range(n):
-        out[j] = x_log2_x(total[j]) - out[j]
+        for j in range(in_vectors(n)):
+            if j < n:
+                total[j] += row[j]
+                out[j] += x_log2_x(row[j])
+    for j in range(in_vectors(n)):
+        if j < n:
+            out[j] = x_log2_x(total[j]) - out[j]
 
 
 @kernel
@@ -91,13 +94,16 @@ def increment(n: float, cell: float, moment: float, weight: float) -> tuple[floa
 
 @kernel
 def impurity_roughly(masses, k: int, n: int, out, total) -> None:
-    for j in range(n):
-        total[j] = masses[0, j]
-        out[j] = masses[0, j] * rough_log2(masses[0, j])
+    for j in range(in_vectors(n)):
+        if j < n:
+            total[j] = masses[0, j]
+            out[j] = masses[0, j] * rough_log2(masses[0, j])
     for c in range(1, k):
         row = masses[c]
-        for j in range(n):
-            total[j] += row[j]
-            out[j] += row[j] * rough_log2(row[j])
-    for j in range(n):
-        out[j] = total[j] * rough_log2(total[j]) - out[j]
+        for j in range(in_vectors(n)):
+            if j < n:
+                total[j] += row[j]
+                out[j] += row[j] * rough_log2(row[j])
+    for j in range(in_vectors(n)):
+        if j < n:
+            out[j] = total[j] * rough_log2(total[j]) - out[j]

@@ -14,6 +14,7 @@ import numpy as np
 from core.forest import layout as of
 from core.jit import kernel, part
 from core.numeric import rng
+from core.numeric.special import in_vectors
 from core.tree import layout as at
 from core.tree.columns import gather
 
@@ -123,7 +124,8 @@ def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
     numeric attributes side by side.
     """
     draw_subset(plan, serial, node, m, spare)
-    return masked(plan, x, spare)
+    d = plan[at.PLAN_ATTRIBUTES]
+    return masked(plan, x, spare, part(spare, d, 2 * d))
 
 
 @kernel
@@ -138,10 +140,11 @@ def draw_subset(plan, serial: int, node: int, m: int, chosen) -> None:
 
 
 @kernel
-def masked(plan, x, spare) -> tuple[Any, Any]:
-    """Return a record without the attributes that are not chosen, the first d words of spare say which."""
+def masked(plan, x, chosen, spare) -> tuple[Any, Any]:
+    """Return a record without the attributes that are not chosen (float64[d]: 0.0); spare: float64[2·d]."""
     d = plan[at.PLAN_ATTRIBUTES]
-    seen = part(spare, d, d)
-    for a in range(d):
-        seen[a] = x[a] if spare[a] != 0.0 else np.nan
-    return seen, gather(plan, seen, part(spare, 2 * d, d))
+    seen = part(spare, 0, d)
+    for a in range(in_vectors(d)):
+        if a < d:
+            seen[a] = x[a] if chosen[a] != 0.0 else np.nan
+    return seen, gather(plan, seen, part(spare, d, d))

@@ -17,7 +17,7 @@ What else couples rows ends a stretch (core/run.py:stretch_end), or there are no
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,18 +28,19 @@ from core.forest.member import (
     is_watched,
     judge,
     normalise,
-    seen_at,
+    number_of,
     train_seen,
     vote_seen,
     watch,
     weight_of,
 )
-from core.forest.resampling import MOST, chances_of, draw_subset, masked, times_by
+from core.forest.resampling import chances_of, draw_subset, masked, times_by
 from core.hoeffding.plain_split import SPLIT_WORDS
 from core.hoeffding.split_attempt import attempt_here
-from core.jit import kernel, part, row_of, words_at
+from core.jit import kernel, part, row_of, start_of, words_at
 from core.tree import layout as at
 from core.tree.columns import behind, gather
+from core.tree.layout import Floats
 from core.tree.routing import arrive, count
 
 # Where a stretch stands (int64[STATE_WORDS])
@@ -54,8 +55,7 @@ RECORDS: Final = 7  # of the model before the first row: records answered,
 LABELS: Final = 8  # and labels learned
 CHECKED: Final = 9  # the first row whose alarms were not dealt with, where the worst member is replaced
 LOGGED: Final = 10  # splits that are written in the log
-SERIAL: Final = 11  # of the tree whose subset lies in scratch, plus one; 0: of none
-STATE_WORDS: Final = 12
+STATE_WORDS: Final = 11
 
 # Steps
 OWN: Final = 0  # the member votes and learns
@@ -75,15 +75,45 @@ LOG_MEMBER: Final = 1
 LOG_SPLIT: Final = 2
 LOG_ROWS: Final = 256
 
+# Subset of attributes, drawn once while no other one takes its place: of which tree and leaf, then float64[d]
+SUBSET_SERIAL: Final = 0  # plus one; 0: of none
+SUBSET_LEAF: Final = 1
+SUBSET_FIELDS: Final = 2
+SUBSET_ROWS: Final = 512
+SUBSET_WORDS: Final = 1 << 15  # of all rows, but for one row at least
+
 # Ballot of a member in a row, where the worst is replaced: class shares, then
 ERROR: Final = 0  # the error rate in its window after the row, -1: none is known
 ALARM: Final = 1  # and what its detector said
 BALLOT_WORDS: Final = 2
 
 
+class Room(NamedTuple):
+    """Words that members write to, each in its turn."""
+
+    scratch: Any
+    vote_buffer: Any
+    chances: Any
+    """Of how often a member learns a record (core/forest/resampling.py)."""
+    subsets: Any
+    rows: int
+    """Of subsets."""
+
+
+def new_subsets(attributes: int) -> Floats:
+    """Return room for subsets of so many attributes, float64[row, SUBSET_FIELDS + attribute].
+
+    Rows are a power of two.
+    """
+    words, rows = SUBSET_FIELDS + attributes, SUBSET_ROWS
+    while rows > 1 and rows * words > SUBSET_WORDS:
+        rows //= 2
+    return np.zeros((rows, words))
+
+
 @kernel(
     "int64(int64, int64, int64, float64[:, ::1], int32[::1], float64[::1], int32[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int64[::1])",
+    " float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1], float64[:, ::1], int64[::1])",
     alone=True,
 )
 def play(
@@ -98,6 +128,8 @@ def play(
     workspace,
     ballots,
     log,
+    chances,
+    subsets,
     state,
 ) -> int:
     """Let the forest at word t learn the rows of a stretch, and answer them, from where it stands.
@@ -105,13 +137,15 @@ def play(
     x: float64[n, d], label: int32[n], weight: float64[n], prediction: int32[n], probability: float64[n, K]
     (zeros) and workspace are those of the run (core/run.py); ballots: float64[member, row of the stretch,
     K + BALLOT_WORDS], or of size 0 where no worst member is replaced; log: float64[LOG_ROWS, LOG_SPLIT +
-    SPLIT_WORDS + K]; state: int64[STATE_WORDS]. Returns THROUGH, or with what is due at a member
-    (DECISION_DUE, GROW_FIRST, ALARMED), or once the log is full; whoever reads it sets LOGGED to 0.
+    SPLIT_WORDS + K]; chances: float64[MOST + 1] and subsets (``new_subsets``) are filled here; state:
+    int64[STATE_WORDS]. Returns THROUGH, or with what is due at a member (DECISION_DUE, GROW_FIRST, ALARMED),
+    or once the log is full; whoever reads it sets LOGGED to 0.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
-    chances = np.empty(MOST + 1)
     chances_of(params[plan[at.PLAN_LEARNER + 1]], chances)
+    scratch, vote_buffer = row_of(workspace, 1), row_of(workspace, 2)
+    room = Room(scratch, vote_buffer, start_of(chances), start_of(subsets), subsets.shape[0])
     first, end = state[FIRST], state[END]
     while state[MEMBER] < state[UNTIL]:
         for row in range(state[ROW], end):
@@ -132,9 +166,7 @@ def play(
                     xs,
                     int(label[row]),
                     weight[row],
-                    row_of(workspace, 1),
-                    row_of(workspace, 2),
-                    chances,
+                    room,
                     row,
                     prediction,
                     probability,
@@ -157,9 +189,7 @@ def play(
                     xs,
                     int(label[row]),
                     weight[row],
-                    row_of(workspace, 1),
-                    row_of(workspace, 2),
-                    chances,
+                    room,
                     state,
                 )
                 if outcome == at.GROW_FIRST:
@@ -206,9 +236,7 @@ def own_step(
     xs,
     label: int,
     weight: float,
-    scratch,
-    vote_buffer,
-    chances,
+    room,
     row: int,
     prediction,
     probability,
@@ -220,11 +248,12 @@ def own_step(
     After GROW_FIRST it votes again, with the tree as it is then, for itself alone.
     """
     i, k, n = state[MEMBER], ints[at.MODEL_CLASSES], of.of(plan, of.OF_MEMBERS)
+    scratch, vote_buffer = room.scratch, room.vote_buffer
     record = member_at(plan, t, i)
     tree = t + ints[record + of.TREE]
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
     node = arrive(plan, ints, floats, tree, x, False, 0)
-    seen, side_by_side = seen_by_tree(plan, ints, tree, record, node, x, xs, scratch, state)
+    seen, side_by_side = seen_by_tree(plan, ints, t, i, node, x, xs, room)
     predicted, hint = vote_seen(plan, params, ints, floats, tree, node, seen, side_by_side, scratch, own)
     is_worst = of.of(plan, of.OF_WORST) != 0
     if state[ANSWERS] != 0 and state[STEP] == OWN:
@@ -239,7 +268,7 @@ def own_step(
                 ballots[i, row - state[FIRST], c] = share * own[c]
             else:
                 probability[row, c] += share * own[c]
-    times_over = times_by(chances, plan, params, ints, i)
+    times_over = times_by(room.chances, plan, params, ints, i)
     if times_over > 0:
         outcome = train_seen(
             plan,
@@ -293,17 +322,26 @@ def write_log(plan, ints, floats, t: int, row: int, log, state) -> None:
 
 
 @kernel
-def seen_by_tree(plan, ints, t: int, record: int, node: int, x, xs, scratch, state) -> tuple[Any, Any]:
-    """Return what ``seen_at`` does; a subset of all leaves is drawn once, while no other tree needs one."""
-    m = of.of(plan, of.OF_ATTRIBUTES)
-    if m == 0 or of.of(plan, of.OF_SUBSPACES) == 0:
-        return seen_at(plan, ints, t, record, node, x, xs, scratch)
-    spare = part(scratch, behind(plan), 3 * plan[at.PLAN_ATTRIBUTES])
-    serial = ints[record + of.SERIAL]
-    if state[SERIAL] != serial + 1:
-        draw_subset(plan, serial, 0, m, spare)
-        state[SERIAL] = serial + 1
-    return masked(plan, x, spare)
+def seen_by_tree(plan, ints, t: int, slot: int, node: int, x, xs, room) -> tuple[Any, Any]:
+    """Return a record, and its numeric attributes, as the leaf of a member's tree or background tree sees it.
+
+    A subset that is known from before is not drawn again.
+    """
+    m, d = of.of(plan, of.OF_ATTRIBUTES), plan[at.PLAN_ATTRIBUTES]
+    if m == 0:
+        return x, xs
+    record = member_at(plan, t, slot)
+    serial, leaf = ints[record + of.SERIAL], 0
+    if of.of(plan, of.OF_SUBSPACES) == 0:
+        leaf = number_of(ints, t + ints[record + of.TREE], node)
+    # A member and its background tree take turns: their leaves have rows of their own.
+    row = 2 * leaf + int(slot >= of.of(plan, of.OF_MEMBERS))
+    subset = part(room.subsets, (row & (room.rows - 1)) * (SUBSET_FIELDS + d), SUBSET_FIELDS + d)
+    chosen = part(subset, SUBSET_FIELDS, d)
+    if subset[SUBSET_SERIAL] != serial + 1 or subset[SUBSET_LEAF] != leaf:
+        draw_subset(plan, serial, leaf, m, chosen)
+        subset[SUBSET_SERIAL], subset[SUBSET_LEAF] = serial + 1, leaf
+    return masked(plan, x, chosen, part(room.scratch, behind(plan), 2 * d))
 
 
 @kernel
@@ -317,22 +355,21 @@ def background_step(
     xs,
     label: int,
     weight: float,
-    scratch,
-    vote_buffer,
-    chances,
+    room,
     state,
 ) -> int:
     """Let the member's background tree learn a row, if there is one and the member does."""
-    i = state[MEMBER]
-    record = member_at(plan, t, i + of.of(plan, of.OF_MEMBERS))
-    times_over = times_by(chances, plan, params, ints, i)
+    i, scratch = state[MEMBER], room.scratch
+    slot = i + of.of(plan, of.OF_MEMBERS)
+    record = member_at(plan, t, slot)
+    times_over = times_by(room.chances, plan, params, ints, i)
     if ints[record + of.TREE] == 0 or times_over == 0:
         return at.LEARNED
     tree = t + ints[record + of.TREE]
     node = arrive(plan, ints, floats, tree, x, False, 0)
     if state[STEP] != BACKGROUND_AGAIN:
         count(ints, floats, tree, node, weight)
-    seen, side_by_side = seen_by_tree(plan, ints, tree, record, node, x, xs, scratch, state)
+    seen, side_by_side = seen_by_tree(plan, ints, t, slot, node, x, xs, room)
     mass = weight if of.of(plan, of.OF_ONCE) != 0 else times_over * weight
     nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own
     return train_seen(
@@ -350,7 +387,7 @@ def background_step(
         mass,
         nothing,
         scratch,
-        vote_buffer,
+        room.vote_buffer,
         False,
     )
 

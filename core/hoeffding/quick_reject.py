@@ -85,7 +85,8 @@ def scan_numeric(plan, params, floats, leaf: int, k: int, leaders) -> None:
     n = d * candidates
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    propose_roughly(kind, plan, params, floats, statistics, k, left, right, thresholds)
+    d = propose_roughly(kind, plan, params, floats, statistics, k, left, right, thresholds)
+    n = d * candidates
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
     impurity_roughly(criterion, left, k, n, mixed, weight)

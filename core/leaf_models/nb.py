@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from core.jit import kernel, stay_apart
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
-from core.numeric.special import LN2, exp, log2
+from core.numeric.special import LN2, exp, in_vectors, log2
 from core.observers import base as observers
 from core.tree import layout as at
 from core.tree import quirks
@@ -17,6 +18,14 @@ from core.tree.statistics import is_active
 
 log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
 log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
+
+# What scores are: shares of classes (of a leaf that has observed nothing), products of densities, or their
+# logarithms
+SHARES: Final = 0
+PRODUCTS: Final = 1
+LOGARITHMS: Final = 2
+
+NO_HINT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +40,34 @@ class Plugin(LeafModel):
 @kernel
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
     """Write the posterior class probabilities."""
-    prediction, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
+    best, form = scores(plan, params, ints, floats, t, node, x, xs, scratch, out)
+    k = ints[at.MODEL_CLASSES]
+    if form == LOGARITHMS:
+        top = out[best]
+        for c in range(in_vectors(k)):
+            if c < k:
+                out[c] = exp(out[c] - top)
+    if form != SHARES:
+        normalise(out, k)
+    return best, NO_HINT
+
+
+@kernel
+def scores(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
+    """Write what classes go by; return the class, and whether these are LOGARITHMS, PRODUCTS or SHARES."""
+    best, _ = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
     if not is_active(ints, node):
-        return prediction, leaf_hint
+        return best, SHARES
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     if floats[leaf + at.LEAF_OBSERVED] == 0.0:
-        return prediction, leaf_hint
+        return best, SHARES
     k = ints[at.MODEL_CLASSES]
     if plan[at.PLAN_QUIRKS] & quirks.MULTIPLIED_DENSITIES != 0:
         _multiply(plan, params, ints, floats, t, leaf, k, x, xs, out)
-        best = first_maximum(out, k)
-        normalise(out, k)
-        return best, leaf_hint
-    for c in range(k):
-        out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
+        return first_maximum(out, k), PRODUCTS
+    for c in range(in_vectors(k)):
+        if c < k:
+            out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
         kind = plan[at.PLAN_NUMERIC_OBSERVER]
@@ -53,12 +76,7 @@ def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) ->
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
         log_densities_nominal(kind, plan, params, ints, floats, statistics, k, x, scratch, out)
-    best = first_maximum(out, k)
-    top = out[best]
-    for c in range(k):
-        out[c] = exp(out[c] - top)
-    normalise(out, k)
-    return best, leaf_hint
+    return first_maximum(out, k), LOGARITHMS
 
 
 @kernel
@@ -119,5 +137,5 @@ def prediction(plan, params, ints, floats, t: int, node: int, x, xs, scratch, vo
     k = ints[at.MODEL_CLASSES]
     for c in range(k):
         vote_buffer[c] = 0.0
-    best, _ = votes(plan, params, ints, floats, t, node, x, xs, scratch, vote_buffer)
+    best, _ = scores(plan, params, ints, floats, t, node, x, xs, scratch, vote_buffer)
     return best

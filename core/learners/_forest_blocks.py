@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from core import jit
 from core.forest import layout as of
+from core.forest.resampling import MOST
 from core.growth import splitting
 from core.growth.events import Action, Drift, Event, GrowthStopped, Pruned, Split
 from core.hoeffding.plain_split import SPLIT_WORDS
@@ -125,7 +127,9 @@ class ForestLayout(BlockLayout):
         self.trees: TreeLayout = learner.member.blocks(dims)
         self.blank_address = self.trees.blank_address
         self.members: int = learner.members
-        drift, warning = len(learner.drift.initial()), len(learner.warning.initial())
+        self._watching = {at.PLAN_NODE_DETECTOR: learner.drift, at.PLAN_WARNING_DETECTOR: learner.warning}
+        self._initial = {word: np.array(each.initial()) for word, each in self._watching.items()}
+        drift, warning = map(len, self._initial.values())
         self.slots = self.members * (2 if warning else 1)
         self.event_at = of.MEMBER_FIELDS + drift + warning
         self.stride = self.event_at + SPLIT_WORDS + dims.classes
@@ -352,12 +356,22 @@ class ForestLayout(BlockLayout):
         )
         ballots = np.empty(shape)
         log = np.empty((compiled.LOG_ROWS, compiled.LOG_SPLIT + SPLIT_WORDS + self.dims.classes))
+        chances, subsets = np.empty(MOST + 1), compiled.new_subsets(self.dims.attributes)
         columns = (stretch.x, stretch.label, stretch.weight, stretch.prediction, stretch.probability)
         found: list[tuple[int, int, int, Event]] = []
         while True:
             t = model.block_places[0]
             reason = compiled.play(
-                model.plan.address, model.address, t, *columns, stretch.workspace, ballots, log, state
+                model.plan.address,
+                model.address,
+                t,
+                *columns,
+                stretch.workspace,
+                ballots,
+                log,
+                chances,
+                subsets,
+                state,
             )
             for words in log[: state.item(compiled.LOGGED)].tolist():
                 row, member = int(words[compiled.LOG_ROW]), int(words[compiled.LOG_MEMBER])
@@ -390,7 +404,7 @@ class ForestLayout(BlockLayout):
                 alarm = isinstance(event, Drift) and event.node is None
                 phase = 0 if reason == at.GROW_FIRST else 1 + alarm
                 found.append((row, phase, member, event))
-        found.sort(key=lambda each: each[:3])
+        found.sort(key=itemgetter(0, 1, 2))
         return [event for *_, event in found] + self._review_stretch(model, stretch, index)
 
     def _review_stretch(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
@@ -514,14 +528,14 @@ class ForestLayout(BlockLayout):
 
         0: there is none, or trees take so little of the forest that it had better be laid out anew.
         """
-        places = self._places(ints, t)
-        places = np.sort(places[places > 0])
-        ends = np.concatenate(([self.trees_at], places + ints[t + places + at.TREE_WORDS]))
-        gaps = np.append(places, ints[t + at.BLOCK_WORDS]) - ends
-        wide = np.flatnonzero(gaps >= words)
-        free = gaps.sum()
-        is_sparse = free > ints[t + at.BLOCK_WORDS] - free + words
-        return 0 if is_sparse or not len(wide) else int(ends[wide[0]])
+        found, free, end, whole = 0, 0, self.trees_at, ints.item(t + at.BLOCK_WORDS)
+        for place in [*sorted(filter(None, self._places(ints, t).tolist())), whole]:
+            if place - end >= words and not found:
+                found = end
+            free += place - end
+            end = place + ints.item(t + place + at.TREE_WORDS) if place < whole else whole
+        is_sparse = free > whole - free + words
+        return 0 if is_sparse else found
 
     def react(
         self,
@@ -538,7 +552,7 @@ class ForestLayout(BlockLayout):
         rate: the error rate that is told, None: that of the detector's window now.
         """
         word = at.PLAN_NODE_DETECTOR if level == of.DRIFTED else at.PLAN_WARNING_DETECTOR
-        watching = self.learner.drift if level == of.DRIFTED else self.learner.warning
+        watching = self._watching[word]
         record, background = self.record(t, member), self.record(t, member + self.members)
         if rate is None:
             rate = watching.error_rate(model.floats[record + self.detectors[word] :])
@@ -584,8 +598,7 @@ class ForestLayout(BlockLayout):
         """Let a detector begin anew."""
         state = self.detectors[word]
         if state:
-            plugin = self.learner.drift if word == at.PLAN_NODE_DETECTOR else self.learner.warning
-            initial = plugin.initial()
+            initial = self._initial[word]
             ints.view(np.float64)[record + state : record + state + len(initial)] = initial
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:

@@ -102,6 +102,11 @@ class TreeLayout(BlockLayout):
         record.flags.writeable = False
         return record
 
+    @cached_property
+    def _written(self) -> Ints:
+        """Words of an unused leaf record that are not zeros."""
+        return np.flatnonzero(self.empty_leaf)
+
     def words(self, room: Room) -> int:
         nodes, slots = room
         return self.shape(nodes, slots).words
@@ -193,7 +198,7 @@ class TreeLayout(BlockLayout):
         tree.node_ints[:, at.NODE_PARENT] = -1
         tree.node_ints[:, at.NODE_SLOT] = -1
         unused, blank = tree.leaf_ints[min(slots_in_use, slots) :], self.empty_leaf
-        written = np.flatnonzero(blank)
+        written = self._written
         if FEW * len(written) < len(blank):
             unused[:, written] = blank[written]
         else:

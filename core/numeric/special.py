@@ -91,6 +91,15 @@ _COSINE: Final = (
 
 
 @kernel
+def in_vectors(n: int) -> int:
+    """Return n rounded up to whole vectors, which a loop with ``if i < n`` in it fills to its end.
+
+    What is left over from a loop of n steps by whole vectors runs one by one: of seven steps all of it.
+    """
+    return (n + 7) & -8
+
+
+@kernel
 def exp(y: float) -> float:
     """Return e^y for -1e300 < y <= 709, relative error below 4e-16; 0 below -708."""
     bounded = max(y, -708.0)

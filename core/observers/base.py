@@ -14,7 +14,9 @@ numeric  ``update_numeric(plan, params, floats, at, label, xs, weight) -> bool``
             writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to
             ``left``/``right`` (float64[class, column], column = (attribute - start)·candidates + candidate)
             and the thresholds to ``value`` (NaN: no candidate)
-         ``propose_roughly``, which not all have, does the same with an error of at most 1e-6 of the weight
+         ``propose_roughly(plan, params, floats, at, k, left, right, value) -> int``, which not all have, does
+            it with an error of at most 1e-6 of the weight, side by side for the attributes alone that have a
+            candidate, and maybe others; returns how many these are
          ``masses_numeric(plan, params, floats, at, k, position, value, left, right)``
             writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
             has never had anything to do with
@@ -111,7 +113,7 @@ def rough_dispatcher() -> Any:
     """Return ``propose_roughly`` over the numeric observers that have it."""
     parameters = "plan, params, floats, at, k, left, right, value"
     signature = (
-        f"void({INTS}, {FLOATS}, {FLOATS}, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1])"
+        f"int64({INTS}, {FLOATS}, {FLOATS}, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1])"
     )
     return _dispatch("propose_roughly", parameters, signature)
 

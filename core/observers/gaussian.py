@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from core.jit import kernel, part
 from core.numeric import cephes
-from core.numeric.special import LN2, LN_SQRT_2PI, log2, normal_cdf, rough_cdf
+from core.numeric.special import LN2, LN_SQRT_2PI, in_vectors, log2, normal_cdf, rough_cdf
 from core.observers.base import Observer
 from core.plugin import count
 from core.tree import layout, quirks
@@ -91,15 +91,28 @@ def _thresholds(plan, params, floats, at: int, k: int, start: int, end: int, can
     """Write ``lo + (hi - lo)/(B + 1)·i`` for i = 1 … B, NaN where that is not strictly inside the range."""
     d = plan[layout.PLAN_NUMERIC]
     for a in range(start, end):
-        low, high = math.inf, -math.inf
-        for c in range(k):
-            row = at + c * STATISTICS * d + a
-            low = min(low, floats[row + LOW * d])
-            high = max(high, floats[row + HIGH * d])
-        step = (high - low) / (candidates + 1.0)
-        for i in range(candidates):
-            v = step * (i + 1.0) + low
-            value[(a - start) * candidates + i] = v if low < v < high else math.nan
+        low, high = _range_of(floats, at, k, d, a)
+        _divide_range(low, high, candidates, value, (a - start) * candidates)
+
+
+@kernel
+def _range_of(floats, at: int, k: int, d: int, a: int) -> tuple[float, float]:
+    """Return the smallest and the largest value of numeric attribute a, of d, over the classes."""
+    low, high = math.inf, -math.inf
+    for c in range(k):
+        row = at + c * STATISTICS * d + a
+        low = min(low, floats[row + LOW * d])
+        high = max(high, floats[row + HIGH * d])
+    return low, high
+
+
+@kernel
+def _divide_range(low: float, high: float, candidates: int, value, first: int) -> None:
+    """Write the thresholds between two values, from column ``first`` on."""
+    step = (high - low) / (candidates + 1.0)
+    for i in range(candidates):
+        v = step * (i + 1.0) + low
+        value[first + i] = v if low < v < high else math.nan
 
 
 @kernel
@@ -145,35 +158,50 @@ def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int,
         if plan[layout.PLAN_QUIRKS] & quirks.ROUNDED_MASSES != 0:
             _propose_moa(plan, floats, row, end - start, candidates, value, below, weight)
         else:
-            for i in range((end - start) * candidates):
-                below[i] = weight[i] * normal_cdf(below[i])
-                weight[i] = max(weight[i] - below[i], 0.0)
+            columns = (end - start) * candidates
+            for i in range(in_vectors(columns)):
+                if i < columns:
+                    below[i] = weight[i] * normal_cdf(below[i])
+                    weight[i] = max(weight[i] - below[i], 0.0)
 
 
 @kernel
-def propose_roughly(plan, params, floats, at: int, k: int, left, right, value) -> None:
-    """Write the same with a short Φ (not for MOA)."""
-    d = plan[layout.PLAN_NUMERIC]
+def propose_roughly(plan, params, floats, at: int, k: int, left, right, value) -> int:
+    """Write the same with a short Φ (not for MOA), of attributes that have a range alone; return how many."""
+    d, n = plan[layout.PLAN_NUMERIC], 0
     candidates = candidates_numeric(plan, params)
-    _thresholds(plan, params, floats, at, k, 0, d, candidates, value)
+    for a in range(d):
+        lowest, highest = _range_of(floats, at, k, d, a)
+        if not lowest < highest:
+            continue
+        _divide_range(lowest, highest, candidates, value, n * candidates)
+        for c in range(k):
+            row = at + c * STATISTICS * d + a
+            _stand(floats, row, d, candidates, value, n * candidates, left[c], right[c])
+        n += 1
     for c in range(k):
         below, weight = left[c], right[c]
-        row = at + c * STATISTICS * d
-        for a in range(d):
-            n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
-            low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
-            deviation = _deviation(n, floats[row + M2 * d + a])
-            steepness = 1.0 / deviation if deviation > 0.0 else 1e300
-            for i in range(a * candidates, (a + 1) * candidates):
-                v = value[i]
-                z = (v - mean) * steepness
-                z = FAR if deviation <= 0.0 and v == mean else z
-                z = -FAR if v < low else z
-                below[i] = FAR if v >= high else z
-                weight[i] = n
-        for i in range(d * candidates):
-            below[i] = weight[i] * rough_cdf(below[i])
-            weight[i] = max(weight[i] - below[i], 0.0)
+        for i in range(in_vectors(n * candidates)):
+            if i < n * candidates:
+                below[i] = weight[i] * rough_cdf(below[i])
+                weight[i] = max(weight[i] - below[i], 0.0)
+    return n
+
+
+@kernel
+def _stand(floats, row: int, d: int, candidates: int, value, first: int, below, weight) -> None:
+    """Write the z of an attribute's thresholds, from column ``first`` on, and a class' weight beside each."""
+    n, mean = floats[row + WEIGHT * d], floats[row + MEAN * d]
+    low, high = floats[row + LOW * d], floats[row + HIGH * d]
+    deviation = _deviation(n, floats[row + M2 * d])
+    steepness = 1.0 / deviation if deviation > 0.0 else 1e300
+    for i in range(first, first + candidates):
+        v = value[i]
+        z = (v - mean) * steepness
+        z = FAR if deviation <= 0.0 and v == mean else z
+        z = -FAR if v < low else z
+        below[i] = FAR if v >= high else z
+        weight[i] = n
 
 
 @kernel
@@ -266,17 +294,18 @@ def _log_densities(floats, row: int, d: int, xs, out) -> None:
     n = part(floats, row + WEIGHT * d, d)
     mean = part(floats, row + MEAN * d, d)
     m2 = part(floats, row + M2 * d, d)
-    for a in range(d):
-        value, weight, squares = xs[a], n[a], m2[a]
-        variance = squares / (weight - 1.0)
-        variance = variance if weight > 1.0 else 0.0
-        delta = value - mean[a]
-        # A deviation beyond the range of floats is as good as the largest one: no infinity over infinity.
-        spread = min(max(variance, 1e-300), 1e300)
-        density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
-        at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
-        density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
-        out[a] = density if value - value == 0.0 else 0.0
+    for a in range(in_vectors(d)):
+        if a < d:
+            value, weight, squares = xs[a], n[a], m2[a]
+            variance = squares / (weight - 1.0)
+            variance = variance if weight > 1.0 else 0.0
+            delta = value - mean[a]
+            # A deviation beyond the range of floats is as good as the largest one: no infinity over infinity.
+            spread = min(max(variance, 1e-300), 1e300)
+            density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
+            at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
+            density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
+            out[a] = density if value - value == 0.0 else 0.0
 
 
 @kernel

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from core.errors import ParameterError
 from core.jit import kernel, part
-from core.numeric.special import LN2, log2
+from core.numeric.special import LN2, in_vectors, log2
 from core.observers.base import Observer
 from core.plugin import count, flag
 from core.tree import layout
@@ -101,18 +101,21 @@ def log_densities_nominal(plan, params, ints, floats, at: int, k: int, x, scratc
 
     A class that is impossible already (minus infinity) stays so, whatever its shares are.
     """
-    above, below = part(scratch, 0, k), part(scratch, k, k)
+    ratio, logs = part(scratch, 0, k), part(scratch, k, k)
     halves = plan[layout.PLAN_HALVES] != 0
     if halves:
-        multiply_halves(plan, ints, floats, at, k, x, above, below)
+        multiply_halves(plan, ints, floats, at, k, x, ratio, logs)
     for c in range(k):
         if out[c] == -math.inf:
-            continue
-        if halves and below[c] <= _LARGE:
-            out[c] += LN2 * log2(above[c] / below[c])
+            ratio[c], logs[c] = 1.0, 0.0
+        elif halves and logs[c] <= _LARGE:
+            ratio[c], logs[c] = ratio[c] / logs[c], 0.0
         else:
             row = at + c * plan[layout.PLAN_VALUES]
-            out[c] += LN2 * sum_of_logs(plan, ints, floats, row, x)
+            ratio[c], logs[c] = product_of_shares(plan, ints, floats, row, x)
+    for c in range(in_vectors(k)):
+        if c < k:
+            out[c] += LN2 * (logs[c] + log2(ratio[c]))
 
 
 @kernel
@@ -136,8 +139,11 @@ def multiply_halves(plan, ints, floats, at: int, k: int, x, above, below) -> Non
 
 
 @kernel
-def sum_of_logs(plan, ints, floats, row: int, x) -> float:
-    """Return the binary logarithm of the product of the shares of a class, whose counts begin at a word."""
+def product_of_shares(plan, ints, floats, row: int, x) -> tuple[float, float]:
+    """Return the product of the shares of a class, whose counts begin at a word.
+
+    Of a product beyond the range of floats a part, and the binary logarithm of the rest; else that is 0.
+    """
     table = plan[layout.PLAN_NOMINAL_TABLE]
     # One logarithm for as many shares as a float takes the product of.
     above, below, logs = 1.0, 1.0, 0.0
@@ -157,7 +163,7 @@ def sum_of_logs(plan, ints, floats, row: int, x) -> float:
         if below > _LARGE:
             logs += log2(above / below)
             above, below = 1.0, 1.0
-    return logs + log2(above / below)
+    return above / below, logs
 
 
 @kernel

@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import ParameterError, SnapshotError
 from core.forest import layout as of
+from core.forest.stretch import SUBSET_FIELDS, SUBSET_ROWS, SUBSET_WORDS, new_subsets
 from core.growth.events import Drift, Split
 from core.learners.protocol import build
 from core.model import snapshot, validate
@@ -268,7 +269,12 @@ def test_bytes_are_those_of_all_members_together():
 def test_rows_that_go_through_one_member_after_the_other_teach_what_row_by_row_does(name, learner):
     """Row by row all members learn a row before the next; many are replaced, and learn on as new trees."""
     rows = turning(900)
-    spec = forest(name, members=5, **learner)
+    events = same_row_by_row(forest(name, members=5, **learner), rows)
+    assert {type(event) for event in events} == {Split, Drift}
+
+
+def same_row_by_row(spec, rows):
+    """Learn a stream at once and row by row, compare all; return the events."""
     whole, answers = grown(spec, rows)
     table = table_of(rows.schema(), spec)
     one_by_one = [answer(table, rows.x[i], rows.y[i : i + 1]) for i in range(len(rows.y))]
@@ -276,10 +282,31 @@ def test_rows_that_go_through_one_member_after_the_other_teach_what_row_by_row_d
         dataclasses.replace(event, row=row) for row, own in enumerate(one_by_one) for event in own.events
     ]
     assert answers.events == events
-    assert {type(event) for event in events} == {Split, Drift}
     assert np.array_equal(answers.probability, np.concatenate([each.probability for each in one_by_one]))
     assert np.array_equal(answers.version, np.arange(len(rows.y)))
     assert whole.model(0).snapshot() == table.model(0).snapshot()
+    return events
+
+
+def test_more_leaves_than_subsets_are_kept_of():
+    """Of so many attributes few subsets are kept: leaves that share a row take turns."""
+    draw, n, d = np.random.default_rng(3), 150, 800
+    x = draw.random((n, d))
+    rows = dataclasses.replace(turning(n), x=x, attributes=(None,) * d, y=(x[:, 0] > 0.5).astype(np.int32))
+    spec = forest(members=2, member={"name": "h-tree", "grace_period": 10, "delta": 0.9, "tau": 0.9})
+    events = same_row_by_row(spec, rows)
+    kept = len(new_subsets(d)) // 2
+    assert kept == 16
+    assert max(event.node for event in events if isinstance(event, Split)) > kept
+
+
+@pytest.mark.parametrize("attributes", [1, 8, 62, 63, 1000, 100_000])
+def test_kept_subsets_are_a_power_of_two_and_few_words(attributes):
+    rows, words = new_subsets(attributes).shape
+    assert words == SUBSET_FIELDS + attributes
+    assert rows.bit_count() == 1
+    assert rows == 1 or rows * words <= SUBSET_WORDS
+    assert rows == SUBSET_ROWS or 2 * rows * words > SUBSET_WORDS
 
 
 def test_a_tree_that_needs_room_moves_alone_while_there_are_words_to_spare():

@@ -11,6 +11,10 @@ def test_exp(y):
     assert special.exp(y) == pytest.approx(math.exp(y), rel=4e-16)
 
 
+def test_whole_vectors():
+    assert [special.in_vectors(n) for n in (0, 1, 7, 8, 9, 800)] == [0, 8, 8, 8, 16, 800]
+
+
 def test_exp_far_below_is_nothing():
     assert special.exp(-708.5) == 0.0
     assert special.exp(-1e300) == 0.0
