@@ -138,9 +138,9 @@ def stretch_end(plan, ints, models, label, x, row: int, n: int) -> int:
     what all later rows mean.
     """
     end, most = row, min(row + plan[at.PLAN_STRETCH], n)
-    review = plan[at.PLAN_REVIEW]
-    if review != 0:  # it looks at all members, as they are after that row
-        most = min(most, row + review - ints[at.MODEL_LABELS] % review)
+    for period in (plan[at.PLAN_REVIEW], plan[at.PLAN_EVERY]):
+        if period > 0:  # reviews and evaluations look at all members, as they are after that row
+            most = min(most, row + period - ints[at.MODEL_LABELS] % period)
     while end < most and models[end] == models[row] and 0 <= label[end] < ints[at.MODEL_CLASSES]:
         if plan[at.PLAN_OPEN_VALUES] != 0 and meets_value(plan, ints, row_of(x, end)):
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.counters import EPISODES, MEANING
@@ -79,6 +79,7 @@ def test_a_task_restored_in_mid_episode_goes_on_as_the_one_that_never_stopped(
 
 @settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), kind=KINDS, room=ROOMS)
+@example(seed=917, kind="budget", room=3)  # the last record of a run brings a new feature, and is refused
 def test_a_run_that_is_undone_and_done_again_leads_to_the_same(seed: int, kind: str, room: int) -> None:
     given_ = config(
         SPECS[kind], pending_ttl_ms=400, episodes_max_count=room, processing_exception_handler="dead-letter"

@@ -44,6 +44,9 @@ class AcquiringRun(InstancesRun):
         self._resolve()
         for row in np.flatnonzero(self.model >= 0).tolist():
             placed = self._placed(row)
+            if self.store.is_growing:  # by what a refused record has brought, too: as in other runs
+                self.state.will_change(np.array([self.model[row], *self.store.grown], dtype=np.int64))
+                self.store.adopt_grown()
             if placed is not None:
                 self._open(row, placed)
         self._write_counts()
@@ -76,9 +79,6 @@ class AcquiringRun(InstancesRun):
         grown = placement.grow_values(placed, self.model)
         note_values(grown, self.model, store, self.raw, batch.record, self.effects)
         note_ignored(placement, parts, store, self.raw, batch.record, self.effects)
-        if store.is_growing:
-            self.state.will_change(np.array([self.model[row], *store.grown], dtype=np.int64))
-            store.adopt_grown()
         self._given = given
         return placed
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.errors import ParameterError, SnapshotError
+from core.evaluation import EvaluationDue
 from core.forest import layout as of
 from core.forest.stretch import SUBSET_FIELDS, SUBSET_ROWS, SUBSET_WORDS, new_subsets
 from core.growth.events import Drift, Split
@@ -271,6 +272,20 @@ def test_rows_that_go_through_one_member_after_the_other_teach_what_row_by_row_d
     rows = turning(900)
     events = same_row_by_row(forest(name, members=5, **learner), rows)
     assert {type(event) for event in events} == {Split, Drift}
+
+
+def test_an_evaluation_says_whether_growth_had_stopped_by_then():
+    """Not whether it has at the end of the rows that were learned together."""
+    member = {"name": "h-tree", "grace_period": 25, "delta": 0.1, "max_leaves": 3}
+    spec = Spec.parse(
+        {"learner": {"name": "arf", "members": 3, "member": member}, "evaluation": {"every": 20}}
+    )
+    events = same_row_by_row(spec, turning(900))
+    said = [event.evaluation.growth_stopped for event in events if isinstance(event, EvaluationDue)]
+    assert len(said) == 900 // 20
+    assert said == sorted(said)
+    assert not said[0]
+    assert said[-1]
 
 
 def same_row_by_row(spec, rows):
