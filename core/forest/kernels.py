@@ -204,8 +204,7 @@ def is_reviewed(plan, ints, t: int) -> bool:
     is_short = ints[t + of.RANKED] != 0
     for slot in range(of.of(plan, of.OF_SLOTS)):
         tree = t + ints[member_at(plan, t, slot) + of.TREE]
-        if tree != t and ints[tree + at.TREE_STOPPED] != 0:
-            is_short |= ints[tree + at.TREE_LEAVES] < plan[at.PLAN_MAX_LEAVES]  # else it lacks no bytes
+        is_short |= tree != t and ints[tree + at.TREE_STOPPED] == at.LACKS_ROOM
     return is_short
 
 

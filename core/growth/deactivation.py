@@ -6,6 +6,8 @@ leaf is says the weight of its labels that are not of the heaviest class: what a
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from core.growth import splitting
@@ -15,9 +17,13 @@ from core.tree.children import grow
 from core.tree.layout import Floats, Ints, TreeView
 
 
-def promises(tree: TreeView) -> Floats:
-    """Return the weight that the heaviest class of each node gets wrong, float64[node]."""
-    masses = tree.masses[: tree.header.item(at.TREE_NODES)]
+def promises(tree: TreeView, classes: int) -> Floats:
+    """Return the weight that the heaviest class of each node gets wrong, float64[node].
+
+    classes: those that the model has learned. How many more the schema knows depends on where runs are cut,
+    and a sum is rounded in another order over more numbers.
+    """
+    masses = np.ascontiguousarray(tree.masses[: tree.header.item(at.TREE_NODES), :classes])
     wrong: Floats = masses.sum(axis=1) - masses.max(axis=1, initial=0.0)
     return wrong
 
@@ -57,4 +63,4 @@ def activate(model: HasState, tree: TreeView, t: int, leaf: int) -> None:
     model.spec.learner.begin(tree, leaf, slot)
     if model.plan.ints[at.PLAN_INHERITED]:
         # Its statistics know nothing of the weight it votes with: that is no evidence.
-        tree.leaf_floats[slot, at.LEAF_LEFT_OUT] = tree.masses[leaf].sum()
+        tree.leaf_floats[slot, at.LEAF_LEFT_OUT] = math.fsum(splitting.masses_of(model, t, leaf))

@@ -59,7 +59,10 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     leaves, splits = model.ints.item(t + at.TREE_LEAVES), model.ints.item(t + at.TREE_SPLITS)
     nodes = model.ints.item(t + at.TREE_NODES) + len(masses)
     if exceeds_cap(model, leaves - 1 + present, splits + 1, nodes, inactive(model, t)):
-        model.ints[t + at.TREE_STOPPED] = 1
+        lacks_leaves = (
+            model.plan.ints[at.PLAN_REVIEW] and leaves - 1 + present > model.spec.learner.max_leaves
+        )
+        model.ints[t + at.TREE_STOPPED] = at.LACKS_LEAVES if lacks_leaves else at.LACKS_ROOM
         return GrowthStopped(row, index, int(model.ints[t + at.TREE_LEAVES])) if is_first else None
     t = make_room(model, t, len(masses), present - 1)
     tree = tree_view(model.plan, model.ints, t)

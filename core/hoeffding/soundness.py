@@ -89,7 +89,7 @@ def nodes_problem(plan, ints, floats, t: int) -> int:
         return SIZES
     if not 0 <= ints[t + at.TREE_ATTEMPTS] <= MOST or not 0 <= ints[t + at.TREE_LABELS] <= MOST:
         return TREE_COUNTERS
-    if not 0 <= ints[t + at.TREE_STOPPED] <= 1 or not 0 <= ints[t + at.TREE_PATHS] <= 1:
+    if not 0 <= ints[t + at.TREE_STOPPED] <= at.LACKS_LEAVES or not 0 <= ints[t + at.TREE_PATHS] <= 1:
         return FLAGS
     leaves, splits, deepest, children = 0, 0, 0, 0  # children: and roots of alternate trees
     for number in range(n):

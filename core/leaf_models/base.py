@@ -22,6 +22,9 @@ class LeafModel(Parameters):
     hint is that of ``votes`` for the same record if nothing was learned since, else -1. ``x`` is the record,
     ``xs`` its numeric attributes, scratch four words an attribute and two a class, whatever they hold.
 
+    A leaf without a leaf record is inactive (``core/tree/statistics.py:is_active``): it votes with the class
+    weight of its node, and keeps no score.
+
     A model that learns more than the observers keeps sections of words of its own in the leaf record, from
     ``PLAN_LEAF_MODEL_AT`` on. Its kernels only reckon with them: none takes one for an index or a count.
     """

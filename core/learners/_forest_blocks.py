@@ -475,8 +475,7 @@ class ForestLayout(BlockLayout):
             return True
         places = self._places(ints, t)
         trees = t + places[places > 0]
-        lacks_bytes = ints[trees + at.TREE_LEAVES] < self.learner.member.max_leaves
-        return bool((ints[trees + at.TREE_STOPPED].astype(bool) & lacks_bytes).any())
+        return bool((ints[trees + at.TREE_STOPPED] == at.LACKS_ROOM).any())
 
     @property
     def _record_words(self) -> float:

@@ -15,7 +15,9 @@ forest may take.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +33,9 @@ from core.tree.layout import Floats, Ints, TreeShape
 
 REVIEW: Final = 1024
 """Labels between two reviews."""
+
+Ranked = list[tuple[float, int, int]]
+"""Promise, tree and number of leaves; the least promising one is the last."""
 
 
 @dataclass(slots=True)
@@ -111,7 +116,7 @@ def _holding(state: Any, row: int) -> Holding:
         records=len(active),
         active=active,
         inactive=inactive,
-        promise=deactivation.promises(tree),
+        promise=deactivation.promises(tree, ints.item(at.MODEL_CLASSES)),
         wishes={},
     )
     if not ints[t + at.TREE_STOPPED]:
@@ -159,7 +164,7 @@ def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
         for slot, each in held.items()
         for node in (*each.wishes, *each.inactive)
     ]
-    while account.free < 0.0 and _take_one(account, held, least, math.inf):
+    while account.free < 0.0 and _take_one(account, held, least, math.inf) is not None:
         pass  # classes or values that came later take room in every leaf record
     for promise, slot, node in sorted(most):
         holding = held[slot]
@@ -173,17 +178,35 @@ def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
             leaves = len(holding.active) + len(holding.inactive) + len(holding.splitting) + records
             if leaves > layout.learner.member.max_leaves:
                 continue
-        while account.free < account.price(holding, nodes, records):
-            if not _take_one(account, held, least, -promise):
-                return
+        price = partial(account.price, holding, nodes, records)
+        if account.free < price() and not _take(account, held, least, -promise, price):
+            continue  # a cheaper one behind it may be had
         account.pay(holding, nodes, records)
         (holding.returning if decision is None else holding.splitting).append(node)
 
 
-def _take_one(
-    account: Account, held: dict[int, Holding], least: list[tuple[float, int, int]], below: float
+def _take(
+    account: Account, held: dict[int, Holding], least: Ranked, below: float, price: Callable[[], float]
 ) -> bool:
-    """Deactivate the least promising leaf that promises less than so much; return whether there is one."""
+    """Deactivate leaves that promise less than so much until a price can be paid; return whether it can.
+
+    If it cannot, none is deactivated. The price: by how much the sum grows as things stand.
+    """
+    free, ranked, taken = account.free, least.copy(), list[Holding]()
+    while account.free < price():
+        holding = _take_one(account, held, least, below)
+        if holding is None:
+            for each in taken:
+                each.leaving.pop()
+                each.records += 1
+            account.free, least[:] = free, ranked
+            return False
+        taken.append(holding)
+    return True
+
+
+def _take_one(account: Account, held: dict[int, Holding], least: Ranked, below: float) -> Holding | None:
+    """Deactivate the least promising leaf that promises less than so much; return its tree, None: no leaf."""
     while least and least[-1][0] < below:
         _, slot, node = least.pop()
         holding = held[slot]
@@ -191,8 +214,8 @@ def _take_one(
         if stays and node not in holding.splitting and account.price(holding, 0, -1) < 0.0:
             account.pay(holding, 0, -1)
             holding.leaving.append(node)
-            return True
-    return False
+            return holding
+    return None
 
 
 def _make_room(layout: Any, model: HasBlocks, t: int, account: Account, held: dict[int, Holding]) -> int:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from core.errors import SchemaError
 from core.forest import layout as of
+from core.growth.events import GrowthStopped, Split
 from core.learners import _forest_memory
 from core.model import validate
 from core.model.model import Model
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from tests.tiers import examples
 from tests.unit.core.builders import FORESTS, schema_of
@@ -61,7 +63,7 @@ def rows_of(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     y[ROWS // 2 :] = 2 - y[ROWS // 2 :]
     x[draw.random(x.shape) < 0.03] = np.nan
     y[draw.random(ROWS) < 0.1] = -1
-    return x, y.astype(np.int32), draw.choice([0.5, 1.0, 2.0], ROWS)
+    return x, y.astype(np.int32), draw.choice([0.1, 0.3, 0.7, 2.0], ROWS)
 
 
 def played(spec: Spec, seed: int, mode: int, cuts: list[int]) -> tuple[bytes, np.ndarray, int]:
@@ -101,6 +103,70 @@ def test_a_full_forest_is_within_its_bytes_and_the_same_in_every_cut(
     one_by_one = played(spec, seed, mode, list(range(1, ROWS)))
     assert one_by_one[0] == words
     assert np.array_equal(one_by_one[1], votes)
+
+
+MEMBER: dict[str, Any] = {"name": "h-tree", "delta": 0.5, "tau": 0.3, "leaf_model": "mc"}
+
+
+def bagging(max_bytes: float, **member: float) -> Spec:
+    """Return the spec of two trees that are never replaced."""
+    learner = {"name": "leveraging-bagging", "members": 2, "max_bytes": max_bytes, "drift_confidence": 0}
+    return Spec.parse({"learner": learner | {"member": MEMBER | member}, "evaluation": {"every": 0}})
+
+
+def test_a_class_that_a_run_brings_at_its_end_changes_nothing_before() -> None:
+    """A schema grows before its run is learned: sums over more classes would be rounded otherwise."""
+    n, draw = 800, np.random.default_rng(3)
+    x, weight = draw.random((n, 2)), draw.choice([0.1, 0.3, 0.7], n)
+    y = ((np.floor(4 * x[:, 0]) * 4 + np.floor(4 * x[:, 1])) % 7).astype(np.int32)
+    noise = draw.random(n) < 0.3
+    y[noise] = draw.integers(0, 7, int(noise.sum()))
+    y[-1] = 7
+    few = Schema.of([Attribute("a"), Attribute("b")], tuple("abcdefg"), classes_open=True)
+    spec, words = bagging(60_003.0, grace_period=4, tau=0.5), []
+    for cut in (0, n - 1):
+        table = ModelTable()
+        table.add(Model.create(spec, few))
+        for first, end in ((0, cut), (cut, n)):
+            if end == n:
+                table.model(0).adopt(few.with_class("h"))
+                table.refresh(0)
+            which = np.zeros(end - first, dtype=np.int64)
+            table.answer(which, x[first:end], y[first:end], weight[first:end], LABELLED)
+        assert table.model(0).ints.item(table.model(0).first + of.RANKED) == 1
+        words.append(table.model(0).snapshot())
+    assert words[0] == words[1]
+
+
+def test_a_test_of_many_branches_that_has_no_room_costs_nobody_a_leaf() -> None:
+    n, values, draw = 1600, 60, np.random.default_rng(5)
+    x = np.column_stack([draw.random((n, 2)), draw.integers(0, values, n)])
+    y = np.where(x[:, 0] < 0.5, (np.floor(6 * x[:, 0]) + np.floor(6 * x[:, 1])) % 2, 0)
+    by_value = (x[:, 0] >= 0.5) & (np.arange(n) > 400)
+    y = np.where(by_value, draw.integers(0, 2, values)[x[:, 2].astype(int)], y).astype(np.int32)
+    nominal = Attribute("n", "nominal", tuple(f"v{number}" for number in range(values)))
+    table, cap = ModelTable(), 130_001.0
+    schema = Schema.of([Attribute("a"), Attribute("b"), nominal], ("a", "b"))
+    table.add(Model.create(bagging(cap, grace_period=8), schema))
+    answers = table.answer(np.zeros(n, dtype=np.int64), x, y, np.ones(n), LABELLED)
+    assert 0.9 * cap < table.model(0).ints.nbytes <= cap
+    late = [event for event in answers.events if isinstance(event, Split) and event.row > n // 2]
+    assert len(late) > 20, "it grows on where there is room"
+
+
+def test_many_branches_that_are_more_leaves_than_a_tree_may_have_are_no_lack_of_bytes() -> None:
+    n, draw = 500, np.random.default_rng(3)
+    x = np.column_stack([draw.integers(0, 5, n), draw.integers(0, 5, n), draw.random(n)])
+    y = ((x[:, 0] + x[:, 1] + np.floor(3 * x[:, 2])) % 3).astype(np.int32)
+    attributes = [Attribute(name, "nominal", tuple("vwxyz")) for name in "ab"]
+    table = ModelTable()
+    spec = bagging(float(1 << 30) + 1, grace_period=8, tau=0.5, max_leaves=7)
+    table.add(Model.create(spec, Schema.of([*attributes, Attribute("c")], tuple("abc"))))
+    answers = table.answer(np.zeros(n, dtype=np.int64), x, y, np.ones(n), LABELLED)
+    stopped = [event.row for event in answers.events if isinstance(event, GrowthStopped)]
+    assert stopped
+    assert not [event for event in answers.events if isinstance(event, Split) and event.row > max(stopped)]
+    assert table.model(0).ints.item(table.model(0).first + of.RANKED) == 0
 
 
 def test_the_property_is_of_forests_that_are_ranked() -> None:

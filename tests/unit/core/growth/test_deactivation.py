@@ -73,9 +73,9 @@ def test_a_leaf_that_is_activated_begins_anew_and_its_votes_are_no_evidence():
 def test_promise_is_the_weight_of_all_classes_but_the_heaviest():
     table, _, _ = grown()
     _, tree = tree_of(table)
-    masses = tree.masses[: tree.header[at.TREE_NODES]]
+    masses, classes = tree.masses[: tree.header[at.TREE_NODES]], table.model(0).ints.item(at.MODEL_CLASSES)
     others = [sum(sorted(each)[:-1]) for each in masses.tolist()]
-    assert deactivation.promises(tree) == pytest.approx(others)
+    assert deactivation.promises(tree, classes) == pytest.approx(others)
 
 
 @pytest.mark.parametrize("member", [{}, {"compat": "moa"}])
