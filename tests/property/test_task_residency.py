@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.config import TaskConfig
@@ -43,6 +43,9 @@ def scales(partition: Partition) -> list[Any]:
     every=st.sampled_from([1, 7, 50]),
     slice_bytes=st.sampled_from([1, 4_000, 1 << 20]),
 )
+@example(
+    seed=1, kind="committee", keep="requested", limit=1, handler="stop-partition", every=1, slice_bytes=1
+)  # a forest of leaves, which is more than one node
 def test_what_is_in_memory_changes_nothing(
     seed: int, kind: str, keep: Any, limit: int, handler: Any, every: int, slice_bytes: int
 ) -> None:

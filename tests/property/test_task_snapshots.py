@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.task.config import TaskConfig
@@ -107,6 +107,7 @@ def since(partition: Partition, before: tuple[dict[str, int], int]) -> dict[str,
     max_bytes=st.sampled_from([4096, 16_384, 1 << 20]),
     handler=st.sampled_from(["stop-partition", "dead-letter"]),
 )
+@example(seed=45, kind="committee", keep="requested", max_bytes=4096, handler="stop-partition")  # of leaves
 def test_a_restored_task_goes_on_as_the_one_that_never_stopped(
     seed: int, kind: str, keep: Any, max_bytes: int, handler: Any
 ) -> None:

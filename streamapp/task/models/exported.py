@@ -75,8 +75,7 @@ def read_exported(data: bytes) -> ExportedModel:
 def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
     """Return whether what a task knows besides is true of a model: answers are named and widened by it."""
     schema = model.schema
-    takes_in = model.takes_attributes and schema.open_attributes
-    if is_open and (model.summary().nodes > 1 or not takes_in):
+    if is_open and not (model.takes_attributes and schema.open_attributes):
         return False
     return int(model.ints[at.MODEL_CLASSES]) <= known_classes <= schema.n_classes
 
