@@ -294,12 +294,12 @@ class ForestLayout(BlockLayout):
         block = model.block_places.index(t)
         events = self._conclude(model, reason, block, slots, alarmed, row, index)
         if reason == at.DECISION_DUE:
-            events += self._review(model, model.block_places[block], 1, row, index)
+            events += self._review(model, model.block_places[block], row, index)
         return events if is_first else []
 
-    def _review(self, model: HasBlocks, t: int, learned: int, row: int, index: int) -> list[Event]:
-        """Rank the leaves if the model has learned so many labels more that it is time to."""
-        labels = model.ints.item(at.MODEL_LABELS) + learned
+    def _review(self, model: HasBlocks, t: int, row: int, index: int) -> list[Event]:
+        """Rank the leaves if it is time to with this row, whose label the model has not counted yet."""
+        labels = model.ints.item(at.MODEL_LABELS) + 1
         if not self.review_period or labels % self.review_period or not self.is_short(model.ints, t):
             return []
         return _forest_memory.review(self, model, t, row, index)
@@ -412,7 +412,7 @@ class ForestLayout(BlockLayout):
         before = model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]]
         rows = stretch.end - stretch.first
         model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]] += [rows - 1, rows if stretch.answers else 0]
-        events = self._review(model, model.block_places[0], 1, stretch.end - 1, index)
+        events = self._review(model, model.block_places[0], stretch.end - 1, index)
         model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]] = before
         return events
 
