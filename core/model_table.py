@@ -28,6 +28,8 @@ from core.tree.layout import Floats
 
 FIRST_CAPACITY: Final = 16
 NO_LABEL: Final = -1
+_OWN: Final[dict[type, np.dtype[Any]]] = {of: np.dtype(of) for of in (np.int64, np.int32, np.float64)}
+"""The one object that nearly every array of such numbers has; any other is looked at more closely."""
 COLUMNS: Final = ("_addresses", "_plans", "_columns", "_classes", "_prepared_at", "_counts_records")
 
 
@@ -68,7 +70,7 @@ class _Rows(NamedTuple):
 def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
     """Return an array that compiled code can take: itself, or a copy."""
     flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+    if array.dtype is _OWN.get(dtype) and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ["C", "W"])
 
@@ -94,6 +96,7 @@ class ModelTable:
         self._classes = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._prepared_at = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._counts_records = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # weights other than 1 are refused
+        self._has_counted = False  # there was a model once that counts records
         self._prepared: dict[int, Floats] = {}  # what _prepared_at points to
 
     def __len__(self) -> int:
@@ -161,6 +164,7 @@ class ModelTable:
         self._columns[index] = model.schema.n_attributes
         self._classes[index] = model.schema.n_classes
         self._counts_records[index] = model.spec.learner.unit_weights
+        self._has_counted = self._has_counted or model.spec.learner.unit_weights
 
     def answer(
         self,
@@ -265,7 +269,7 @@ class ModelTable:
         self, models: npt.NDArray[np.int64], label: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]
     ) -> None:
         """Refuse a weight other than 1 of a model that counts records; rows that close requests have none."""
-        if not self._counts_records.any():
+        if not self._has_counted:
             return
         bad = np.flatnonzero(self._counts_records[models] & (weights != 1.0) & (label >= NO_LABEL))
         if len(bad):
@@ -328,7 +332,8 @@ class ModelTable:
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while True:
             reason = run.run(self._addresses, self._plans, self._prepared_at, *arguments, log, cursor)
-            answers.events.extend(self._told(ahead, log, cursor))
+            if ahead or cursor.item(run.CURSOR_LOGGED):
+                answers.events.extend(self._told(ahead, log, cursor))
             if reason == run.END:
                 break
             row = int(cursor[run.CURSOR_ROW])
