@@ -29,7 +29,6 @@ from streamapp.task.effects.model_happenings import happened
 from streamapp.task.effects.record_error import RecordError
 from streamapp.task.effects.refusals import Refusals
 from streamapp.task.effects.replies import Replies
-from streamapp.task.effects.requests import label_requests
 from streamapp.task.effects.unused_features import note_ignored, note_values
 from streamapp.task.models.class_codes import ClassCodes, RefusedClassError
 from streamapp.task.models.placement import Part, Placed
@@ -38,7 +37,7 @@ from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
 from streamapp.task.pending.event_time import RunTime
 from streamapp.task.pending.names import Names
-from streamapp.task.pending_policy import keep_pending
+from streamapp.task.pending_policy import keep_and_request
 from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule
 
@@ -228,7 +227,7 @@ class InstancesRun:
         if np.count_nonzero(learned):
             self.labelled[rows[learned]] = True
             learned &= code >= known
-            np.maximum.at(store.known_classes, model[learned], code[learned] + 1)
+            store.learn_classes(model[learned], code[learned])
         self.replies.add(rows, answers, known)
 
         def records(at: int) -> int:
@@ -336,14 +335,7 @@ class InstancesRun:
     # -- afterwards -----------------------------------------------------------------------------------------
 
     def _keep_and_request(self) -> None:
-        asked = keep_pending(self)
-        rows = asked.nonzero()[0]
-        self.effects.count(counters.REQUESTED, len(rows))
-        if len(rows):
-            expires = self.clocks[rows] + self.state.config.pending_ttl_ms
-            self.effects.requests.append(
-                label_requests(self.raw, self.batch, rows, self.model, self.store, self.replies, expires)
-            )
+        keep_and_request(self)
 
     def _write_counts(self) -> None:
         malformed = sum(len(each.rows) or 1 for each in self.batch.malformed)

@@ -269,7 +269,7 @@ class LabelsRun:
             if stop < len(row):
                 self._hand_in(int(model[stop]), int(serial[stop]))
             start = stop
-        np.maximum.at(store.known_classes, model, code + 1)
+        store.learn_classes(model, code)
         self._count_ends(training)
 
     def _with_episodes(self, serial: Ints64, kept: npt.NDArray[np.bool_]) -> list[int]:

@@ -30,8 +30,7 @@ class PartitionState:
     """The parts of a task that remember something from run to run."""
 
     def __init__(self, config: TaskConfig, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
-        self.config = config
-        self.default_spec = config.default_spec()
+        self._take_spec(config)
         self.store = ModelStore(quota, memory)
         self.placement = Placement(self.store, config.growth_max_attributes)
         self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
@@ -60,12 +59,16 @@ class PartitionState:
     @property
     def acquires_any(self) -> bool:
         """Whether there may be a key whose model buys features."""
-        specs = (self.default_spec, *self.store.specs.values())
-        return bool(self.store.acquires.any()) or any(spec.acquirer is not None for spec in specs)
+        if self._default_acquires or self.store.has_acquired:
+            return True
+        return any(spec.acquirer is not None for spec in self.store.specs.values())
 
     def report_closed_requests(self, clock: int, effects: Effects) -> None:
         """Tell the models which of their requests have ended up to the last tick before `clock`."""
-        closings = list(self.pending.close_due(clock).items())
+        due = self.pending.close_due(clock)
+        if not due:
+            return
+        closings = list(due.items())
         for start in range(0, len(closings), AT_ONCE):
             some = closings[start : start + AT_ONCE]
             self.will_change(np.array([slot for (slot, _), _ in some], dtype=np.int64))
@@ -80,13 +83,19 @@ class PartitionState:
 
     def configure(self, config: TaskConfig) -> None:
         """Go on under another configuration."""
-        self.config = config
-        self.default_spec = config.default_spec()
+        self._take_spec(config)
         self.placement.max_attributes = config.growth_max_attributes
         self.pending.configure(config.pending_ttl_ms, config.pending_max_bytes)
         self.early.configure(config.early_hold_ms, config.early_max_bytes)
         self.episodes.configure(config.episodes_max_count, config.episodes_max_bytes)
         self.time.configure(config.event_time_max_jump_ms)
+
+    def _take_spec(self, config: TaskConfig) -> None:
+        self.config = config
+        self.default_spec = config.default_spec()
+        self._default_acquires = self.default_spec.acquirer is not None
+        self.undoable = config.processing_exception_handler == "dead-letter"
+        """Whether models are copied before they change, so that a failed run leaves them as they were."""
 
     def forget_due(self, clock: int) -> None:
         """Forget what waited too long; look-ups have judged it so already."""
@@ -95,6 +104,8 @@ class PartitionState:
 
     def count_changes(self, effects: Effects) -> None:
         """Count what the run made the memories of the partition give up."""
+        if self._given_up() == self._given_up_before:
+            return
         expired, dropped, given_up, jumps, imports, episodes = self._given_up_before
         effects.count(counters.PENDING_EXPIRED, self.pending.expired - expired)
         effects.count(counters.PENDING_DROPPED, self.pending.dropped - dropped)
@@ -109,11 +120,6 @@ class PartitionState:
         self.store.touch(slots)
         if self.undoable:
             self.store.preserve(np.unique(slots).tolist())
-
-    @property
-    def undoable(self) -> bool:
-        """Whether models are copied before they change, so that a failed run leaves them as they were."""
-        return self.config.processing_exception_handler == "dead-letter"
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""

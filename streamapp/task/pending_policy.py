@@ -16,10 +16,11 @@ from core.active.label_account import ANSWERED, DECLINED
 from streamapp.task import counters
 from streamapp.task.effects.effects import Effects
 from streamapp.task.effects.replies import Replies
+from streamapp.task.effects.requests import label_requests
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.entries import Kept
 from streamapp.task.pending.names import Names
-from topics.records import Floats, Ints32, Ints64
+from topics.records import Floats, Instances, Ints32, Ints64, RawRecords
 
 Mask = npt.NDArray[np.bool_]
 
@@ -28,14 +29,25 @@ class AnsweredRun(Protocol):
     """A run of n instances that were answered, as far as it is looked at here."""
 
     state: PartitionState
+    raw: RawRecords
+    batch: Instances
     effects: Effects
     replies: Replies
     model: Ints64  # int64[n]
-    labelled: Mask  # bool[n]
-    frozen: Mask  # bool[n]
-    width: Ints32  # int32[n]
     scale: Floats | None  # float64[n]: what the weights of their labels are multiplied by; None: 1
     words: Ints64 | None  # int64[w]: of its episode, of a run of one row, whose label is learned with them
+
+    @property
+    def labelled(self) -> Mask:
+        """bool[n]: which brought labels that were learned."""
+
+    @property
+    def frozen(self) -> Mask:
+        """bool[n]: whose models are frozen."""
+
+    @property
+    def width(self) -> Ints32:
+        """int32[n]: the attributes of each row's model when it answered."""
 
     @property
     def names(self) -> Names:
@@ -47,6 +59,18 @@ class AnsweredRun(Protocol):
 
     def features_of(self, rows: Ints64) -> Floats:
         """Return float64[m, D]: the features of rows (int64[m])."""
+
+
+def keep_and_request(run: AnsweredRun) -> None:
+    """Remember the instances that wait for their label, and request those that are asked for."""
+    state, batch, effects = run.state, run.batch, run.effects
+    rows = keep_pending(run).nonzero()[0]
+    effects.count(counters.REQUESTED, len(rows))
+    if len(rows):
+        expires = run.clocks[rows] + state.config.pending_ttl_ms
+        effects.requests.append(
+            label_requests(run.raw, batch, rows, run.model, state.store, run.replies, expires)
+        )
 
 
 def keep_pending(run: AnsweredRun) -> Mask:

@@ -134,10 +134,13 @@ class Task:
         self.checkpoint()
         raw = run.raw
         effects = self._process_records(run) if len(raw) else Effects()
-        effects.happened.sort(key=lambda each: each.record)
-        effects.notices.sort(key=lambda notice: notice.offset)
+        if effects.happened:
+            effects.happened.sort(key=lambda each: each.record)
+        if effects.notices:
+            effects.notices.sort(key=lambda notice: notice.offset)
         self._state.count_changes(effects)
-        self.counters.update(effects.counts)
+        for name, n in effects.counts.items():
+            self.counters[name] += n
         position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
         if position is not None:
             self.next[run.source] = position
@@ -183,7 +186,8 @@ class Task:
         if time.turned_back:
             self._state.turn_back(time.first)
         self._state.report_closed_requests(time.first, effects)
-        Course(self._state, raw, effects).finish_overdue(time.first)
+        if len(self._state.episodes):
+            Course(self._state, raw, effects).finish_overdue(time.first)
         code = CODE[source]
         try:
             batch = code.decode(raw, self.config.limits) if batch is None else batch

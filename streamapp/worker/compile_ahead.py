@@ -48,6 +48,7 @@ def warm_kernels(*specs: Spec) -> float:
     importlib.import_module("streamapp.transport.checksum")
     importlib.import_module("streamapp.columnar.distinct")
     importlib.import_module("streamapp.columnar.packed")
+    importlib.import_module("streamapp.task.models.families")
     importlib.import_module("streamapp.task.pending.name_table")
     if specs:
         jit.warm(frozenset().union(*map(compiled_modules, specs)))

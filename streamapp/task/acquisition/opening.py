@@ -24,6 +24,7 @@ from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
 from streamapp.task.pending.event_time import RunTime
+from streamapp.task.plain_instances import PlainInstances
 from topics.records import Instances, RawRecords
 
 ROW_BITS: Final = 20
@@ -143,8 +144,9 @@ class AcquiringRun(InstancesRun):
 
 def instances_run(
     state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
-) -> InstancesRun:
+) -> InstancesRun | PlainInstances:
     """Return the run of a part of the instances: of one record whose model buys features, or of others."""
     if len(raw) == 1 and len(batch) and state.acquires(batch.keys[batch.key[0]]):
         return AcquiringRun(state, raw, batch, time, effects)
-    return InstancesRun(state, raw, batch, time, effects)
+    plain = PlainInstances.of(state, raw, batch, time, effects)
+    return plain or InstancesRun(state, raw, batch, time, effects)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -141,6 +141,11 @@ class Notice:
     offset: int
 
 
+def _no_counts() -> Counter[Any]:
+    """Return an empty counter, without looking for what it is to begin with: a small run has three."""
+    return Counter.__new__(Counter)
+
+
 @dataclass(slots=True, eq=False)
 class Effects:
     """Everything one run leads to."""
@@ -153,10 +158,10 @@ class Effects:
     happened: list[Happened] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)  # what the run added, by name (counters.py)
-    closed: Counter[tuple[str, str]] = field(default_factory=Counter)  # ended requests: (strategy, how)
+    counts: Counter[str] = field(default_factory=_no_counts)  # what the run added, by name (counters.py)
+    closed: Counter[tuple[str, str]] = field(default_factory=_no_counts)  # ended requests: (strategy, how)
     label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
-    splits: Counter[str] = field(default_factory=Counter)  # splits installed, by why the leaf was due
+    splits: Counter[str] = field(default_factory=_no_counts)  # splits installed, by why the leaf was due
     cost: float = 0.0  # of the features that were bought
 
     def dead_lettered(self, *reasons: Reason) -> list[int]:

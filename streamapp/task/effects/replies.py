@@ -13,6 +13,7 @@ from core.model.numbers_seen import NumbersSeen
 from core.model_table import Answers
 from streamapp.columnar.distinct import distinct, put_in_order
 from streamapp.task.effects.effects import PredictionGroup
+from streamapp.task.models.families import Kind
 from streamapp.task.models.store import ModelStore
 from topics.codecs.offset_ids import OffsetIds
 from topics.records import Floats, Instances, Ints32, Ints64, Malformed, Predictions
@@ -46,21 +47,36 @@ def _order(classes: tuple[str, ...]) -> _Order:
     return _Order(named, tuple(columns), codes, named != classes)
 
 
+def _none(n: int) -> Answers:
+    """Return the answers to n rows that have none."""
+    is_not = np.zeros(n, dtype=np.bool_)
+    sampled, importance = np.zeros(n, dtype=np.int8), np.zeros(n)
+    version = np.full(n, DEAD, dtype=np.int64)
+    return Answers(np.full(n, -1, dtype=np.int32), np.zeros((n, 0)), is_not, sampled, importance, version, [])
+
+
 class Replies:
     """What the rows of a run were answered with; n rows, those that were refused left empty."""
 
-    def __init__(self, n: int) -> None:
-        self._calls: list[tuple[Ints64, Answers]] = []
-        self.answered: Mask = np.zeros(n, dtype=np.bool_)
-        self.asked: Mask = np.zeros(n, dtype=np.bool_)
-        self.sampled = np.zeros(n, dtype=np.int8)
-        self.importance = np.zeros(n)
-        self.known: Ints32 = np.zeros(n, dtype=np.int32)  # classes the model knew when it answered
-        self.prediction: Ints32 = np.full(n, -1, dtype=np.int32)
-        self.probability: Floats = np.zeros((n, 0))
-        self.version: Ints64 = np.full(n, DEAD, dtype=np.int64)
+    def __init__(self, n: int, whole: Answers | None = None, known: Ints32 | None = None) -> None:
+        """`whole`: the answers to all rows, else `add` takes them; `known`: int32[n], classes models knew."""
         self.explanation: list[str | None] | None = None  # where a model explains itself
         self.seen: dict[int, dict[int, NumbersSeen]] = {}  # of such rows that are asked about, by column
+        self.answered: Mask = np.full(n, whole is not None)
+        self._take(
+            _none(n) if whole is None else whole, np.zeros(n, dtype=np.int32) if known is None else known
+        )
+        if whole is not None and whole.explanations:
+            self._explain(np.arange(n), whole)
+
+    def _take(self, answers: Answers, known: Ints32) -> None:
+        self.asked, self.sampled, self.importance = answers.asked, answers.sampled, answers.importance
+        self.prediction, self.probability, self.version = (
+            answers.prediction,
+            answers.probability,
+            answers.version,
+        )
+        self.known = known
 
     def add(self, rows: Ints64, answers: Answers, known: Ints32) -> None:
         """Take the answers to `rows` (int64[m], ascending); known: int32[m]."""
@@ -69,9 +85,7 @@ class Replies:
             self._explain(rows, answers)
         if len(rows) == n:
             self.answered[:] = True
-            self.asked, self.prediction, self.version = answers.asked, answers.prediction, answers.version
-            self.sampled, self.importance = answers.sampled, answers.importance
-            self.probability, self.known = answers.probability, known
+            self._take(answers, known)
             return
         if width > self.probability.shape[1]:
             missing = np.zeros((n, width - self.probability.shape[1]))
@@ -112,6 +126,16 @@ class Replies:
         if len(rows):
             found += self._by_classes(batch, rows, model, store)
         return found
+
+    def of_kind(self, batch: Instances, kind: Kind, place: Ints64) -> PredictionGroup:
+        """Return what `groups` does of a run whose rows all name the classes of one kind; place: int64[n]."""
+        prediction, probability = self.prediction, self.probability
+        if kind.moved:
+            given = (place, kind.code, kind.order)
+            prediction, probability = np.empty_like(prediction), np.empty_like(probability)
+            put_in_order(self.prediction, self.probability, *given, prediction, probability)
+        columns = (prediction, probability, self.version)
+        return PredictionGroup(batch.record, Predictions(kind.classes, batch.ids, *columns, self.explanation))
 
     def _by_classes(
         self, batch: Instances, rows: Ints64, model: Ints64, store: ModelStore

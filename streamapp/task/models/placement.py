@@ -146,6 +146,13 @@ class Placement:
                     parts.append(Part(group, rows, of_rows, of_group, columns, layout))
         return parts, flaws
 
+    def is_in_place(self, features: Features, columns: Columns) -> bool:
+        """Return whether the values of a group are those of all columns, numbers, as they stand."""
+        if features.strings:
+            return False
+        layout = self._layout(features, columns)
+        return layout is not None and layout.identity and not layout.nominal
+
     def place(self, parts: Sequence[Part], n: int, width: int) -> Placed:
         """Return the features of the parts as a matrix of n rows and at least `width` columns.
 

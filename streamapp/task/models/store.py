@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,11 +28,13 @@ from core.spec import Spec
 from streamapp.task.models.cache import ModelCache
 from streamapp.task.models.changes import ModelChanges, ModelRecord
 from streamapp.task.models.exported import ExportedModel
+from streamapp.task.models.families import Families
 from streamapp.task.models.memory import ModelMemory
 from streamapp.task.models.model_unit import MODEL, StoredModel
 from streamapp.task.models.quota import ModelQuota
 from streamapp.task.unit import UnitName
 
+Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 
 NO_MODEL: Final = -1
@@ -92,8 +95,10 @@ class ModelStore:
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.counts_records = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # refuses weights other than 1
         self.acquires = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # buys features before it answers
+        self.has_acquired = False  # whether there was ever a model that does
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life in this partition
         self.incarnations = 0  # lives that have begun
+        self.families = Families(self._plain_schema)
         self.changes = ModelChanges(self.record)
         self._gone: dict[UnitName, None] = {}  # lives a cut has seen that ended since, perhaps undone
         self._cut_at = 0  # lives that had begun at the last cut
@@ -123,8 +128,7 @@ class ModelStore:
 
     def slots(self, keys: Iterable[str]) -> Ints64:
         """Return int64[k]: the slot of each key's model, or NO_MODEL."""
-        get = self._slots.get
-        return np.array([get(key, NO_MODEL) for key in keys], dtype=np.int64)
+        return np.fromiter(map(self._slots.get, keys, repeat(NO_MODEL)), np.int64)
 
     def model(self, slot: int) -> Model:
         """Return the model in a slot, in memory from now on until the run is over."""
@@ -142,6 +146,14 @@ class ModelStore:
     def is_growing(self) -> bool:
         """Whether `adopt_grown` has something to do."""
         return bool(self.grown or self._fresh)
+
+    def learn_classes(self, model: Ints64, code: Ints32) -> None:
+        """Note that models (int64[m]) have learned labels of classes (int32[m])."""
+        before = self.known_classes[model]
+        np.maximum.at(self.known_classes, model, code + 1)
+        changed = self.known_classes[model] != before
+        if np.count_nonzero(changed):
+            self.families.forget(model[changed])
 
     def refuses_weight(self, slot: int, weight: float) -> bool:
         """Return whether the model in a slot counts records, and this one is weighed."""
@@ -226,13 +238,15 @@ class ModelStore:
         """Let a model answer without asking and learning, or go on."""
         self._will_change(slot)
         self.frozen[slot] = frozen
+        self.families.forget(slot)
 
     def configure(self, slot: int, spec: Spec) -> None:
         """Change the parameters of a living model; SpecError if the change needs a new one."""
         self._will_change(slot)
         self.model(slot).configure(spec)
         self.table.refresh(slot)
-        self.acquires[slot] = spec.acquirer is not None
+        self._set_acquires(slot, spec)
+        self.families.forget(slot)
 
     def warn(self, slot: int) -> None:
         """Note that the unknown features of a model were warned of."""
@@ -420,7 +434,15 @@ class ModelStore:
     def _put(self, slot: int, model: Model) -> None:
         self.cache.put(slot, model)
 
+    def _plain_schema(self, slot: int) -> Schema | None:
+        """Return the schema of a model that may have a family (families.py)."""
+        is_special = self.frozen[slot] or self.counts_records[slot] or self.acquires[slot]
+        if is_special or self.known_classes[slot] < self.n_classes[slot]:
+            return None
+        return self._schemas[slot]
+
     def _set_schema(self, slot: int, schema: Schema) -> None:
+        self.families.forget(slot)
         self._schemas[slot] = schema
         self.schema_uid[slot] = schema.uid
         self.columns_uid[slot] = schema.columns.uid
@@ -442,8 +464,13 @@ class ModelStore:
     def _describe(self, slot: int, schema: Schema, facts: _Facts) -> None:
         self._set_schema(slot, schema)
         self.counts_records[slot] = self.spec(slot).learner.unit_weights
-        self.acquires[slot] = self.spec(slot).acquirer is not None
+        self._set_acquires(slot, self.spec(slot))
         self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
+        self.families.forget(slot)
+
+    def _set_acquires(self, slot: int, spec: Spec) -> None:
+        self.acquires[slot] = spec.acquirer is not None
+        self.has_acquired = self.has_acquired or spec.acquirer is not None
 
     def _will_change(self, slot: int) -> None:
         self.preserve([slot])
@@ -485,5 +512,6 @@ class ModelStore:
             for name in _COLUMNS:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros_like(column))))
+            self.families.reserve(len(self.frozen))
             self.changes.reserve(len(self.frozen))
             self.cache.reserve(len(self.frozen))

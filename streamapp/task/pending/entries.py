@@ -127,7 +127,7 @@ class Mark(NamedTuple):
     dropped: int
     closed_to: int
     tick: int
-    closings: Counter[tuple[int, int]]
+    closings: Counter[tuple[int, int]] | None  # None: there were none
 
 
 def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Floats:

@@ -46,7 +46,7 @@ class ClockState(NamedTuple):
 class RunTime:
     """The clock at each record of one run."""
 
-    __slots__ = ("_before", "_clocks", "_timestamps", "last", "turned_back")
+    __slots__ = ("_before", "_clocks", "_timestamps", "first", "last", "turned_back")
 
     def __init__(
         self, timestamps: Sequence[int], before: int | None, last: int, clocks: Ints64 | None
@@ -55,12 +55,11 @@ class RunTime:
         self._timestamps = timestamps
         self._before = before
         self._clocks = clocks
+        self.first = self._at_first()  # the clock at the first record
         self.last = last  # the clock after the run
         self.turned_back = before is not None and self.first < before  # by the first record of the run
 
-    @property
-    def first(self) -> int:
-        """The clock at the first record of the run."""
+    def _at_first(self) -> int:
         if self._clocks is not None:
             return int(self._clocks[0])
         assert self._before is not None

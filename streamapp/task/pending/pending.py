@@ -263,6 +263,8 @@ class Pending:
 
     def expire(self, clock: int) -> None:
         """Give up the features of instances that waited too long, and the ids of those long expired."""
+        if self._next == self._first:
+            return
         live = self._first_born_from(clock - self._ttl_ms)
         if live > self._live:
             rows = self._between(self._live, live)
@@ -313,7 +315,7 @@ class Pending:
         self._text, self.bytes = mark.text, mark.bytes
         self.expired, self.dropped = mark.expired, mark.dropped
         self._closed_to, self._tick = mark.closed_to, mark.tick
-        self._closings = Counter(mark.closings)
+        self._closings = Counter(mark.closings or ())
 
     # -- what a cut takes -----------------------------------------------------------------------------------
 
@@ -365,18 +367,28 @@ class Pending:
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _now(self) -> Mark:
-        borders = (self._first, self._live, self._next, self._n_words, self._text)
-        counts = (self.bytes, self.expired, self.dropped)
-        return Mark(*borders, *counts, self._closed_to, self._tick, Counter(self._closings))
+        return Mark(
+            self._first,
+            self._live,
+            self._next,
+            self._n_words,
+            self._text,
+            self.bytes,
+            self.expired,
+            self.dropped,
+            self._closed_to,
+            self._tick,
+            Counter(self._closings) if self._closings else None,
+        )
 
     def _between(self, start: int, stop: int) -> npt.NDArray[np.void]:
         return self._rows[start - self._base : stop - self._base]
 
     def _first_born_from(self, limit: int) -> int:
         """Return the first serial born at `limit` or later; the clock never goes back, so they are sorted."""
-        born = self._between(self._first, self._next)["born"]
-        if not len(born) or born[0] >= limit:
+        if self._next == self._first or self._rows["born"].item(self._first - self._base) >= limit:
             return self._first
+        born = self._between(self._first, self._next)["born"]
         return self._first + int(np.searchsorted(born, limit))
 
     def _append(self, kept: Kept, text: Ints64, size: int, settled: bool) -> None:
