@@ -1,13 +1,15 @@
 """Pairs through a task alone, without Kafka: CPU microseconds a pair and stage, as JSON.
 
     python -m benchmarks.pairs [--keys 64] [--keep requested|all] [--format json|packed] [--pairs 300000]
-                                [--annotators 7] [--repeated]
+                                [--annotators 7] [--repeated] [--labels in-time|early|late]
 
 A pair is an instance without a label and the label that answers it, `--delay` pairs later, both through one
 task in runs of 2,000 records over one buffer, as they are fetched. `--keep requested`: the label of each is
 asked for, and the requests are encoded; `all`: all are kept, asked for or not. The first pairs fill the
 store of pending instances (`pending.max.bytes`), so that ids are forgotten while others are measured.
 `--annotators`: labels say who gave them; `--repeated`: each run of labels comes twice, as after a retry.
+`--labels early`: each comes `--delay` pairs before its instance, as in a replay or after an outage of one of
+the topics; `late`: each comes after `pending.ttl.ms`, and is not learned.
 `pairs_per_second` is what one thread that did nothing else would do; the way to Kafka and back is in
 `benchmarks.pipeline --pairs`.
 """
@@ -31,6 +33,7 @@ from topics.records import Features, RawRecords
 from topics.spans import RecordSpans
 
 STAGES = ("instance decode", "instance process", "instance encode", "label decode", "label process")
+RECORDS_PER_MS = 60
 REPEATED = ("repeated label decode", "repeated label process")
 
 
@@ -44,6 +47,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--delay", type=int, default=20_000, help="pairs between an instance and its label")
     parser.add_argument("--annotators", type=int, default=0, help="who gives the labels; 0: not said")
     parser.add_argument("--repeated", action="store_true", help="each run of labels comes a second time")
+    parser.add_argument("--labels", choices=("in-time", "early", "late"), default="in-time")
     parser.add_argument("--handler", choices=("stop-partition", "dead-letter"), default="stop-partition")
     return parser.parse_args()
 
@@ -56,13 +60,14 @@ class Stream:
         self._rng = np.random.default_rng(1)
         header = (("content-type", CONTENT_TYPES["packed"].encode()),)
         self._headers = [header if given.format == "packed" else ()] * RUN
-        self._labels: list[list[str]] = []
+        self._labels: dict[int, list[str]] = {}
+        self._later = "instances" if given.labels == "early" else "labels"
 
     def instances(self, number: int) -> RawRecords:
         """Return the run of this number, whose labels `labels` has from then on."""
         given = self._given
         x = np.round(self._rng.random((RUN, given.attributes)) * 10, 4)
-        self._labels.append(np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist())
+        self._labels[number] = np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist()
         names = None if given.format == "packed" else tuple(f"x{i}" for i in range(given.attributes))
         features = Features.of(names, x)
         values = encode_instances(features, ids=self._ids(number), format=given.format)
@@ -72,7 +77,8 @@ class Stream:
         """Return the labels of a run."""
         people = self._given.annotators
         who = [f"annotator {row % people}" for row in range(RUN)] if people else None
-        labels = self._labels[number]
+        # One that is early says something of features that nobody has seen yet: any class will do.
+        labels = self._labels.get(number) or self._rng.choice(["a", "b"], RUN).tolist()
         values = encode_labels(self._ids(number), labels, annotators=who, format=self._given.format)
         return self._run("labels", number, values)
 
@@ -82,7 +88,9 @@ class Stream:
     def _run(self, topic: str, number: int, values: list[bytes]) -> RawRecords:
         offsets = range(number * RUN, (number + 1) * RUN)
         keys = [b"model-%d" % (row % self._given.keys) for row in offsets]
-        times = [NOW + row // 60 for row in offsets]
+        times = [
+            NOW + (row + self._given.delay * (topic == self._later)) // RECORDS_PER_MS for row in offsets
+        ]
         return RawRecords.over(topic, 0, RecordSpans.of(offsets, times, keys, values, self._headers))
 
 
@@ -91,31 +99,40 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     spec: dict[str, Any] = {"learner": {"name": "h-tree", "leaf_model": "mc"}}
     if asks:
         spec |= {"query": "always", "budget": {"name": "count", "limit": 1.0}}
+    is_early, is_late = given.labels == "early", given.labels == "late"
+    # In milliseconds of event time; ids are remembered for twice the time to live.
+    ttl = {"pending_ttl_ms": max(1, given.delay // RECORDS_PER_MS * 2 // 3)} if is_late else {}
     config = TaskConfig(
-        model_spec=json.dumps(spec), pending_keep=given.keep, processing_exception_handler=given.handler
+        model_spec=json.dumps(spec),
+        pending_keep=given.keep,
+        processing_exception_handler=given.handler,
+        **ttl,
     )
     task, encoder, watch, stream = Task(0, config), Encoder(TopicNames()), Stopwatch(), Stream(given)
     runs, lag = given.pairs // RUN, given.delay // RUN
+    first_labels, first_instances = (0, lag) if is_early else (lag, 0)
+    came = {"in-time": "learned", "early": "early", "late": "late"}[given.labels]
     gc.freeze()
-    learned = expected = 0
+    found_so = expected = 0
     for number in range(runs + lag):
         if number == runs * 2 // 3:
             watch.seconds.clear()
-        if number < runs:
-            raw = stream.instances(number)
+        if first_instances <= number < runs + first_instances:
+            raw = stream.instances(number - first_instances)
             with watch("instance decode"):
                 batch = CODE["instances"].decode(raw, task.config.limits)
             with watch("instance process"):
                 effects = task.process(TaskRun("instances", raw, batch))
             with watch("instance encode"):
                 encoder.encode(raw, effects)
-        if number >= lag:
-            labels = stream.labels(number - lag)
+            assert not is_early or effects.counts["early.learned"] == RUN, effects.counts
+        if first_labels <= number < runs + first_labels:
+            labels = stream.labels(number - first_labels)
             with watch("label decode"):
                 found = CODE["labels"].decode(labels, task.config.limits)
             with watch("label process"):
                 effects = task.process(TaskRun("labels", labels, found))
-            learned += effects.counts["labels.learned"]
+            found_so += effects.counts[f"labels.{came}"]
             expected += RUN
             if given.repeated:
                 with watch("repeated label decode"):
@@ -123,7 +140,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
                 with watch("repeated label process"):
                     effects = task.process(TaskRun("labels", labels, found))
                 assert effects.counts["labels.duplicate"] == RUN, effects.counts
-    assert learned == expected, (learned, expected)
+    assert found_so == expected, (found_so, expected)
     names = STAGES + REPEATED * given.repeated
     stages = {stage: watch.microseconds(stage, RUN) for stage in names}
     # Forgetting comes now and then, a sixteenth of the store at once: means have it, medians do not.
@@ -131,6 +148,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     return {
         "keys": given.keys,
         "keep": given.keep,
+        "labels": given.labels,
         "format": given.format,
         "remembered": len(task.pending),
         "pairs": given.pairs,
