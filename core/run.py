@@ -262,6 +262,8 @@ def run(
     phase = cursor[CURSOR_PHASE]
     played = cursor[CURSOR_PLAYED]
     learned = cursor[CURSOR_LEARNED]
+    labels, weights, predictions = start_of(label), start_of(weight), start_of(prediction)
+    sampled_at, importances, versions = start_of(sampled), start_of(importance), start_of(version)
     columns, scratch, vote_buffer = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
     cells, ends = start_of(x), part(start_of(cursor), CURSOR_ENDS, WIDTH)
     routed_until = row  # the ways of rows before this one are known
@@ -271,7 +273,7 @@ def run(
         look_ahead(addresses_of, models, address_of(cells), x.shape[1], row, n)
         ints, floats = words_at(addresses_of[models[row]])
         plan, params = words_at(plans_of[models[row]])
-        record, y, w = row_of(x, row), int(label[row]), weight[row]
+        record, y, w = row_of(x, row), int(labels[row]), weights[row]
         xs = gather(plan, record, columns)
         kind, t = plan[at.PLAN_LEARNER], ints[at.MODEL_FIRST]
         place, hint = nothing, nothing
@@ -287,7 +289,7 @@ def run(
                 reason = UNKNOWN_CLASS
                 break
             if row >= played and plan[at.PLAN_STRETCH] != 0 and (mode == LABELLED) | (mode == LEARN_ONLY):
-                end = stretch_end(plan, ints, models, label, x, row, n)
+                end = stretch_end(plan, ints, models, labels, x, row, n)
                 if end >= row + LEAST_STRETCH:
                     cursor[CURSOR_STRETCH] = end
                     reason = STRETCH_DUE
@@ -298,7 +300,7 @@ def run(
                     close(ints, y, int(w))
                     phase = NEXT
             else:
-                version[row] = ints[at.MODEL_LABELS]
+                versions[row] = ints[at.MODEL_LABELS]
                 shares = row_of(probability, row)
                 prepared = prepared_at[models[row]] if mode == ANSWER_ONLY else nothing
                 if row >= played:
@@ -310,15 +312,15 @@ def run(
                         reason = GROW_FIRST if place == at.NO_ROOM else PREPARATION_DUE
                         phase = START
                         break
-                    prediction[row] = best
+                    predictions[row] = best
                 if mode == ANSWER_ONLY:
                     phase = NEXT
                 else:
                     ints[at.MODEL_RECORDS] += 1
-                    sampled[row] = sample_for_evaluation(plan, ints)
+                    sampled_at[row] = sample_for_evaluation(plan, ints)
                     if mode == ON_REQUEST or y < 0:
-                        sampled[row], asked[row], importance[row] = ask(
-                            plan, params, ints, floats, t, place, shares, scratch, sampled[row]
+                        sampled_at[row], asked[row], importances[row] = ask(
+                            plan, params, ints, floats, t, place, shares, scratch, sampled_at[row]
                         )
                         if y < 0 or not asked[row]:
                             phase = NEXT
@@ -328,11 +330,11 @@ def run(
                     break
         if phase == EVALUATE:
             phase = LEARN
-            if prediction[row] >= 0:
-                count_prediction(plan, ints, floats, y, prediction[row], sampled[row], importance[row])
+            if predictions[row] >= 0:
+                count_prediction(plan, ints, floats, y, predictions[row], sampled_at[row], importances[row])
                 # Labels asked for where the model is unsure have more errors: that is no drift.
-                if not asked[row] or sampled[row] != NOT_SAMPLED or plan[at.PLAN_SAMPLED_DETECTION] == 0:
-                    error = 0.0 if prediction[row] == y else 1.0
+                if not asked[row] or sampled_at[row] != NOT_SAMPLED or plan[at.PLAN_SAMPLED_DETECTION] == 0:
+                    error = 0.0 if predictions[row] == y else 1.0
                     detector, detector_at = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
                     level = detect(detector, params, detector_at, floats, plan[at.PLAN_DETECTOR], error)
                     if level != ints[at.MODEL_LEVEL]:

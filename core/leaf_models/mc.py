@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.jit import kernel
 from core.leaf_models.base import LeafModel
 from core.tree import layout as at
-from core.tree.statistics import voting_masses
+from core.tree.statistics import all_weight, voting_masses
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,11 @@ def heaviest(plan, ints, floats, masses: int) -> int:
 
 @kernel
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
-    masses = voting_masses(plan, ints, floats, t, node)
-    total = 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        total += floats[masses + c]
+    masses = node + at.NODE_FIELDS
+    total = all_weight(ints, floats, node)
+    if not total > 0.0:
+        masses = voting_masses(plan, ints, floats, t, node)
+        total = all_weight(ints, floats, masses - at.NODE_FIELDS)
     if total > 0.0:
         for c in range(ints[at.MODEL_CLASSES]):
             out[c] = floats[masses + c] / total
