@@ -164,6 +164,7 @@ def suggest_numeric(
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     propose_numeric(kind, plan, params, floats, statistics, k, start, end, left, right, thresholds)
+    k = keep_met(k, n, left, right)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
     impurity(criterion, left, k, n, mixed, weight)
@@ -197,6 +198,28 @@ def suggest_numeric(
 suggest_numeric_here: Any = outlined(suggest_numeric)
 
 
+@kernel
+def keep_met(k: int, n: int, one, other) -> int:
+    """Move the classes that have weight in any of n columns to the front; return how many, 1 at least.
+
+    one, other: float64[class, column]. The others add nothing to an impurity, and of many classes a leaf has
+    met few. Of two classes both stay: there are criteria for two that look at their places.
+    """
+    if k <= 2:
+        return k
+    met = 0
+    for c in range(k):
+        column = 0
+        while column < n and one[c, column] == 0.0 and other[c, column] == 0.0:
+            column += 1
+        if column < n:
+            if met < c:
+                for i in range(n):
+                    one[met, i], other[met, i] = one[c, i], other[c, i]
+            met += 1
+    return max(met, 1)
+
+
 @kernel(
     f"void({WORDS}, int64, int64, float64, boolean[::1],"
     " int64, int64, float64[::1], int64[::1], float64[::1])"
@@ -227,6 +250,7 @@ def suggest_nominal(
     n, d = plan[last + at.NOMINAL_FIRST] + plan[last + at.NOMINAL_ROOM] - origin, end - start
     equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
     masses_nominal(kind, plan, floats, statistics, k, origin, origin + n, equal)
+    k = keep_met(k, n, equal, equal)
     complement(plan, k, start, end, equal, other, totals)
     if plan[at.PLAN_SORTS] != 0:
         mark_met(plan, k, start, end, equal, other)

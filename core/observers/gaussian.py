@@ -140,6 +140,15 @@ def candidates_numeric(plan, params) -> int:
 
 
 @kernel
+def _is_unmet(floats, first: int, n: int) -> bool:
+    """Return whether none of n weights of a class, which begin at a word, is above 0."""
+    a = 0
+    while a < n and floats[first + a] == 0.0:
+        a += 1
+    return bool(a == n)
+
+
+@kernel
 def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
     """Write thresholds and class masses on both sides; left, right: float64[class, (a - start)·B + i]."""
     d = plan[layout.PLAN_NUMERIC]
@@ -148,6 +157,10 @@ def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int,
     for c in range(k):
         below, weight = left[c], right[c]
         row = at + c * STATISTICS * d + start
+        if _is_unmet(floats, row + WEIGHT * d, end - start):
+            for i in range((end - start) * candidates):
+                below[i], weight[i] = 0.0, 0.0
+            continue
         for a in range(end - start):
             n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
             low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
@@ -266,26 +279,33 @@ def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, ou
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
     Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0. A class that is
-    impossible already (minus infinity) stays so. The sums of four classes go on together, as each has its
-    order and waits for itself.
+    impossible already (minus infinity) stays so. The sums of four of the others go on together, as each has
+    its order and waits for itself.
     """
     d = plan[layout.PLAN_NUMERIC]
-    for first in range(0, k, 4):
-        n = min(k - first, 4)
-        for i in range(n):
-            if out[first + i] > -math.inf:
-                row = at + (first + i) * STATISTICS * d
-                _log_densities(floats, row, d, xs, part(scratch, i * d, d))
+    first = 0
+    while first < k:
+        n, end = 0, first
+        while n < 4 and end < k:
+            if out[end] > -math.inf:
+                _log_densities(floats, at + end * STATISTICS * d, d, xs, part(scratch, n * d, d))
+                n += 1
+            end += 1
+        if n == 0:
+            return
         t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
         for a in range(d):
             t0 += scratch[a]
             t1 += scratch[d + a]
             t2 += scratch[2 * d + a]
             t3 += scratch[3 * d + a]
-        for i in range(n):
-            if out[first + i] > -math.inf:
+        i = 0
+        for c in range(first, end):
+            if out[c] > -math.inf:
                 low, high = (t0 if i == 0 else t1), (t2 if i == 2 else t3)
-                out[first + i] += low if i < 2 else high
+                out[c] += low if i < 2 else high
+                i += 1
+        first = end
 
 
 @kernel

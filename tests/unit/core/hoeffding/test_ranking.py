@@ -201,3 +201,18 @@ def test_weights_are_repetition():
     answer(weighted, x, label, times)
     answer(repeated, np.repeat(x, times, axis=0), np.repeat(label, times))
     assert rank(weighted.model(0)) == pytest.approx(rank(repeated.model(0)), rel=1e-9, nan_ok=True)
+
+
+def test_classes_that_a_leaf_has_not_met_change_no_ranking_of_thresholds():
+    draw = np.random.default_rng(5)
+    met = [draw.normal(mean, 1.0, 40) for mean in (0.0, 0.7, 3.0)]
+    few = rank(gaussian_leaf(*met))
+    many = rank(gaussian_leaf([], met[0], [], [], met[1], met[2]))
+    np.testing.assert_array_equal(few, many)
+
+
+def test_classes_that_a_leaf_has_not_met_change_no_ranking_of_values():
+    table = np.random.default_rng(6).integers(0, 30, size=(7, 3))
+    other = np.zeros((7, 6), dtype=table.dtype)
+    other[:, [1, 2, 5]] = table
+    np.testing.assert_array_equal(rank(nominal_leaf(table)), rank(nominal_leaf(other)))
