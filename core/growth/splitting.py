@@ -18,6 +18,9 @@ from core.tree.children import connect, grow
 from core.tree.layout import Floats, TreeView, tree_view
 from core.tree.statistics import weight_after
 
+SMALL: Final = 8
+"""Nodes are small if so many take no more than one leaf record."""
+
 TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
 
 
@@ -200,7 +203,8 @@ def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int 
 def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
     """Make sure that a tree can take so many more nodes and leaf records; return its first word then.
 
-    Room doubles, but not beyond the bytes that the tree may take.
+    Room doubles, but not beyond the bytes that the tree may take. A large tree gets a quarter more leaf
+    records where it lies; more nodes move them, so that of nodes, if they are small, it gets many at once.
     """
     ints, plan = model.ints, model.plan
     taken = ints.item(t + at.TREE_LEAVES) - inactive(model, t)
@@ -210,7 +214,11 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
     have = plan.blocks.room(ints, t)
     if needed[0] <= have[0] and needed[1] <= have[1]:
         return t
-    rooms = [max(n, 2 * h) if n > h else h for n, h in zip(needed, have, strict=True)]
+    more = 2 * have[0], 2 * have[1]
+    if model.extends(t):
+        has_small_nodes = ints[t + at.TREE_NODE_STRIDE] * SMALL <= ints[t + at.TREE_LEAF_STRIDE]
+        more = (SMALL if has_small_nodes else 2) * have[0], have[1] + have[1] // 4
+    rooms = [max(n, m) if n > h else h for n, h, m in zip(needed, have, more, strict=True)]
     most, values = plan.block_bytes(plan.schema.n_classes), int(plan.ints[at.PLAN_VALUES])
     while rooms != [*needed] and (
         plan.blocks.shape_of(plan.schema.n_classes, values, *rooms).words * at.WORD > most

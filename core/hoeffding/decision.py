@@ -31,6 +31,9 @@ class HasState(Protocol):
     def make_room(self, t: int, room: tuple[int, ...]) -> int:
         """Give the block at word t this room; return where it begins then."""
 
+    def extends(self, t: int) -> bool:
+        """Return whether the block at word t, a large one, usually gets room where it lies."""
+
 
 Reason = Literal["gap", "tie", "only"]
 Action = Literal["split", "replaced", "moved", "pruned"]

@@ -38,6 +38,7 @@ class BoctLayout(TreeLayout):
     """The blocks of BOCT for records of certain dimensions."""
 
     new_room: ClassVar[Room] = (1, 1, 0, 1, -1, 0)
+    extends: ClassVar[bool] = False
     block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
 
     def __init__(self, learner: Any, dims: Dimensions, table: BoundTable) -> None:

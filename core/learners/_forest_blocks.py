@@ -108,6 +108,10 @@ class MemberState:
         self.ints, self.floats, self.address = model.ints, model.floats, model.address
         return self.t
 
+    def extends(self, t: int) -> bool:
+        """Return False: other trees lie behind it."""
+        return False
+
 
 class ForestLayout(BlockLayout):
     """Forests of a learner for records of certain dimensions; room: nodes, leaf records of tree after tree.

@@ -49,6 +49,7 @@ class TreeLayout(BlockLayout):
     """The trees of a learner of the family for records of certain dimensions; room: (nodes, leaf records)."""
 
     new_room: ClassVar[Room] = (1, 1)
+    extends: ClassVar[bool] = True
     place_name: ClassVar[str] = "node"
     block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
 
@@ -195,15 +196,31 @@ class TreeLayout(BlockLayout):
         tree = TreeView(ints, ints.view(np.float64), t, shape)
         at.write_tree_header(tree.header, shape)
         tree.header[at.TREE_FREE] = -1
-        tree.node_ints[:, at.NODE_PARENT] = -1
-        tree.node_ints[:, at.NODE_SLOT] = -1
-        unused, blank = tree.leaf_ints[min(slots_in_use, slots) :], self.empty_leaf
+        self._make_blank(tree, 0, min(slots_in_use, slots))
+        return tree
+
+    def _make_blank(self, tree: TreeView, node: int, slot: int) -> None:
+        """Write unused node and leaf records, which are zeros, from these numbers on."""
+        tree.node_ints[node:, at.NODE_PARENT] = -1
+        tree.node_ints[node:, at.NODE_SLOT] = -1
+        unused, blank = tree.leaf_ints[slot:], self.empty_leaf
         written = self._written
         if FEW * len(written) < len(blank):
             unused[:, written] = blank[written]
         else:
             unused[:] = blank
-        return tree
+
+    def extend(self, ints: Ints, t: int, room: Room) -> None:
+        """Give a tree more room where it lies: leaf records move on if there are to be more nodes."""
+        had, (nodes, slots) = self.shape(*self.room(ints, t)), room
+        shape = self.shape(nodes, slots)
+        if nodes > had.nodes:
+            first, length = t + had.leaves_at, had.slots * had.leaf_stride
+            ints[t + shape.leaves_at : t + shape.leaves_at + length] = ints[first : first + length]
+            ints[first : t + shape.leaves_at] = 0
+        tree = TreeView(ints, ints.view(np.float64), t, shape)
+        at.write_tree_header(tree.header, shape)
+        self._make_blank(tree, had.nodes, had.slots)
 
     # Growing
 

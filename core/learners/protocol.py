@@ -112,6 +112,9 @@ class HasBlocks(Protocol):
     def make_room(self, t: int, room: Room) -> int:
         """Give the block at word t this room; return where it begins then."""
 
+    def extends(self, t: int) -> bool:
+        """Return whether the block at word t, a large one, usually gets room where it lies."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlockSummary:
@@ -193,6 +196,16 @@ class BlockLayout(ABC):
 
         The schema may have grown by classes, values and attributes at their ends.
         """
+
+    extends: ClassVar[bool] = False
+    """A block can get more room where it lies (``extend``)."""
+
+    def extend(self, ints: Ints, t: int, room: Room) -> None:
+        """Give the block at word t, the last one, as much room or more where it lies.
+
+        The words behind it are zeros; what is written is what ``copy`` would write there.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def size_of(self, ints: Ints, t: int) -> int | None:

@@ -86,10 +86,21 @@ def blocks(plan: Plan, ints: Ints) -> list[Block]:
 
 def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints:
     """Return a new buffer with the state of an old one and these blocks; the plan's schema may have grown."""
+    new = at.aligned_words(words_of(plan, chosen))
+    lay_out(old_plan, old, plan, chosen, new)
+    return new
+
+
+def words_of(plan: Plan, chosen: list[Block]) -> int:
+    """Return the words of a buffer with these blocks."""
+    return int(plan.ints[at.PLAN_BLOCKS]) + sum(plan.blocks.words(block.room) for block in chosen)
+
+
+def lay_out(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block], new: Ints) -> None:
+    """Write a buffer, all zeros, with the state of an old one and these blocks (see ``relayout``)."""
     start = int(plan.ints[at.PLAN_BLOCKS])
     sizes = [plan.blocks.words(block.room) for block in chosen]
     words = start + sum(sizes)
-    new = at.aligned_words(words)
     new[: at.MODEL_HEADER] = old[: at.MODEL_HEADER]
     new[at.MODEL_WORDS] = words
     new[at.MODEL_FIRST] = start
@@ -102,6 +113,27 @@ def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints
         else:
             plan.blocks.copy(old_plan.blocks, old, block.source, new, position, block.room)
         position += size
+
+
+def may_extend(plan: Plan, ints: Ints, t: int) -> bool:
+    """Return whether the block at word t can get room where it lies: nothing is behind it."""
+    return plan.blocks.extends and t + int(ints[t + at.BLOCK_WORDS]) == len(ints)
+
+
+def extend(plan: Plan, ints: Ints, whole: Ints, t: int, room: Room) -> Ints | None:
+    """Give the last block more room where it lies; return the buffer then, None: it has to be laid out anew.
+
+    whole: the words that those of the buffer are the first of; what is behind them are zeros.
+    """
+    if not may_extend(plan, ints, t):
+        return None
+    words, had = t + plan.blocks.words(room), plan.blocks.room(ints, t)
+    # Near its cap a tree may give up some room of one kind for more of the other.
+    if words > len(whole) or any(now < before for now, before in zip(room, had, strict=True)):
+        return None
+    new = whole[:words]
+    new[at.MODEL_WORDS] = words
+    plan.blocks.extend(new, t, room)
     return new
 
 

@@ -73,7 +73,7 @@ class Scale(NamedTuple):
 class Model:
     """State of one model; kernels reach it through a ModelTable."""
 
-    __slots__ = ("address", "floats", "ints", "plan")
+    __slots__ = ("_whole", "address", "floats", "ints", "plan")
 
     def __init__(self, plan: Plan, ints: Ints) -> None:
         """Take a plan and a buffer that was laid out for it."""
@@ -86,9 +86,10 @@ class Model:
         plan.check_room()
         return Model(plan, buffers.new_model(plan))
 
-    def use(self, ints: Ints) -> None:
-        """Take a buffer as the model's state."""
+    def use(self, ints: Ints, whole: Ints | None = None) -> None:
+        """Take a buffer as the model's state; whole: it and the zeros behind it that it may grow into."""
         self.ints: Ints = ints
+        self._whole: Ints = ints if whole is None else whole
         self.floats: Floats = ints.view(np.float64)
         self.address: int = ints.ctypes.data
         jit.register(ints)
@@ -238,8 +239,19 @@ class Model:
 
     def make_room(self, t: int, room: Room) -> int:
         """Give the block at word t this room; return where it begins then."""
+        longer = buffers.extend(self.plan, self.ints, self._whole, t, room)
+        if longer is not None:
+            self.use(longer, self._whole)
+            return t
         blocks = buffers.blocks(self.plan, self.ints)
         position = self.block_places.index(t)
         blocks[position] = Block(t, room)
-        self.use(buffers.relayout(self.plan, self.ints, self.plan, blocks))
+        words = buffers.words_of(self.plan, blocks)
+        whole = at.reserved_words(words, self.spec.learner.max_bytes)
+        buffers.lay_out(self.plan, self.ints, self.plan, blocks, whole[:words])
+        self.use(whole[:words], whole)
         return self.block_places[position]
+
+    def extends(self, t: int) -> bool:
+        """Return whether the block at word t, a large one, usually gets room where it lies."""
+        return self.nbytes >= at.LARGE_BYTES and buffers.may_extend(self.plan, self.ints, t)

@@ -519,3 +519,23 @@ def aligned_words(words: int) -> Ints:
     raw = np.zeros(words + 7, dtype=np.int64)
     skip = (-raw.ctypes.data % 64) // WORD
     return raw[skip : skip + words]
+
+
+LARGE_BYTES: Final = 4 << 20
+"""A buffer of so many bytes gets a reserve when it needs room (``reserved_words``)."""
+LEAST_RESERVE: Final = 256 << 20
+RESERVE: Final = 4
+
+
+def reserved_words(words: int, most_bytes: float) -> Ints:
+    """Return at least int64[words] of zeros for a buffer that goes on growing: a large one gets a reserve.
+
+    The reserve, of ``most_bytes`` in all at most, is addresses alone: memory comes with the first write.
+    """
+    if words * WORD < LARGE_BYTES:
+        return aligned_words(words)
+    most = min(max(LEAST_RESERVE, RESERVE * words * WORD), int(most_bytes))
+    try:
+        return aligned_words(max(words, most // WORD))
+    except MemoryError:  # addresses are limited here
+        return aligned_words(words)
