@@ -191,3 +191,19 @@ def test_relabelling_classes_relabels_votes():
         plain = votes(leaf_model, x, label, x[:20], schema)
         renamed = votes(leaf_model, x, order[label], x[:20], schema)
         assert renamed[:, order] == pytest.approx(plain, rel=1e-9)
+
+
+@pytest.mark.parametrize("met", [(0,), (1, 4), (0, 3, 4, 5, 8), (2, 3, 4, 5, 6, 7, 8), tuple(range(9))])
+def test_classes_that_a_leaf_has_not_met_change_no_votes(met):
+    """Naive Bayes sums up densities of four classes together, those that are possible."""
+    draw = np.random.default_rng(len(met))
+    label = np.append(draw.integers(len(met), size=200), [0])
+    x = draw.normal(label[:, None], 1.0, size=(201, 5))
+    shares = []
+    for codes in (range(len(met)), met):
+        schema = schema_of(*[None] * 5, classes=[str(c) for c in range(9)])
+        table = table_of(schema, spec_of("nb", grace_period=1e6))
+        answer(table, x, np.asarray(codes)[label])
+        shares.append(answer(table, x).probability[:, list(codes)])
+    np.testing.assert_array_equal(*shares)
+    np.testing.assert_allclose(shares[0].sum(axis=1), 1.0)
