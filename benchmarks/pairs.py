@@ -1,7 +1,7 @@
 """Pairs through a task alone, without Kafka: CPU microseconds a pair and stage, as JSON.
 
     python -m benchmarks.pairs [--keys 64] [--keep requested|all] [--format json|packed] [--pairs 300000]
-                                [--annotators 7] [--repeated] [--labels in-time|early|late]
+                                [--annotators 7] [--repeated] [--labels in-time|early|late|own]
 
 A pair is an instance without a label and the label that answers it, `--delay` pairs later, both through one
 task in runs of 2,000 records over one buffer, as they are fetched. `--keep requested`: the label of each is
@@ -9,7 +9,8 @@ asked for, and the requests are encoded; `all`: all are kept, asked for or not. 
 store of pending instances (`pending.max.bytes`), so that ids are forgotten while others are measured.
 `--annotators`: labels say who gave them; `--repeated`: each run of labels comes twice, as after a retry.
 `--labels early`: each comes `--delay` pairs before its instance, as in a replay or after an outage of one of
-the topics; `late`: each comes after `pending.ttl.ms`, and is not learned.
+the topics (`--delay 4000`: more do not fit their store); `late`: each comes after `pending.ttl.ms`, and is not
+learned; `own`: each brings its features.
 `pairs_per_second` is what one thread that did nothing else would do; the way to Kafka and back is in
 `benchmarks.pipeline --pairs`.
 """
@@ -22,6 +23,7 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.task import NOW, RUN, Stopwatch
 from streamapp.outputs.encoder import Encoder
@@ -47,7 +49,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--delay", type=int, default=20_000, help="pairs between an instance and its label")
     parser.add_argument("--annotators", type=int, default=0, help="who gives the labels; 0: not said")
     parser.add_argument("--repeated", action="store_true", help="each run of labels comes a second time")
-    parser.add_argument("--labels", choices=("in-time", "early", "late"), default="in-time")
+    parser.add_argument("--labels", choices=("in-time", "early", "late", "own"), default="in-time")
     parser.add_argument("--handler", choices=("stop-partition", "dead-letter"), default="stop-partition")
     return parser.parse_args()
 
@@ -61,6 +63,7 @@ class Stream:
         header = (("content-type", CONTENT_TYPES["packed"].encode()),)
         self._headers = [header if given.format == "packed" else ()] * RUN
         self._labels: dict[int, list[str]] = {}
+        self._x: dict[int, npt.NDArray[np.float64]] = {}
         self._later = "instances" if given.labels == "early" else "labels"
 
     def instances(self, number: int) -> RawRecords:
@@ -68,9 +71,9 @@ class Stream:
         given = self._given
         x = np.round(self._rng.random((RUN, given.attributes)) * 10, 4)
         self._labels[number] = np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist()
-        names = None if given.format == "packed" else tuple(f"x{i}" for i in range(given.attributes))
-        features = Features.of(names, x)
-        values = encode_instances(features, ids=self._ids(number), format=given.format)
+        if given.labels == "own":
+            self._x[number] = x
+        values = encode_instances(self._features(x), ids=self._ids(number), format=given.format)
         return self._run("instances", number, values)
 
     def labels(self, number: int) -> RawRecords:
@@ -79,8 +82,15 @@ class Stream:
         who = [f"annotator {row % people}" for row in range(RUN)] if people else None
         # One that is early says something of features that nobody has seen yet: any class will do.
         labels = self._labels.get(number) or self._rng.choice(["a", "b"], RUN).tolist()
-        values = encode_labels(self._ids(number), labels, annotators=who, format=self._given.format)
+        columns: dict[str, Any] = {"annotators": who, "format": self._given.format}
+        if self._given.labels == "own":
+            columns["features"] = self._features(self._x.pop(number))
+        values = encode_labels(self._ids(number), labels, **columns)
         return self._run("labels", number, values)
+
+    def _features(self, x: npt.NDArray[np.float64]) -> Features:
+        packed = self._given.format == "packed"
+        return Features.of(None if packed else tuple(f"x{i}" for i in range(x.shape[1])), x)
 
     def _ids(self, number: int) -> list[str]:
         return [f"r{row}" for row in range(number * RUN, (number + 1) * RUN)]
@@ -111,7 +121,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     task, encoder, watch, stream = Task(0, config), Encoder(TopicNames()), Stopwatch(), Stream(given)
     runs, lag = given.pairs // RUN, given.delay // RUN
     first_labels, first_instances = (0, lag) if is_early else (lag, 0)
-    came = {"in-time": "learned", "early": "early", "late": "late"}[given.labels]
+    came = {"in-time": "learned", "early": "early", "late": "late", "own": "learned"}[given.labels]
     gc.freeze()
     found_so = expected = 0
     for number in range(runs + lag):

@@ -290,12 +290,16 @@ class InstancesRun:
         early, found = self.state.early, dict[int, HeldLabel]()
         if not len(early) or early.knows_none_of(self.names):
             return found
-        for row, is_frozen in zip(rows.tolist(), frozen.tolist(), strict=True):
-            held = early.find(self.names[row], int(self.clocks[row]))
+        names, clocks = [*self.names], self.clocks
+        for at, row in enumerate(rows.tolist()):
+            name = names[row]
+            if not early.knows(name):
+                continue
+            held = early.find(name, clocks.item(row))
             if held is None or held.released:
                 continue
-            early.release(self.names[row])
-            if is_frozen:
+            early.release(name)
+            if frozen[at]:
                 self.effects.count(counters.LABELS_FROZEN)
             elif self.label[row] >= 0:
                 self.effects.count(counters.DUPLICATE)
@@ -313,10 +317,12 @@ class InstancesRun:
     def _apply_held_labels(self, held: dict[int, HeldLabel]) -> None:
         self.label, self.weight = self.label.copy(), self.weight.copy()
         names = self.classes.names
+        code = {name: code for code, name in enumerate(names)}
         for row, label in held.items():
-            if label.label not in names:
+            if label.label not in code:
+                code[label.label] = len(names)
                 names.append(label.label)
-            self.label[row], self.weight[row] = names.index(label.label), label.weight
+            self.label[row], self.weight[row] = code[label.label], label.weight
         self.effects.count(counters.LEARNED, len(held))
         self.effects.count(counters.EARLY_LEARNED, len(held))
 

@@ -9,7 +9,7 @@ prediction that was given when the instance was answered [D58].
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,20 @@ from streamapp.task.training_batch import TrainingBatch, TrainingColumns, Traini
 from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Ints32, Ints64, Labels, RawRecords
 
+PLAIN: Final = 0  # sorts of labels
+REPEATED: Final = 1
+LATE: Final = 2
+EARLY: Final = 3
+SPECIAL: Final = 4
 NOT_KEPT: Final = -1  # serial of an instance that is not pending
 FEW: Final = 8  # labels that are sooner dealt with one by one than together
+
+
+class Sorts(NamedTuple):
+    """What is to be done with each of n labels."""
+
+    sort: npt.NDArray[np.int8]  # int8[n]
+    code: Ints32  # int32[n]: class in the model, -1: not known
 
 
 class LabelsRun:
@@ -76,16 +88,14 @@ class LabelsRun:
         self.effects.dead_letters += self.refusals.dead_letters()
 
     def _give_outcomes(self) -> None:
-        """Deal with every label in order: plain and repeated ones together, up to one that is neither."""
+        """Deal with every label in order: those of one sort together, up to one that is special."""
         pending, names, label = self.state.pending, self.names, self.batch.label.tolist()
-        serial, code, is_repeated = self._plain()
+        sorts = self._sorts()
         oldest, at = pending.first, 0
-        for special in [*np.flatnonzero((serial < 0) & ~is_repeated).tolist(), len(names)]:
-            # What is plain stays so, unless one before it made the store forget what it waits for.
+        for special in [*np.flatnonzero(sorts.sort == SPECIAL).tolist(), len(names)]:
+            # What is of a sort stays so, unless one before it made the store forget what it waits for.
             if special - at >= FEW and pending.first == oldest:
-                plain = at + np.flatnonzero(serial[at:special] >= 0)
-                self._accept_plain(plain, serial[plain], code[plain])
-                self.effects.count(counters.DUPLICATE, special - at - len(plain))
+                self._give_many(sorts, at, special)
                 at = special
             for row in range(at, min(special + 1, len(names))):
                 name = names[row]
@@ -95,37 +105,78 @@ class LabelsRun:
 
     # -- labels with nothing special about them -------------------------------------------------------------
 
-    def _plain(self) -> tuple[Ints64, Ints32, npt.NDArray[np.bool_]]:
-        """Return the pending instance of each plain label, else -1, its class, and which labels are repeated.
+    def _sorts(self) -> Sorts:
+        """Return what is to be done with each label, whatever is done with those before it.
 
-        int64[n], int32[n], bool[n].
-        A label is plain if it is the first one of its instance here, which waits for it, and brings a class
-        that its model knows: whatever is done with the labels before it, it is learned. It is repeated, and
-        changes nothing, if its instance had its label before, or has a plain one here.
+        PLAIN: the first one of its instance here, which waits for it, of a class that its model knows.
+        REPEATED: changes nothing, for its instance had its label before, or has a plain one here. LATE: the
+        instance was given up before the first one here. EARLY: the first one of a name here that is not
+        known. Whatever brings features, or is about a model or an instance of which more is to be said, is
+        SPECIAL.
         """
-        store, batch, early, names = self.store, self.batch, self.state.early, self.names
-        slots, n = store.slots(batch.keys), len(names)
-        if not len(self.state.pending) or slots.max() == NO_MODEL:
-            nowhere: Ints64 = np.full(n, -1, dtype=np.int64)
-            return nowhere, nowhere.astype(np.int32), np.zeros(n, dtype=np.bool_)
-        model, code = slots[batch.key], self.classes.known(slots, batch.key, batch.label)
+        store, batch = self.store, self.batch
+        slots, n = store.slots(batch.keys), len(self.names)
+        model = slots[batch.key]
         is_open, is_settled, is_remembered = self.state.pending.states_of(self._serials, self._clocks)
         at, which = distinct(self._serials)
-        first = at[which]
-        serial = np.where(is_open & (first == np.arange(n)), self._serials, -1)
-        serial[(code < 0) | (model == NO_MODEL) | store.frozen[model]] = -1
-        serial[store.counts_records[model] & (batch.weight != 1.0)] = -1
-        own = list(self.own.rows)
-        serial[own] = -1
-        if len(self.state.episodes):
-            serial[[name in self.state.episodes for name in names]] = -1
-        if not early.knows_none_of(names):
-            held = [early.knows(name) for name in names]
-            serial[held] = -1
-        is_repeated = is_settled | (is_remembered & (serial[first] >= 0) & (first != np.arange(n)))
-        is_repeated[model == NO_MODEL] = False
-        is_repeated[own] = False
-        return serial, code, is_repeated
+        first, number = at[which], np.arange(n)
+        free = self._unencumbered(slots, model)
+        code = np.full(n, -1, dtype=np.int32)
+        if slots.max() != NO_MODEL:
+            code = self.classes.known(slots, batch.key, batch.label)
+        plain = free & is_open & (first == number) & (code >= 0) & (model != NO_MODEL)
+        plain &= ~store.counts_records[model] | (batch.weight == 1.0)
+        repeated = is_settled | (is_remembered & plain[first] & (first != number))
+        repeated &= model != NO_MODEL
+        repeated[[*self.own.rows]] = False
+        expired = is_remembered & ~is_open & ~is_settled
+        late = free & expired & expired[first] & (batch.label >= 0) & (model != NO_MODEL)
+        if self.own.rows:
+            late &= ~np.isin(self._serials, self._serials[[*self.own.rows]])
+        early = free & ~is_remembered & (batch.label >= 0)
+        if np.count_nonzero(early):
+            early &= self._is_first_of_name()
+        sort = np.full(n, SPECIAL, dtype=np.int8)
+        for each, rows in ((EARLY, early), (LATE, late), (REPEATED, repeated), (PLAIN, plain)):
+            sort[rows] = each
+        return Sorts(sort, code)
+
+    def _unencumbered(self, slots: Ints64, model: Ints64) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: labels without features, whose model exists (or would) and learns, and of whose
+        instance no label is held and no feature is bought; slots: int64[k], model: int64[n]."""
+        state, store, names = self.state, self.store, self.names
+        free: npt.NDArray[np.bool_] = (model == NO_MODEL) | ~store.frozen[model]
+        free[[*self.own.rows]] = False
+        unknown = [
+            code
+            for code in np.flatnonzero(slots == NO_MODEL).tolist()
+            if not comes_into_being(state, self.batch.keys[code])
+        ]
+        if unknown:
+            free &= ~np.isin(self.batch.key, unknown)
+        if len(state.episodes):
+            free[[name in state.episodes for name in names]] = False
+        if not state.early.knows_none_of(names):
+            free[[state.early.knows(name) for name in names]] = False
+        return free
+
+    def _is_first_of_name(self) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which are the first of their names here."""
+        highest = np.maximum.accumulate(self.names.codes)
+        is_first: npt.NDArray[np.bool_] = np.diff(highest, prepend=-1) > 0
+        return is_first
+
+    def _give_many(self, sorts: Sorts, start: int, stop: int) -> None:
+        """Deal with the labels from `start` to before `stop`, of which none is special."""
+        sort = sorts.sort[start:stop]
+        plain = start + np.flatnonzero(sort == PLAIN)
+        self._accept_plain(plain, self._serials[plain], sorts.code[plain])
+        early = start + np.flatnonzero(sort == EARLY)
+        if len(early):
+            self._hold_all(early)
+            self.effects.count(counters.EARLY, len(early))
+        self.effects.count(counters.DUPLICATE, int(np.count_nonzero(sort == REPEATED)))
+        self.effects.count(counters.LATE, int(np.count_nonzero(sort == LATE)))
 
     def _accept_plain(self, row: Ints64, serial: Ints64, code: Ints32) -> None:
         """Learn plain labels; row, serial: int64[m], code: int32[m]."""
@@ -168,10 +219,10 @@ class LabelsRun:
         if slot != NO_MODEL and self.store.frozen[slot]:
             return counters.LABELS_FROZEN
         if name in self.state.episodes:  # which never sees it
-            return self._hold(row, name)
+            return self._hold(row)
         if state == "open" or own:
             return self._accept(row, name, slot, serial, state == "expired")
-        return counters.LATE if state == "expired" else self._hold(row, name)
+        return counters.LATE if state == "expired" else self._hold(row)
 
     def _find(self, row: int) -> tuple[int, State]:
         """Return what `Pending.find` does."""
@@ -215,18 +266,25 @@ class LabelsRun:
                 self._remember_learned()
         return counters.LATE_LEARNED if late else counters.LEARNED
 
-    def _hold(self, row: int, name: Name) -> str:
-        record = int(self.batch.record[row])
-        origin = Origin.of(self.raw, record)
-        rows_of_record = int(np.searchsorted(self.batch.record, record, "right")) - int(
-            np.searchsorted(self.batch.record, record)
-        )
-        block_row = int(self.batch.row[row]) if rows_of_record > 1 else None
-        label = self.classes.names[self.batch.label[row]]
-        weight = float(self.batch.weight[row])
-        size = len(origin.value or b"") // rows_of_record
-        self.state.early.hold(name, HeldLabel(label, weight, self.clocks[row], origin, block_row, size))
+    def _hold(self, row: int) -> str:
+        self._hold_all(np.array([row]))
         return counters.EARLY
+
+    def _hold_all(self, rows: Ints64) -> None:
+        """Hold labels back (int64[m]), in their order."""
+        batch, hold = self.batch, self.state.early.hold
+        record = batch.record[rows]
+        at, which = distinct(record)
+        origins = Origin.of_all(self.raw, record[at])
+        share = np.searchsorted(batch.record, record, "right") - np.searchsorted(batch.record, record)
+        names, classes = self.names.where(rows), self.classes.names
+        columns = (batch.label[rows], batch.weight[rows], batch.row[rows], share, which, self._clocks[rows])
+        for name, label, weight, row, n, origin, clock in zip(
+            names, *(column.tolist() for column in columns), strict=True
+        ):
+            found = origins[origin]
+            size = len(found.value or b"") // n
+            hold(name, HeldLabel(classes[label], weight, clock, found, row if n > 1 else None, size))
 
     def _refuse(self, row: int, reason: Reason, detail: str) -> str:
         self.refusals.add(row, reason, detail)

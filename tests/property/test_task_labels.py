@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -31,6 +32,9 @@ def bursts(seed: int, rounds: int, share: float) -> list[Record]:
             value = orjson.dumps({"id": name, "features": {"x": x, "y": draw.random()}})
             records.append(Record("instances", key.encode(), value, clock))
             waiting.append((key, name, x))
+        if draw.random() < 0.3:  # labels of what comes next, or of what never comes
+            early = [f"n{number + 1}-{draw.randrange(60)}" for _ in range(draw.randrange(10, 40))]
+            records += [_label(draw, draw.choice("aabbz"), name, clock) for name in early]
         draw.shuffle(waiting)
         burst = [waiting.pop() for _ in range(min(len(waiting), draw.randrange(10, 50)))]
         clock += draw.choice([0, 10, TTL, 2 * TTL]) if draw.random() < 0.3 else 1
@@ -60,23 +64,44 @@ def bursts(seed: int, rounds: int, share: float) -> list[Record]:
     return records
 
 
+def _label(draw: random.Random, key: str, name: str, clock: int) -> Record:
+    document: dict[str, Any] = {"id": name, "label": draw.choice(["hi", "lo", "lo", "other"])}
+    if draw.random() < 0.1:
+        document["weight"] = 2
+    headers = (("who", b"me"),) if draw.random() < 0.2 else ()
+    return Record("labels", key.encode(), orjson.dumps(document), clock, headers)
+
+
+CREATED = [
+    Record("controls", b"a", orjson.dumps({"command": "create"})),
+    Record(
+        "controls",
+        b"b",
+        orjson.dumps({"command": "create", "schema": {"attributes": [{"name": "x"}, {"name": "y"}]}}),
+    ),
+]
+"""Of the keys that instances have; the model of the first one waits for its first instance."""
+
+
 @settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 10**6),
+    auto=st.booleans(),
     share=st.sampled_from([0.0, 0.02, 0.2]),
     keep=st.sampled_from(["requested", "all"]),
     max_bytes=st.sampled_from([16_384, 1 << 20]),
     few=st.sampled_from([1, 2, 8]),
 )
 def test_labels_dealt_with_together_lead_to_what_they_do_one_by_one(
-    seed: int, share: float, keep: str, max_bytes: int, few: int
+    seed: int, auto: bool, share: float, keep: str, max_bytes: int, few: int
 ) -> None:
-    records = bursts(seed, 12, share)
+    records = [*([] if auto else CREATED), *bursts(seed, 12, share)]
     limits = {
         "pending_keep": keep,
         "pending_max_bytes": max_bytes,
         "pending_ttl_ms": TTL,
         "models_max_classes": 6,
+        "models_auto_create": auto,
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labels, "FEW", few)
@@ -84,35 +109,26 @@ def test_labels_dealt_with_together_lead_to_what_they_do_one_by_one(
         patch.setattr(labels, "FEW", len(records))
         one_by_one = played(records, set(), spec=DRIFTING, **limits)
     assert_same(outcome(together), outcome(one_by_one))
+    assert together.task.digest() == one_by_one.task.digest()
 
 
-def test_the_bursts_have_both_plain_and_odd_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, single, repeated = 0, 0, 0
-    accept, one = labels.LabelsRun._accept_plain, labels.LabelsRun._label
-    plain = labels.LabelsRun._plain
+def test_the_bursts_have_labels_of_every_sort_and_special_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    together, single = Counter[int](), 0
+    give, one = labels.LabelsRun._give_many, labels.LabelsRun._label
 
-    def counted_accept(run: Any, row: Any, *rest: Any) -> None:
-        nonlocal together
-        together += len(row)
-        accept(run, row, *rest)
+    def counted_many(run: Any, sorts: Any, start: int, stop: int) -> None:
+        together.update(sorts.sort[start:stop].tolist())
+        give(run, sorts, start, stop)
 
     def counted_one(run: Any, *rest: Any) -> str:
         nonlocal single
         single += 1
         return one(run, *rest)
 
-    def counted_plain(run: Any) -> Any:
-        nonlocal repeated
-        found = plain(run)
-        repeated += int(found[2].sum())
-        return found
-
-    monkeypatch.setattr(labels.LabelsRun, "_plain", counted_plain)
-    monkeypatch.setattr(labels.LabelsRun, "_accept_plain", counted_accept)
+    monkeypatch.setattr(labels.LabelsRun, "_give_many", counted_many)
     monkeypatch.setattr(labels.LabelsRun, "_label", counted_one)
     counts = played(bursts(3, 60, 0.05), set(), spec=DRIFTING, pending_ttl_ms=TTL).counts
-    assert together > 200
+    assert min(together[sort] for sort in (labels.PLAIN, labels.REPEATED, labels.LATE, labels.EARLY)) > 50
     assert single > 50
-    assert repeated > 50
     for outcome_ in ("learned", "late", "duplicate", "early", "declined", "dead-letter"):
         assert counts[f"labels.{outcome_}"], outcome_

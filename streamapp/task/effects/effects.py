@@ -105,6 +105,14 @@ class Origin(NamedTuple):
             raw.headers[record],
         )
 
+    @staticmethod
+    def of_all(raw: RawRecords, records: Ints64) -> list[Origin]:
+        """Return some records of a run; records: int64[m]."""
+        some = raw.chosen(records)
+        columns = some.offsets, some.timestamps, some.keys, some.values, some.headers
+        topic, partition = raw.topic, raw.partition
+        return [Origin(topic, partition, *cells) for cells in zip(*columns, strict=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:

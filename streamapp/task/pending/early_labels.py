@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from core.schema.names import text_bytes
 from streamapp.task.effects.effects import Origin
@@ -25,8 +24,7 @@ TEXT_BYTES: Final = 128
 """Of its names and headers that are in `HELD_BYTES`; what is longer counts beside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldLabel:
+class HeldLabel(NamedTuple):
     """A label without its instance."""
 
     label: str  # class name
@@ -39,8 +37,10 @@ class HeldLabel:
 
     def size(self, name: Name) -> int:
         """Return the bytes it takes under its name."""
-        headers = sum(len(header) + len(value or b"") for header, value in self.origin.headers)
-        texts = sum(map(text_bytes, (*name, self.label))) + len(self.origin.key or b"") + headers
+        texts = text_bytes(name[0]) + text_bytes(name[1]) + text_bytes(self.label)
+        texts += len(self.origin.key or b"")
+        if self.origin.headers:
+            texts += sum(len(header) + len(value or b"") for header, value in self.origin.headers)
         return HELD_BYTES + self.value_bytes + max(0, texts - TEXT_BYTES)
 
 
@@ -94,7 +94,7 @@ class EarlyLabels:
     def release(self, name: Name) -> None:
         """Note that the instance of a held label came."""
         held = self._held[name]
-        self._held[name] = replace(held, released=True)
+        self._held[name] = held._replace(released=True)
         self._undo.append(("changed", name, held))
 
     def expire(self, clock: int) -> None:
@@ -106,7 +106,7 @@ class EarlyLabels:
         """Count from `clock` what came later by a clock that was wrong; it is held on."""
         for name, held in self._held.items():
             if held.born > clock:
-                self._held[name] = replace(held, born=clock)
+                self._held[name] = held._replace(born=clock)
                 self._undo.append(("changed", name, held))
 
     def checkpoint(self) -> None:
