@@ -9,8 +9,8 @@ asked for, and the requests are encoded; `all`: all are kept, asked for or not. 
 store of pending instances (`pending.max.bytes`), so that ids are forgotten while others are measured.
 `--annotators`: labels say who gave them; `--repeated`: each run of labels comes twice, as after a retry.
 `--labels early`: each comes `--delay` pairs before its instance, as in a replay or after an outage of one of
-the topics (`--delay 4000`: more do not fit their store); `late`: each comes after `pending.ttl.ms`, and is not
-learned; `own`: each brings its features.
+the topics (`--delay 4000`: more do not fit their store); `late`: each comes after `pending.ttl.ms`, and is
+not learned; `own`: each brings its features.
 `pairs_per_second` is what one thread that did nothing else would do; the way to Kafka and back is in
 `benchmarks.pipeline --pairs`.
 """
