@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from tests.topology.partition import ALWAYS, NEVER, Partition, Record, config, instance, label
@@ -151,7 +149,7 @@ def test_an_early_label_of_a_weight_that_a_former_release_took_is_a_dead_letter(
     partition.instances({"features": [1], "label": "x"})
     partition.labels({"id": "a", "label": "x", "weight": 2})
     early = partition.task._state.early
-    early.load({name: replace(held, weight=1e20) for name, held in early.image().items()})
+    early.load({name: held._replace(weight=1e20) for name, held in early.image().items()})
     partition.instances({"features": [1], "id": "a"}, {"features": [1], "id": "b"})
     (letter,) = partition.dead_letters
     assert (letter.reason, letter.value) == ("bad-weight", b'{"id":"a","label":"x","weight":2}')
