@@ -1,5 +1,7 @@
 """Rounds of small runs, as a trickle makes them, read together and each by itself: µs of CPU a run, as JSON.
 
+Their answers are handed to a producer whose broker is away: it takes them, and its threads send nothing.
+
     python -m benchmarks.rounds                                   # 8 runs of about 21 records a round
     python -m benchmarks.rounds --partitions 16 --batch-bytes 1200
 
@@ -13,6 +15,7 @@ import argparse
 import asyncio
 import gc
 import json
+import logging
 import statistics
 from typing import Any
 
@@ -21,6 +24,8 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 
 from benchmarks.rig.stages import GC_THRESHOLDS, Stopwatch, record_batches
 from benchmarks.rig.stream import generate, model_keys
+from streamapp.columnar.produce import produce_records
+from streamapp.embedded.broker import free_port
 from streamapp.observability.metrics import Metrics
 from streamapp.outputs.limits import OutputLimits
 from streamapp.processing.pipeline import Pipeline
@@ -30,9 +35,11 @@ from streamapp.transport.runs import ReadAhead, Run
 from streamapp.transport.undecodable import FetchedRecords
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.definitions import TopicNames
+from topics.sender import Sender
 
 NAMES = TopicNames("grove.")
 FETCH, READ, PROCESS = "fetch and order", "read together", "read, process, encode"
+SEND = "hand over, count"
 
 
 class Partitions:
@@ -40,8 +47,9 @@ class Partitions:
 
     def __init__(self, batches: list[list[bytes]]) -> None:
         limits = OutputLimits.of_catalogue(NAMES)
-        sender: Any = None  # results are not sent
-        self._pipeline = Pipeline(Settings(), sender, Metrics(), partitions=len(batches), limits=limits)
+        away = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+        self.sender = Sender(away, produce_records=produce_records)
+        self._pipeline = Pipeline(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
         self._tasks = [self._pipeline.new_task(number) for number in range(len(batches))]
         self._batches = batches
         self._positions = [0] * len(batches)
@@ -54,9 +62,12 @@ class Partitions:
         if together:
             with watch.measure(READ):
                 read = self._pipeline.read_together(runs)
-        with watch.measure(PROCESS):
-            for task, run, instances in zip(self._tasks, runs, read, strict=True):
-                await self._pipeline.process(task, run, lambda: True, instances)
+        for task, run, instances in zip(self._tasks, runs, read, strict=True):
+            with watch.measure(PROCESS):
+                results = await self._pipeline.process(task, run, lambda: True, instances)
+            assert results is not None
+            with watch.measure(SEND):
+                self._pipeline.send(results)
 
     def _fetch(self, partition: int, batch: bytes) -> Run:
         topic, position = NAMES.instances, self._positions[partition]
@@ -80,6 +91,7 @@ async def measure(batches: list[list[bytes]], rounds: int, turns: int) -> dict[b
             if number == rounds // 3:
                 watch.seconds.clear()
             await partitions.round(number, watch, together)
+        partitions.sender.close()
         runs = (rounds - rounds // 3) * len(batches)
         found[together].append({stage: s / runs * 1e6 for stage, s in watch.seconds.items()})
     return found
@@ -93,6 +105,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
     given = parser.parse_args()
+    logging.getLogger("topics.sender").setLevel(logging.ERROR)  # that the broker is away is known
     warm_kernels()
     n = given.rounds * given.partitions * given.batch_bytes // 100
     rows = generate(n, model_keys(given.keys, given.partitions))

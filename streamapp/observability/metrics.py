@@ -53,6 +53,7 @@ class Metrics:
         self._records()
         self._driver()
         self._model_keys: set[bytes | None] = set()
+        self._outcomes: dict[str, Counter] = {}  # children of `records`, by what a task calls them
 
     def _build_info(self) -> None:
         info = Info("grove_build", "What runs here (process).", registry=self.registry)
@@ -218,9 +219,10 @@ class Metrics:
             if name in self.counted:
                 self.counted[name].inc(n)
             elif name != counters.SPLITS:
-                self.records.labels(*name.split(".", 1)).inc(n)
-        for reason, n in Tally(str(letter.reason) for letter in effects.dead_letters).items():
-            self.dead_letters.labels(reason).inc(n)
+                self._outcome(name).inc(n)
+        if effects.dead_letters:
+            for reason, n in Tally(str(letter.reason) for letter in effects.dead_letters).items():
+                self.dead_letters.labels(reason).inc(n)
         for requests in effects.requests:
             for strategy, n in Tally(requests.requests.strategies).items():
                 self.label_requests.labels(strategy, "sent").inc(n)
@@ -230,12 +232,19 @@ class Metrics:
             self.splits.labels(reason).inc(n)
         for delays in effects.label_delays:
             self.label_delay_seconds.observe(delays / 1000)
-        self.feature_cost.inc(effects.cost)
+        if effects.cost:
+            self.feature_cost.inc(effects.cost)
         for _, alert, _ in effects.alerts:
             self.drift_alerts.labels(alert.detector, alert.level).inc()
         for record, evaluation, key in effects.evaluations:
             self._evaluated(key or raw.keys[record], evaluation.accuracy_windowed)
         self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
+
+    def _outcome(self, name: str) -> Counter:
+        """Return the counter of a topic's outcome; to find it by its labels costs more than to count."""
+        if (found := self._outcomes.get(name)) is None:
+            found = self._outcomes[name] = self.records.labels(*name.split(".", 1))
+        return found
 
     def _evaluated(self, key: bytes | None, accuracy: float) -> None:
         if key not in self._model_keys:

@@ -41,7 +41,7 @@ from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 from topics.records import Headers, Instances, RawRecords
 from topics.sender import Sender
-from topics.spans import distinct_headers
+from topics.spans import any_headers, distinct_headers
 
 logger = logging.getLogger(__name__)
 
@@ -216,6 +216,8 @@ class Pipeline:
 
 
 def _most_headers(headers: Sequence[Headers]) -> int:
+    if not any_headers(headers):
+        return 0
     code_headers(headers)
     return max(map(len, distinct_headers(headers)), default=0)
 
