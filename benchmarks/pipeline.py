@@ -11,6 +11,7 @@
     python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --partitions 8 64
     python -m benchmarks.pipeline --guarantees at_least_once,exactly_once --latency --with streams
     python -m benchmarks.pipeline --guarantees exactly_once --latency --commit-intervals 100 50 20
+    python -m benchmarks.pipeline --guarantees exactly_once --latency --trace --json
 
 What is measured, how, and what came out: docs/benchmarks-pipeline.md.
 """
@@ -98,6 +99,9 @@ def arguments() -> argparse.Namespace:
         default=LINGER_MS,
         help="--latency: of the producer, the echo and the peers; 0: a request for nearly every record",
     )
+    parser.add_argument(
+        "--trace", action="store_true", help="--latency: clocks in our worker, for where a record's time goes"
+    )
     given = parser.parse_args()
     given.records = given.records or ROWS[given.format]
     single = given.latency or given.table or given.guarantees or given.peers
@@ -184,7 +188,7 @@ def latency(
     for guarantee, system in itertools.product(given.guarantees or [options.guarantee], systems):
         with topics(options.bootstrap, cluster, partitions) as names:
             chosen = replace(options, guarantee=guarantee)
-            found += measure_latency(cluster, names, chosen, system, partitions, pace)
+            found += measure_latency(cluster, names, chosen, system, partitions, pace, trace=given.trace)
     report.latencies(found)
 
 

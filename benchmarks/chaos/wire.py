@@ -48,11 +48,23 @@ class Producer(NamedTuple):
 
 
 def encode_batch(records: Sequence[Record], producer: Producer, *, compressed: bool = False) -> bytes:
+    first, last = records[0].time_ms, max(record.time_ms for record in records)
+    body = encode_records(records)
+    kind, body = (GZIP, gzip.compress(body)) if compressed else (0, body)
+    return frame_batch(body, len(records), (first, last), producer, kind)
+
+
+def encode_records(records: Sequence[Record]) -> bytes:
+    """Return what a batch holds of these records: times and offsets count from the first one."""
     first = records[0].time_ms
-    body = b"".join(_record(record, record.time_ms - first, at) for at, record in enumerate(records))
-    n, last = len(records), max(record.time_ms for record in records)
-    rest = _HEAD.pack(GZIP if compressed else 0, n - 1, first, last, *producer, n)
-    rest += gzip.compress(body) if compressed else body
+    return b"".join(_record(record, record.time_ms - first, at) for at, record in enumerate(records))
+
+
+def frame_batch(
+    body: bytes, n: int, times_ms: tuple[int, int], producer: Producer, attributes: int = 0
+) -> bytes:
+    """Return a batch of n encoded records, the first and the last of which are of these times."""
+    rest = _HEAD.pack(attributes, n - 1, *times_ms, *producer, n) + body
     return _FRAME.pack(0, _FRAME.size - _BEFORE_LENGTH + len(rest), -1, 2, calc_crc32c(rest)) + rest
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from benchmarks.peers.job import Job
 
@@ -18,7 +18,10 @@ def open_consumer(job: Job) -> Consumer:
             "fetch.wait.max.ms": 100,
         }
     )
-    consumer.subscribe([job.source])
+    if job.partition is None:
+        consumer.subscribe([job.source])
+    else:
+        consumer.assign([TopicPartition(job.source, job.partition, 0)])
     return consumer
 
 

@@ -34,6 +34,8 @@ class Job:
     """Of Kafka Streams."""
     commit_ms: int = COMMIT_MS
     """Between commits; those in Python leave them to their client."""
+    partition: int | None = None
+    """The only one that the echo of confluent-kafka reads; None: all of its group's."""
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str] | None = None) -> Job:
@@ -44,6 +46,7 @@ class Job:
         parser.add_argument("--group", required=True)
         parser.add_argument("--format", choices=("json", "packed", "arrow"), default="json")
         parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="mc")
+        parser.add_argument("--partition", type=int)
         parser.add_argument("--low-latency", action="store_true")
         parser.add_argument("--linger-ms", type=float, default=LINGER_MS)
         return cls(**vars(parser.parse_args(arguments)))
@@ -54,6 +57,7 @@ class Job:
         for name in ("bootstrap", "source", "sink", "group", "format", "leaf"):
             words += [f"--{name}", getattr(self, name)]
         words += ["--linger-ms", str(self.linger_ms)]
+        words += [] if self.partition is None else ["--partition", str(self.partition)]
         return [*words, "--low-latency"] if self.low_latency else words
 
 

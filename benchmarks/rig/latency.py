@@ -1,15 +1,21 @@
-"""Time from handing over a record until a consumer sees its answer: a system's and a bare echo's at once.
+"""Time from when a record is due until a consumer sees its answer: a system's and a bare echo's at once.
 
-Both read the same topic while one process produces and this one consumes both outputs: what disturbs the one
-disturbs the other. The clock is the machine's monotonic one, the same in all processes. Each system (our
-worker, a peer) has a pass, topics and an echo of its own: two of them at once would be each other's load.
+One process produces by a schedule (steady.py); the echo answers one partition of the same topic, so that it
+shows what disturbs everybody and is little of that itself; this process consumes both outputs, whole fetches
+at a time. The clock is the machine's monotonic one, the same in all processes. Each system (our worker, a
+peer) has a pass, topics and an echo of its own: two of them at once would be each other's load. Beside
+latencies stand the load of each process, what others and the host took and, if asked for, where in our
+worker the time of a record went (traced.py), all of the same seconds.
 """
 
 from __future__ import annotations
 
+import gc
+import os
 import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,27 +23,26 @@ import numpy as np
 import orjson
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from benchmarks.peers.job import LINGER_MS
+from benchmarks.peers.job import LINGER_MS, Job
+from benchmarks.rig.load import Look, Machine, broker_process, load_between, threads_between
 from benchmarks.rig.measure import STALL_SECONDS, START_SECONDS
 from benchmarks.rig.process import Child, python
-from benchmarks.rig.systems import (
-    PEERS,
-    Options,
-    System,
-    job_of,
-    worker_command,
-    worker_environment,
-)
+from benchmarks.rig.stream import model_keys
+from benchmarks.rig.systems import PEERS, Options, System, job_of, worker_command, worker_environment
+from benchmarks.rig.traced import means
 from benchmarks.rig.visible import Cluster
 from topics.definitions import TopicNames
+from topics.partitioner import partition_of
 
 ECHO = PEERS["echo"][0]
-WARM_SECONDS = 8.0  # not counted
+WARM_SECONDS = 30.0  # not counted: a new broker compiles its own code for so long
+ASIDE_SECONDS = 1.0  # a look takes some milliseconds in which nothing is read: not while answers count
+READ_MOST = 10_000
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles in milliseconds over all answers after the warm-up."""
+    """Percentiles in milliseconds over the answers that count, and what explains them."""
 
     system: str
     guarantee: str  # of the system, or of the one that the echo ran beside
@@ -47,8 +52,17 @@ class Latency:
     p99: float
     p999: float
     most: float
-    cpu_seconds_per_million: float
-    p99_beyond_echo: float
+    mean: float
+    cpu_seconds_per_million: float  # records of its input
+    p99_beyond_echo: float = 0.0
+    load: dict[str, float] = field(default_factory=dict)
+    """Shares of a core by process, of others, stolen and idle; the load average of the last minute."""
+    threads: dict[str, float] = field(default_factory=dict)
+    """Shares of a core by thread of the system."""
+    ages: dict[str, float] = field(default_factory=dict)
+    """Mean ms since its timestamp by station of a record in our worker."""
+    spent: dict[str, dict[str, float]] = field(default_factory=dict)
+    """How often a second, and mean ms, by what took time in our worker."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,8 @@ class Pace:
 
     @property
     def all_seconds(self) -> float:
-        return self.seconds + WARM_SECONDS
+        """Warm-up, what counts, and a while for the last answers that count."""
+        return WARM_SECONDS + self.seconds + ASIDE_SECONDS
 
     @property
     def records(self) -> int:
@@ -79,55 +94,111 @@ class Pace:
             "linger-ms": self.linger_ms,
         }
         given = [word for name, value in words.items() for word in (f"--{name}", str(value))]
-        return python("-m", "benchmarks.rig.paced", *given)
+        return python("-m", "benchmarks.rig.steady", *given)
 
 
 def measure_latency(
-    cluster: Cluster, names: TopicNames, options: Options, system: System, partitions: int, pace: Pace
+    cluster: Cluster,
+    names: TopicNames,
+    options: Options,
+    system: System,
+    partitions: int,
+    pace: Pace,
+    *,
+    trace: bool = False,
 ) -> list[Latency]:
-    """Return the latencies of a system and of the echo that ran beside it, on new topics."""
-    groups = {system.name: f"bench-{uuid.uuid4().hex[:8]}", ECHO.name: f"bench-{uuid.uuid4().hex[:8]}"}
-    sinks = {system.name: names.predictions, ECHO.name: f"{names.prefix}echo"}
-    cluster.create(sinks[ECHO.name], partitions=partitions)
+    """Return the latencies of a system and of the echo that ran beside it, on new topics.
+
+    `trace`: our worker runs with clocks inside, which is a little more work for it.
+    """
+    sink, echoed = names.predictions, f"{names.prefix}echo"
+    cluster.create(echoed, partitions=partitions)
+    heard = partition_of(model_keys(pace.keys, partitions)[0].encode(), partitions)
     with TemporaryDirectory(prefix="grove-bench-") as place:
         log = Path(place)
-
-        def start(which: System) -> Child:
-            group, sink = groups[which.name], sinks[which.name]
-            job = job_of(
-                options, names.instances, sink, group, "json", low_latency=True, linger_ms=pace.linger_ms
-            )
-            if which.command is not None:
-                return Child(which.command(job, log), log / f"{group}.log")
-            environment = worker_environment(options, names, partitions, group, log / "state")
-            return Child(worker_command(), log / f"{group}.log", environment)
-
-        with start(system) as ours, start(ECHO) as echo:
-            children = {system.name: ours, ECHO.name: echo}
-            consumer = open_outputs(options.bootstrap, list(sinks.values()), partitions)
-            await_groups(cluster, children, groups)
-            before = {name: child.cpu_seconds() for name, child in children.items()}
-            topics = {sink: name for name, sink in sinks.items()}
-            with Child(pace.command(options.bootstrap, names.instances, partitions), log / "paced"):
-                seen = _observe(consumer, topics, pace.records, children)
-            spent = {name: child.cpu_seconds() - before[name] for name, child in children.items()}
-    ms = {name: _milliseconds(times) for name, times in seen.items()}
-    p99_of_echo = _percentile(ms[ECHO.name], 99)
-    return [
-        Latency(
-            name,
-            options.guarantee,
-            options.commit_ms,
-            len(found),
-            p50=_percentile(found, 50),
-            p99=_percentile(found, 99),
-            p999=_percentile(found, 99.9),
-            most=float(found.max()),
-            cpu_seconds_per_million=spent[name] / pace.records * 1e6,
-            p99_beyond_echo=_percentile(found, 99) - p99_of_echo,
+        traced = log / "trace" if trace and system.command is None else None
+        job = job_of(
+            options, names.instances, sink, _new_group(), "json", low_latency=True, linger_ms=pace.linger_ms
         )
-        for name, found in ms.items()
+        ours = Child(*_command(system, job, options, names, partitions, log, traced))
+        assert ECHO.command is not None
+        of_echo = replace(job, sink=echoed, group=_new_group(), partition=heard)
+        with ours, Child(ECHO.command(of_echo, log), log / "echo.log") as echo:
+            children = {system.name: ours, ECHO.name: echo}
+            await_groups(cluster, children, {system.name: job.group})
+            consumer = open_outputs(options.bootstrap, [sink, echoed], partitions)
+            reader = Reader(consumer, {sink: system.name, echoed: ECHO.name}, children)
+            with Child(
+                pace.command(options.bootstrap, names.instances, partitions), log / "steady"
+            ) as steady:
+                start = _start(steady, log / "steady")
+                machine = Machine(broker_process(options.bootstrap))
+                pids = {"system": ours.pid, "echo": echo.pid, "producer": steady.pid}
+                reader.until(start + WARM_SECONDS - ASIDE_SECONDS)
+                first = machine.look(pids, ours.pid)
+                reader.until(start + pace.all_seconds)
+                last = machine.look(pids, ours.pid)
+                reader.read({system.name: pace.records})
+            reader.read({ECHO.name: cluster.ends(names.instances, partitions)[heard]})
+            consumer.close()
+        counted = start + WARM_SECONDS, start + WARM_SECONDS + pace.seconds
+        ages, spent = means(traced.read_text(), *counted) if traced is not None else ({}, {})
+    ms = {name: _milliseconds(answers, *counted, start) for name, answers in reader.seen.items()}
+    records = pace.rate * (last.at - first.at)
+    found = [
+        _summary(system.name, options, ms[system.name], first, last, "system", records),
+        _summary(ECHO.name, options, ms[ECHO.name], first, last, "echo", records * _share(ms, system.name)),
     ]
+    load, threads = load_between(first, last), threads_between(first, last)
+    load["load average"] = round(os.getloadavg()[0], 1)
+    found[0] = replace(found[0], load=load, threads=threads, ages=ages, spent=spent)
+    return [replace(each, p99_beyond_echo=each.p99 - found[1].p99) for each in found]
+
+
+def _new_group() -> str:
+    return f"bench-{uuid.uuid4().hex[:8]}"
+
+
+def _command(
+    system: System,
+    job: Job,
+    options: Options,
+    names: TopicNames,
+    partitions: int,
+    log: Path,
+    traced: Path | None,
+) -> tuple[list[str], Path, dict[str, str]]:
+    """Return how a system is started: command, log, environment."""
+    file = log / "system.log"
+    if system.command is not None:
+        return system.command(job, log), file, {}
+    command = worker_command()
+    if traced is not None:
+        command = python("-m", "benchmarks.rig.traced", str(traced), names.instances, "worker")
+    return command, file, worker_environment(options, names, partitions, job.group, log / "state")
+
+
+def _share(ms: dict[str, np.ndarray], system: str) -> float:
+    """Return how much of what the system reads the echo does."""
+    return len(ms[ECHO.name]) / len(ms[system])
+
+
+def _summary(
+    name: str, options: Options, ms: np.ndarray, first: Look, last: Look, process: str, records: float
+) -> Latency:
+    """`records`: of the input between both looks."""
+    return Latency(
+        name,
+        options.guarantee,
+        options.commit_ms,
+        len(ms),
+        p50=_percentile(ms, 50),
+        p99=_percentile(ms, 99),
+        p999=_percentile(ms, 99.9),
+        most=float(ms.max()),
+        mean=float(ms.mean()),
+        cpu_seconds_per_million=(last.processes[process] - first.processes[process]) / records * 1e6,
+    )
 
 
 def open_outputs(bootstrap: str, topics: list[str], partitions: int) -> Consumer:
@@ -145,7 +216,7 @@ def open_outputs(bootstrap: str, topics: list[str], partitions: int) -> Consumer
 
 
 def await_groups(cluster: Cluster, children: dict[str, Child], groups: dict[str, str]) -> None:
-    """Return when both groups have a member with partitions: a start is not a latency."""
+    """Return when all groups have a member with partitions: a start is not a latency."""
     deadline = time.monotonic() + START_SECONDS
     for system, group in groups.items():
         while not cluster.has_assignment(group):
@@ -155,37 +226,72 @@ def await_groups(cluster: Cluster, children: dict[str, Child], groups: dict[str,
             time.sleep(0.1)
 
 
-def _observe(
-    consumer: Consumer, topics: dict[str, str], n: int, children: dict[str, Child]
-) -> dict[str, list[tuple[int, int]]]:
-    """Return (handed over, seen) in ns of every answer, by system, once both have answered n records."""
-    seen: dict[str, list[tuple[int, int]]] = {system: [] for system in topics.values()}
-    last = time.monotonic()
-    while min(map(len, seen.values())) < n:
-        message = consumer.poll(1.0)
-        now = time.monotonic_ns()
+class Reader:
+    """Sees answers, and does as little as can be about it: what is in them is read later."""
+
+    def __init__(self, consumer: Consumer, systems: dict[str, str], children: dict[str, Child]) -> None:
+        """`systems`: by output topic; `children`: by system."""
+        self._consumer = consumer
+        self._systems = systems
+        self._children = children
+        self._last = time.monotonic()
+        self.seen: dict[str, list[tuple[bytes, int]]] = {name: [] for name in systems.values()}
+        """Of each answer its value, and when it was seen, in ns."""
+        gc.freeze()  # what was imported is not to be searched for garbage while answers come
+
+    def until(self, moment: float) -> None:
+        """Read up to a moment of the monotonic clock."""
+        while (left := moment - time.monotonic()) > 0:
+            self._read(min(left, 1.0))
+
+    def read(self, wanted: Mapping[str, int]) -> None:
+        """Read until there are so many answers of each system."""
+        while any(len(self.seen[name]) < n for name, n in wanted.items()):
+            self._read(1.0)
+            if time.monotonic() - self._last > STALL_SECONDS:
+                name = min(wanted, key=lambda name: len(self.seen[name]) - wanted[name])
+                raise self._children[name].failed(
+                    f"answered {len(self.seen[name])} of {wanted[name]} records"
+                )
+
+    def _read(self, wait_s: float) -> None:
+        """Wait for an answer, and take those that have come with it."""
+        message = self._consumer.poll(wait_s)
         if message is None:
-            for child in children.values():
+            for child in self._children.values():
                 child.check()
-            if time.monotonic() - last > STALL_SECONDS:
-                silent = min(seen, key=lambda system: len(seen[system]))
-                raise children[silent].failed(f"answered {len(seen[silent])} of {n} records")
-            continue
-        if message.error() is not None:
-            raise KafkaException(message.error())
-        topic, value = message.topic(), message.value()
-        assert topic is not None and value is not None
-        seen[topics[topic]].append((int(orjson.loads(value)["id"]), now))
-        last = time.monotonic()
-    consumer.close()
-    return seen
+            return
+        some = [message, *self._consumer.consume(READ_MOST, 0)]
+        now = time.monotonic_ns()
+        for each in some:
+            if (error := each.error()) is not None:
+                raise KafkaException(error)
+            topic, value = each.topic(), each.value()
+            assert topic is not None and value is not None
+            self.seen[self._systems[topic]].append((value, now))
+        self._last = time.monotonic()
 
 
-def _milliseconds(times: list[tuple[int, int]]) -> np.ndarray:
-    """Return how long each answer took that was asked for after the warm-up."""
-    pairs = np.array(times)
-    counted = pairs[pairs[:, 0] >= pairs[:, 0].min() + int(WARM_SECONDS * 1e9)]
-    return np.asarray((counted[:, 1] - counted[:, 0]) / 1e6)
+def _start(producer: Child, said: Path) -> float:
+    """Return when the first record is due, once the producer says it."""
+    deadline = time.monotonic() + START_SECONDS
+    while not (text := said.read_text()).endswith("\n"):
+        producer.check()
+        if time.monotonic() > deadline:
+            raise producer.failed(f"had not begun after {START_SECONDS:.0f} s")
+        time.sleep(0.05)  # a file tells nobody that it was written
+    return int(text) / 1e9
+
+
+def _milliseconds(answers: list[tuple[bytes, int]], first: float, end: float, start: float) -> np.ndarray:
+    """Return how long each answer took whose record was due from `first` to before `end`.
+
+    Both are, like the start, in seconds of the monotonic clock.
+    """
+    due = np.array([int(orjson.loads(value)["id"]) for value, _ in answers])
+    took = np.array([seen for _, seen in answers]) - due - round(start * 1e9)
+    counts = (due >= round((first - start) * 1e9)) & (due < round((end - start) * 1e9))
+    return np.asarray(took[counts] / 1e6)
 
 
 def _percentile(found: np.ndarray, percent: float) -> float:

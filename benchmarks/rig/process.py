@@ -80,16 +80,7 @@ class Child:
 
     def cpu_by_thread(self) -> dict[str, float]:
         """Return CPU seconds of the living threads, summed by thread name."""
-        seconds: dict[str, float] = {}
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            try:
-                stat = (task / "stat").read_text()
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it ended after the folder was listed
-            name = stat[stat.index("(") + 1 : stat.rindex(")")]
-            name = "main" if task.name == str(self.pid) else name
-            seconds[name] = seconds.get(name, 0.0) + _cpu(stat)
-        return seconds
+        return threads_of(self.pid)
 
     def peak_mib(self) -> float:
         """Return the largest resident set so far, in MiB."""
@@ -102,6 +93,20 @@ class Child:
 def cpu_of(pid: int) -> float:
     """Return user and system time of all threads of a process, ended ones too."""
     return _cpu(Path(f"/proc/{pid}/stat").read_text())
+
+
+def threads_of(pid: int) -> dict[str, float]:
+    """Return CPU seconds of the living threads of a process, summed by thread name."""
+    seconds: dict[str, float] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            stat = (task / "stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended after the folder was listed
+        name = stat[stat.index("(") + 1 : stat.rindex(")")]
+        name = "main" if task.name == str(pid) else name
+        seconds[name] = seconds.get(name, 0.0) + _cpu(stat)
+    return seconds
 
 
 def cpu_of_tree(pid: int) -> float:

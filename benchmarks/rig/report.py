@@ -90,6 +90,12 @@ class Report:
                 line = f"{each.system:<26}{each.guarantee:<16}{each.commit_ms:>10}{each.p50:>9.1f}"
                 line += f"{each.p99:>9.1f}{each.p999:>10.1f}{each.most:>9.1f}{each.p99_beyond_echo:>12.1f}"
                 print(f"{line}{each.cpu_seconds_per_million:>9.1f}", file=self._out)
+                for what in (each.load, each.threads, each.ages, each.spent):
+                    if what:
+                        print(
+                            "    " + ", ".join(f"{name} {value}" for name, value in what.items()),
+                            file=self._out,
+                        )
         self._out.flush()
 
     def stages(self, found: list[Stage]) -> None:

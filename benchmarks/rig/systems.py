@@ -145,6 +145,7 @@ def job_of(
     *,
     low_latency: bool = False,
     linger_ms: float = LINGER_MS,
+    partition: int | None = None,
 ) -> Job:
     return Job(
         options.bootstrap,
@@ -158,4 +159,5 @@ def job_of(
         guarantee=options.guarantee,
         threads=options.threads,
         commit_ms=options.commit_ms,
+        partition=partition,
     )

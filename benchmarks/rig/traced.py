@@ -1,0 +1,195 @@
+"""Our worker with a clock at the stations of a record; it writes what they showed when it ends.
+
+    python -m benchmarks.rig.traced FILE TOPIC worker …
+
+A record's age is the time since its timestamp. Ages of the records of TOPIC are summed by second and station,
+so that what a record spends between two of them is the difference of their means; the answer's way to a
+reader follows the last of them. Counts are of what there was in a second. Nothing of it is in the product:
+its methods are wrapped here.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from streamapp.cli.main import main as run
+from streamapp.processing.commit_schedule import CommitSchedule
+from streamapp.processing.committer import Committer
+from streamapp.processing.pipeline import Pipeline, Results
+from streamapp.processing.transactions import Transactions
+from streamapp.transport.consumer import Consumer
+from streamapp.transport.thread import Fetched
+from topics.native_producer import NativeProducer
+from topics.records import RawRecords
+from topics.spans import TIMESTAMP, Ints64
+
+Sums = defaultdict[int, list[float]]
+
+TAKEN, BEGUN, COMPUTED, SENT = "fetched", "begun", "computed", "handed over"
+CUT, COMMITTED = "its commit begins", "committed"
+
+
+class Trace:
+    """Sums by second of the monotonic clock: [how many, sum]."""
+
+    def __init__(self, source: str) -> None:
+        """`source`: the topic whose records count."""
+        self._source = source
+        self.ages: dict[str, Sums] = defaultdict(lambda: defaultdict(lambda: [0, 0.0]))  # ms, by station
+        self.seconds: dict[str, Sums] = defaultdict(
+            lambda: defaultdict(lambda: [0, 0.0])
+        )  # by what took them
+        self._sent: list[Ints64] = []  # timestamps of what no commit has begun with
+
+    def note(self, station: str, timestamps: Ints64) -> None:
+        """Take in that records with these timestamps (ms) are at a station now."""
+        here = self.ages[station][int(time.monotonic())]
+        here[0] += len(timestamps)
+        here[1] += time.time() * 1e3 * len(timestamps) - float(timestamps.sum())
+
+    def note_raw(self, station: str, raw: RawRecords) -> None:
+        if raw.topic == self._source:
+            self.note(station, raw.spans.table[TIMESTAMP])
+
+    def sent(self, results: Results) -> None:
+        if results.run.raw.topic == self._source:
+            self.note_raw(SENT, results.run.raw)
+            self._sent.append(results.run.raw.spans.table[TIMESTAMP])
+
+    def cut(self) -> list[Ints64]:
+        """Return what is part of the commit that begins."""
+        some, self._sent = self._sent, []
+        return some
+
+    @contextmanager
+    def measure(self, what: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            here = self.seconds[what][int(time.monotonic())]
+            here[0] += 1
+            here[1] += time.perf_counter() - began
+
+    def around(self, owner: type, name: str, what: str) -> None:
+        """Measure every call of a method."""
+        method = getattr(owner, name)
+
+        @functools.wraps(method)
+        def measured(*given: Any, **named: Any) -> Any:
+            with self.measure(what):
+                return method(*given, **named)
+
+        setattr(owner, name, measured)
+
+    def around_async(self, owner: type, name: str, what: str) -> None:
+        """The same of one that is awaited."""
+        method = getattr(owner, name)
+
+        @functools.wraps(method)
+        async def measured(*given: Any, **named: Any) -> Any:
+            with self.measure(what):
+                return await method(*given, **named)
+
+        setattr(owner, name, measured)
+
+    def to_json(self) -> str:
+        return json.dumps({"ages": self.ages, "seconds": self.seconds})
+
+
+def install(trace: Trace, source: str) -> None:
+    """Put the clocks into the worker's classes."""
+    feed: Callable[..., Any] = Consumer._feed
+    process: Callable[..., Any] = Pipeline.process
+    send: Callable[..., Any] = Pipeline.send
+    commit: Callable[..., Any] = CommitSchedule.commit
+
+    async def traced_feed(self: Consumer, epoch: int, fetched: Fetched) -> None:
+        if fetched.records:
+            with trace.measure("fetches with records"):
+                pass
+        for tp, columns in fetched.columns.items():
+            if tp.topic == source:
+                trace.note(TAKEN, columns.records.table[TIMESTAMP])
+        await feed(self, epoch, fetched)
+
+    async def traced_process(self: Pipeline, task: Any, of: Any, *given: Any) -> Any:
+        trace.note_raw(BEGUN, of.raw)
+        with trace.measure("run: decode, task, encode"):
+            found = await process(self, task, of, *given)
+        trace.note_raw(COMPUTED, of.raw)
+        return found
+
+    def traced_send(self: Pipeline, results: Results) -> None:
+        with trace.measure("run: hand over"):
+            send(self, results)
+        trace.sent(results)
+
+    async def traced_commit(self: CommitSchedule, transact: Any) -> None:
+        some = trace.cut()
+        for timestamps in some:
+            trace.note(CUT, timestamps)
+        with trace.measure("commit"):
+            await commit(self, transact)
+        for timestamps in some:
+            trace.note(COMMITTED, timestamps)
+
+    Consumer._feed = traced_feed  # type: ignore[method-assign]
+    Pipeline.process = traced_process  # type: ignore[assignment, method-assign]
+    Pipeline.send = traced_send  # type: ignore[method-assign]
+    CommitSchedule.commit = traced_commit  # type: ignore[method-assign]
+    trace.around_async(Consumer, "_deliver_round", "rounds")
+    trace.around(Pipeline, "read_together", "round: read together")
+    trace.around(Committer, "_close", "commit: cut")
+    trace.around(Transactions, "commit", "commit: in its thread")
+    trace.around(NativeProducer, "send_offsets_to_transaction", "commit: offsets")
+    trace.around(NativeProducer, "commit_transaction", "commit: flush and commit of the transaction")
+
+
+def means(text: str, first: float, last: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Return mean ages by station (ms), and how often and how long (ms) by what took time, a second.
+
+    `text`: what a worker wrote; `first`, `last`: of the seconds that count, on the monotonic clock.
+    """
+    found = json.loads(text)
+
+    def summed(by_second: dict[str, list[float]]) -> tuple[float, float]:
+        some = [value for second, value in by_second.items() if first <= int(second) < last]
+        return sum(n for n, _ in some), sum(total for _, total in some)
+
+    ages = {station: summed(by_second) for station, by_second in found["ages"].items()}
+    spent = {what: summed(by_second) for what, by_second in found["seconds"].items()}
+    return (
+        {station: round(total / n, 2) for station, (n, total) in ages.items() if n},
+        {
+            what: {"a_second": round(n / (int(last) - int(first)), 1), "ms": round(total / n * 1e3, 2)}
+            for what, (n, total) in spent.items()
+            if n
+        },
+    )
+
+
+def main() -> int:
+    file, source = Path(sys.argv[1]), sys.argv[2]
+    del sys.argv[1:3]
+    trace = Trace(source)
+    install(trace, source)
+    try:
+        return run()
+    finally:
+        file.write_text(trace.to_json())
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # as the installed command does
