@@ -17,6 +17,7 @@ import gc
 import json
 import logging
 import statistics
+from contextlib import nullcontext
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -62,12 +63,16 @@ class Partitions:
         if together:
             with watch.measure(READ):
                 read = self._pipeline.read_together(runs)
-        for task, run, instances in zip(self._tasks, runs, read, strict=True):
-            with watch.measure(PROCESS):
-                results = await self._pipeline.process(task, run, lambda: True, instances)
-            assert results is not None
+        with self.sender.gathering() if together else nullcontext():
+            for task, run, instances in zip(self._tasks, runs, read, strict=True):
+                with watch.measure(PROCESS):
+                    results = await self._pipeline.process(task, run, lambda: True, instances)
+                assert results is not None
+                with watch.measure(SEND):
+                    self._pipeline.send(results)
+        if together:
             with watch.measure(SEND):
-                self._pipeline.send(results)
+                self.sender.hand_over()
 
     def _fetch(self, partition: int, batch: bytes) -> Run:
         topic, position = NAMES.instances, self._positions[partition]

@@ -25,7 +25,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from topics import librdkafka
 from topics.header_columns import HeaderColumns
 from topics.librdkafka import Argument, Library, Message
-from topics.records import Headers
+from topics.records import Headers, Ints64
 from topics.spans import Spans
 
 ProduceRecords = Callable[..., int]
@@ -198,18 +198,20 @@ class NativeProducer:
     def produce_columns(
         self,
         topic: str,
-        partition: int,
+        partition: int | Ints64,
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Any,
         headers: Sequence[Headers] | None = None,
     ) -> tuple[int, KafkaError | None]:
-        """Hand over n records of one partition; return how many are taken, and why no more.
+        """Hand over n records; return how many are taken, and why no more.
 
-        None: there was no room for more, or all are taken. timestamps: int64[n] or a sequence, in ms since
-        the epoch, 0: now. What is given is copied before this returns. ValueError: columns that do not fit.
+        None: there was no room for more, or all are taken. partition: of all of them, or int64[n], of each.
+        timestamps: int64[n] or a sequence, in ms since the epoch, 0: now. What is given is copied before this
+        returns. ValueError: columns that do not fit.
         """
         client = self._own()
+        places_of, shared = (_NO_STARTS, partition) if isinstance(partition, int) else (_times(partition), 0)
         value, key = Spans.of(values), Spans.of(keys)
         times = _times(timestamps)
         named = None if headers is None else HeaderColumns.of(headers)
@@ -222,13 +224,14 @@ class NativeProducer:
             contents = named.values
             of_headers = (_writable(named.first), places[named.name])
         block = (Argument * (FIXED + most))()
-        _fill(block, self._topic(client, topic), partition)
+        _fill(block, self._topic(client, topic), shared)
         name_bytes = np.frombuffer(names + b"\0", dtype=np.uint8)
         failure = np.zeros(1, dtype=np.int64)
         taken = self._produce_records(
             self._library.produceva_at,
             client,
             np.frombuffer(memoryview(block), dtype=np.int64),
+            places_of,
             *_parts(value),
             *_parts(key),
             times,
@@ -389,20 +392,23 @@ def _end(library: Library, client: int, topics: Mapping[str, int], number: int, 
 
 
 def _check(
-    partition: int,
+    partition: int | Ints64,
     values: Spans,
     keys: Spans,
     timestamps: Any,
     headers: HeaderColumns | None,
 ) -> None:
     """Raise ValueError if columns do not go together."""
-    if not -1 <= partition < 1 << 31:
-        message = f"partition={partition} must be from -1 to 2**31 - 1"
+    least, most = (partition, partition) if isinstance(partition, int) else _range(partition)
+    if not -1 <= least <= most < 1 << 31:
+        message = f"partition={least if least < -1 else most} must be from -1 to 2**31 - 1"
         raise ValueError(message)
     if timestamps.ndim != 1:
         message = f"timestamps of {timestamps.ndim} dimensions must be int64[n]"
         raise ValueError(message)
     n, lengths = len(values), {"keys": len(keys), "timestamps": len(timestamps)}
+    if not isinstance(partition, int):
+        lengths["partitions"] = len(partition)
     if headers is not None:
         lengths["headers"] = len(headers)
         m = len(headers.name)
@@ -427,6 +433,11 @@ def _check(
         if each.starts.ndim != 1 or each.starts.shape != each.lengths.shape:
             message = "a column's starts and lengths must be int64[n]"
             raise ValueError(message)
+
+
+def _range(partitions: Ints64) -> tuple[int, int]:
+    """Return the lowest and the highest number (0 and 0: there are none)."""
+    return (int(partitions.min()), int(partitions.max())) if len(partitions) else (0, 0)
 
 
 def _times(timestamps: Any) -> Any:

@@ -6,16 +6,18 @@ was produced and not reported is delivered once `flush` returns.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import length_hint
 from typing import Any
 
+import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from topics import librdkafka
@@ -24,12 +26,13 @@ from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
 from topics.header_columns import HeaderColumns
 from topics.native_producer import NativeProducer, ProduceRecords, can_carry
-from topics.records import Headers
+from topics.records import Headers, Ints64
 from topics.spans import Spans
 
 logger = logging.getLogger(__name__)
 
 BATCH_BYTES = 256 * 1024  # of several records together, before compression
+COPIED_BYTES = 64 * 1024  # in which records lie that are handed over with others
 
 # What a caller says about the client goes before these.
 DEFAULTS: Mapping[str, Any] = {
@@ -60,18 +63,22 @@ PROBE_S = 10.0
 
 @dataclass(slots=True)
 class _Rest:
-    """Records of one partition that the client has not taken yet; columns of equal length.
+    """Records of one topic that the client has not taken yet; columns of equal length.
 
     To hand them over is to offer them to a client: it tells how many it has taken, and why not the next one
     (None: there is no room for it, or no next one).
     """
 
     topic: str
-    partition: int
+    partition: int | Ints64  # of all of them, or int64[n], of each
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None]
-    timestamps: Sequence[int]
+    timestamps: Any  # int64[n] or a sequence
     headers: Sequence[Headers] | None
+
+    def partition_of(self, at: int) -> int:
+        """Return the partition of a record."""
+        return self.partition if isinstance(self.partition, int) else int(self.partition[at])
 
     def hand_to(self, producer: Producer) -> tuple[int, KafkaError | None]:
         """Hand the records to confluent-kafka's client, one after the other.
@@ -79,7 +86,9 @@ class _Rest:
         `produce_batch` would be no quicker way: it takes no timestamps and no headers.
         """
         left = iter(self.values)
-        columns: list[Iterable[Any]] = [repeat(self.topic), left, self.keys, repeat(self.partition)]
+        one = isinstance(self.partition, int)
+        places = repeat(self.partition) if one else iter(self.partition.tolist())  # type: ignore[union-attr]
+        columns: list[Iterable[Any]] = [repeat(self.topic), left, self.keys, places]
         columns += [repeat(None), repeat(None), self.timestamps]
         if self.headers is not None:
             columns.append(self.headers)
@@ -112,6 +121,51 @@ class _Rest:
         self.values, self.keys, self.timestamps = self.values[n:], self.keys[n:], self.timestamps[n:]
         if self.headers is not None:
             self.headers = self.headers[n:]
+        if not isinstance(self.partition, int):
+            self.partition = self.partition[n:]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it costs little to copy the buffers that its columns lie in."""
+        columns = (self.values, self.keys)
+        return sum(len(each.buffer) if isinstance(each, Spans) else COPIED_BYTES for each in columns) < (
+            COPIED_BYTES
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[_Rest]) -> _Rest:
+        """Return the records of several (at least one), all with headers or none, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        headers = [HeaderColumns.of(each.headers) for each in parts if each.headers is not None]
+        return _Rest(
+            parts[0].topic,
+            np.concatenate([_each(part.partition, len(part.values)) for part in parts]),
+            Spans.joined([Spans.of(part.values) for part in parts]),
+            Spans.joined([Spans.of(part.keys) for part in parts]),
+            np.concatenate([np.asarray(part.timestamps, dtype=np.int64) for part in parts]),
+            HeaderColumns.joined(headers) if headers else None,
+        )
+
+
+def _each(partition: int | Ints64, n: int) -> Ints64:
+    """Return the partition of each of n records."""
+    return np.full(n, partition, dtype=np.int64) if isinstance(partition, int) else partition
+
+
+def _in_few(offered: Sequence[_Rest]) -> list[_Rest]:
+    """Return the same records, small parts of a topic in one; those of a partition stay in their order."""
+    groups: list[list[_Rest]] = []
+    last: dict[str, list[_Rest]] = {}  # of each topic the group that its next part may join
+    for each in offered:
+        group = last.get(each.topic)
+        fits = group is not None and group[-1].is_small and each.is_small
+        if group is not None and fits and (group[-1].headers is None) == (each.headers is None):
+            group.append(each)
+        else:
+            last[each.topic] = [each]
+            groups.append(last[each.topic])
+    return [_Rest.joined(group) for group in groups]
 
 
 class _Failures:
@@ -202,6 +256,9 @@ class Sender:
         self._stopped = stopped
         self._give_up_at = float("inf")
         self._offered: deque[_Rest] = deque()  # in the order of offering
+        self._in_hand: deque[_Rest] = deque()  # what goes before it, and belongs to who hands over
+        self._gathers = False  # what is offered waits for more
+        self._has_room = True  # the client took all that it was last given
         self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
         self._kafka = kafka
         self._failures, self._producer = self._new_client()
@@ -278,6 +335,23 @@ class Sender:
     ) -> None:
         """Produce records as `send_run` does, but never wait: what finds no room is kept, in order."""
         self._offered.append(_Rest(topic, partition, values, keys, timestamps, headers))
+        if not self._gathers:
+            self.hand_over()
+
+    @contextlib.contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Keep what is offered meanwhile for `hand_over`: small runs of several partitions take one call.
+
+        Whoever drains, flushes or commits meanwhile hands it over, too.
+        """
+        self._gathers = True
+        try:
+            yield
+        finally:
+            self._gathers = False
+
+    def hand_over(self) -> None:
+        """Produce what was offered, as far as there is room; never wait."""
         if self._handing_over.acquire(blocking=False):  # else whoever drains will come to it
             try:
                 self._hand_over()
@@ -289,11 +363,16 @@ class Sender:
     @property
     def is_full(self) -> bool:
         """Whether records wait for room in the client's queue."""
-        return bool(self._offered)
+        return self._is_waiting and not (self._gathers and self._has_room)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether the client has not taken all that was offered."""
+        return bool(self._offered or self._in_hand)
 
     def drain(self) -> None:
         """Return when the client has taken everything that was offered; raise what went wrong so far."""
-        if not self._offered:
+        if not self._is_waiting:
             return
         with self._handing_over:
             while not self._hand_over():
@@ -306,20 +385,31 @@ class Sender:
         After a failure nothing more is produced.
         """
         self.check()
-        while self._offered:
-            rest, producer = self._offered[0], self._producer
+        while self._is_waiting:
+            if not self._in_hand:
+                self._take_in_hand()
+            rest, producer = self._in_hand[0], self._producer
             if isinstance(producer, NativeProducer):
                 taken, error = rest.hand_to_native(producer)
             else:
                 taken, error = rest.hand_to(producer)
             if error is not None:
                 value = rest.values[taken] or b""
-                raise self._refused(rest.topic, rest.partition, value, KafkaException(error))
+                raise self._refused(rest.topic, rest.partition_of(taken), value, KafkaException(error))
             if taken < len(rest.values):
                 rest.forget(taken)
+                self._has_room = False
                 return False
-            self._offered.popleft()
+            self._in_hand.popleft()
+        self._has_room = True
         return True
+
+    def _take_in_hand(self) -> None:
+        """Take what is offered, while another thread may offer more: it is in one place at least."""
+        offered = list(self._offered)
+        self._in_hand = deque(_in_few(offered) if isinstance(self._producer, NativeProducer) else offered)
+        for _ in offered:
+            self._offered.popleft()
 
     def _produce_when_there_is_room(
         self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int
@@ -359,13 +449,22 @@ class Sender:
         A client that goes with records in its queue keeps their callbacks for ever, and librdkafka's own
         close waits for the broker as long as `delivery.timeout.ms`.
         """
-        left = sum(len(rest.values) for rest in self._offered)
+        left = self._n_waiting()
         if left:
             self._failures.given_up(f"{left} records were not delivered: the producer was closed")
         with self._handing_over:
-            self._offered.clear()
+            self._forget_offered()
         self._producer.purge()
         self._flush(FLUSH_STEP_S)
+
+    def _n_waiting(self) -> int:
+        """Return how many records the client has not taken."""
+        return sum(len(rest.values) for rest in (*self._in_hand, *self._offered))
+
+    def _forget_offered(self) -> None:
+        """Forget what the client has not taken; who calls it hands over."""
+        self._offered.clear()
+        self._in_hand.clear()
 
     def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
         """Return the error for a record that the client did not take, or for what ended the client."""
@@ -402,7 +501,7 @@ class Sender:
         """Raise if waiting for the broker has no point any more."""
         self.check()
         if self.is_overdue():
-            waiting = len(self._producer) + sum(len(rest.values) for rest in self._offered)
+            waiting = len(self._producer) + self._n_waiting()
             self._producer.purge()
             message = (
                 f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"

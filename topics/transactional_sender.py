@@ -138,7 +138,7 @@ class TransactionalSender(Sender):
     def abort(self) -> None:
         """Throw away what was sent since the last commit; `open` once more before anything is sent."""
         with self._handing_over:
-            self._offered.clear()
+            self._forget_offered()
         try:
             if self.in_transaction:
                 self._patiently(lambda: self._producer.abort_transaction(STEP_S), ABORT_S)

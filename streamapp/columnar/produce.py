@@ -16,6 +16,7 @@ _WORD: Final = 8
 _WORDS: Final = ctypes.sizeof(Argument) // _WORD
 """Of an argument of `rd_kafka_produceva`; `topics/native_producer.py:_fill` says which they are."""
 _FIRST: Final = Argument.u.offset // _WORD
+_PARTITION: Final = _WORDS + _FIRST
 _TIMESTAMP: Final = 3 * _WORDS + _FIRST
 _KEY: Final = 4 * _WORDS + _FIRST
 _VALUE: Final = 5 * _WORDS + _FIRST
@@ -46,13 +47,15 @@ call: Callable[[Any, Any, Any, Any], Any] = _plain_call if jit.DISABLED else jit
 
 
 @kernel(
-    "int64(int64, int64, int64[::1], int64, int64, int64[::1], int64[::1], int64, int64, int64[::1], "
-    "int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64[::1])"
+    "int64(int64, int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64, int64, "
+    "int64[::1], int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], "
+    "int64[::1], int64[::1])"
 )
 def produce_records(
     produceva,
     client,
     block,
+    partitions,
     value_text,
     value_bytes,
     value_starts,
@@ -75,6 +78,7 @@ def produce_records(
 
     produceva, client: addresses; block: int64[arguments * 9], its arguments, of which are overwritten those
     that records do not have in common.
+    partitions: int64[n], or none: all records go to the one that is in `block`.
     Of values, keys and headers' values: address and bytes of the buffer, starts and lengths: int64[n], the
     length NULL is that of a null.
     timestamps: int64[n]; name_text: address of the names of headers; header_names: int64[m], where the name
@@ -84,10 +88,12 @@ def produce_records(
     """
     # Bare pointers: an array costs a count of references at every call.
     arguments = start_of(block)
-    has_headers = len(first_header) > 0
+    has_headers, has_partitions = len(first_header) > 0, len(partitions) > 0
     n_arguments = FIXED
     for record in range(len(timestamps)):
         arguments[_TIMESTAMP] = timestamps[record]
+        if has_partitions:
+            arguments[_PARTITION] = partitions[record]
         good = _put(arguments, _KEY, _SIZE, key_text, key_bytes, key_starts, key_lengths, record)
         good &= _put(arguments, _VALUE, _SIZE, value_text, value_bytes, value_starts, value_lengths, record)
         if has_headers:

@@ -254,15 +254,18 @@ class Committer:
 
     # -- going back, and the end ----------------------------------------------------------------------------
 
-    async def abort_unless_dropped(self, number: int, partition: Partition, reason: AbortedError) -> None:
-        """Abort what a run has found impossible to commit, unless the commit at hand does, or has done so.
+    async def abort_unless_dropped(self, here: Mapping[int, Partition], reason: AbortedError) -> None:
+        """Abort what runs of these partitions have found impossible to commit, unless the commit at hand
+        does, or has done so: then none of them is here any more.
 
         The client takes one step at a time, and what two find is one transaction. No commit can begin
-        meanwhile: the run has the lock.
+        meanwhile: the runs have the lock.
         """
         if self._committing is not None:
             await asyncio.wait([self._committing])
-        if self._partitions.get(number) is partition and not self.failed:
+        if self.failed:
+            return
+        if any(self._partitions.get(number) is partition for number, partition in here.items()):
             await self._abort(reason)
 
     async def _abort(self, reason: AbortedError) -> None:

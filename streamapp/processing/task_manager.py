@@ -14,6 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -144,16 +145,34 @@ class TaskManager:
             async with self.committer.lock:
                 if not left:
                     await self._process_if_ours(delivery, delivery.partition, None)
+                numbers = [run.raw.partition for run in delivery.runs]
+                here = {number: self.partitions[number] for number in numbers if number in self.partitions}
                 read = iter(self._pipeline.read_together(delivery.runs))
-                while left:
-                    await self._process_if_ours(delivery, left[0].raw.partition, left[0], next(read))
-                    left.popleft()
+                several = len(left) > 1
+                with self._pipeline.sender.gathering() if several else nullcontext():
+                    while left:
+                        await self._process_if_ours(delivery, left[0].raw.partition, left[0], next(read))
+                        left.popleft()
+                if several:
+                    await self._hand_over(here)
         except asyncio.CancelledError:  # they were handed out, and would be called processed
             for run in left:
                 self.partitions.drop(run.raw.partition)
             raise
         finally:
             delivery.finish()
+
+    async def _hand_over(self, here: Mapping[int, Partition]) -> None:
+        """Hand over what was gathered of runs of these partitions."""
+        if self.committer.failed:
+            return
+        try:
+            self._pipeline.sender.hand_over()
+            await self.committer.room()
+        except AbortedError as error:
+            await self.committer.abort_unless_dropped(here, error)
+        except Exception as error:  # noqa: BLE001 - outputs of what is called processed are lost
+            await self.committer.end(error)
 
     async def _process_if_ours(
         self, delivery: Delivery, number: int, run: Run | None, instances: Instances | None = None
@@ -167,7 +186,7 @@ class TaskManager:
                 await self._process(partition, delivery, run, instances)
             await self.committer.room()
         except AbortedError as error:
-            await self.committer.abort_unless_dropped(number, partition, error)
+            await self.committer.abort_unless_dropped({number: partition}, error)
             return
         self.committer.commit_if_due()
 

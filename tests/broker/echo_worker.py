@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,6 +137,12 @@ class Echo:
                 except BufferError:
                     self._producer.poll(0.1)
         self._producer.poll(0)
+
+    def gathering(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def hand_over(self) -> None:
+        """`send` has done it."""
 
     @property
     def is_full(self) -> bool:

@@ -1,5 +1,6 @@
 """A producer never forgets what it could not send."""
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,17 +67,17 @@ def cluster() -> Iterator[dict[str, str]]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
-    for test in ("order", "refused", "columns"):
+    for test in ("order", "refused", "columns", "gathered", "beside"):
         for kernel in CLIENTS.values():
             owner.list_topics(topic_of(test, kernel), timeout=10)
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)
 
 
-def read(kafka: dict[str, str], topic: str, n: int) -> list[tuple[Any, Any]]:
-    """Return value and headers of the records on a topic, which are n at least."""
+def read(kafka: dict[str, str], topic: str, n: int, partition: int = 0) -> list[tuple[Any, Any]]:
+    """Return value and headers of the records of a partition, which are n at least."""
     consumer = Consumer(kafka | {"group.id": "reader", "enable.partition.eof": "true"})
-    consumer.assign([TopicPartition(topic, 0, 0)])
+    consumer.assign([TopicPartition(topic, partition, 0)])
     messages = consumer.consume(n + 1, timeout=10)
     consumer.close()
     return [(message.value(), message.headers()) for message in messages if message.error() is None]
@@ -142,6 +143,62 @@ def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
             expected += [f"{part}+{i}" for i in range(3)]
     sent = [(value.encode(), [("h", value.encode())]) for value in expected]
     assert read(cluster, topic, len(expected)) == sent
+
+
+def test_what_was_gathered_goes_to_its_partitions_in_order(
+    cluster: dict[str, str], kernel: ProduceRecords | None
+) -> None:
+    """Small parts in one call, others by themselves, with headers and without, and a queue that is full."""
+    topic, other = topic_of("gathered", kernel), topic_of("beside", kernel)
+    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, kernel)
+    draw = random.Random(7)
+    expected: dict[tuple[str, int], list[tuple[bytes, Any]]] = {}
+    for turn in range(12):
+        with sender.gathering():
+            for part in range(draw.randrange(1, 9)):
+                where = draw.choice([topic, topic, other]), draw.randrange(3)
+                large = bytes(80_000) if draw.random() < 0.1 else b""
+                values = [b"%d-%d-%d" % (turn, part, i) + large for i in range(draw.randrange(1, 30))]
+                headers = [[("h", b"%d" % part)]] * len(values) if draw.random() < 0.3 else None
+                given = Spans.of(values) if draw.random() < 0.8 else values
+                sender.offer_run(*where, given, [b"key"] * len(values), [0] * len(values), headers)
+                expected.setdefault(where, []).extend((v, headers and headers[0]) for v in values)
+            if turn % 5 == 4:
+                sender.drain()
+                assert not sender.is_full
+        sender.hand_over()
+    sender.flush()
+    assert sender.failed == 0
+    sender.close()
+    for (name, partition), records in expected.items():
+        assert read(cluster, name, len(records), partition) == records
+
+
+def test_while_a_sender_gathers_it_is_full_only_if_its_client_is(away: Sender) -> None:
+    with away.gathering():
+        offer(away, TINY)
+        assert len(away._producer) < TINY <= away._n_waiting()
+        assert not away.is_full
+    assert away.is_full, "it has not handed it over"
+    away.hand_over()
+    assert not away.is_full, "the client has taken all of it"
+    with away.gathering():
+        offer(away, 1)
+        offer(away, 2)
+    away.hand_over()
+    assert away.is_full
+    with away.gathering():
+        assert away.is_full
+
+
+def test_a_record_that_was_refused_is_told_by_its_own_partition(kernel: ProduceRecords | None) -> None:
+    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, kernel)
+    with sender.gathering():
+        for partition, size in ((3, 10), (5, 3000), (4, 10)):
+            sender.offer_run("topic", partition, Spans.of([bytes(size)]), Spans.of([b"key"]), [0])
+    with pytest.raises(DeliveryError, match=r"^topic\[5\]: a record of 3000 bytes: .*too large"):
+        sender.hand_over()
+    sender.close()
 
 
 def test_behind_a_record_that_was_refused_nothing_is_sent(

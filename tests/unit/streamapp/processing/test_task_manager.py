@@ -3,7 +3,8 @@
 import asyncio
 import random
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -77,6 +78,10 @@ class Outputs:
         self.gate = threading.Event()
         self.gate.set()
         self.is_full = False
+        self.gathers = False
+        self.offered: list[Any] = []  # results that are not handed over yet
+        self.handed: list[int] = []  # how many each time
+        self.will_not: Exception | None = None  # be handed over
         self.room = threading.Event()
         self.loses: Exception | None = None
         self.flushing = False
@@ -130,9 +135,30 @@ class Outputs:
         if self.refuses:
             message = "the producer did not take it"
             raise RuntimeError(message)
+        self.offered.append(results)
+        if not self.gathers:
+            self.hand_over()
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        self.gathers = True
+        try:
+            yield
+        finally:
+            self.gathers = False
+
+    def hand_over(self) -> None:
+        if self.will_not is not None:
+            raise self.will_not
         assert not self.committing, "a client refuses records while it commits their transaction"
-        self.sent += results.run.raw.offsets
-        self.unsettled += results.run.raw.offsets
+        self._take()
+
+    def _take(self) -> None:
+        offered, self.offered = self.offered, []
+        self.handed += [len(offered)] if offered else []
+        for results in offered:
+            self.sent += results.run.raw.offsets
+            self.unsettled += results.run.raw.offsets
 
     def drain(self) -> None:
         self.draining = True
@@ -144,6 +170,7 @@ class Outputs:
         self.is_full = False
 
     def flush(self) -> None:
+        self._take()
         sent, flushed = list(self.sent), len(self.unsettled)
         self.flushing = True
         assert self.gate.wait(10)
@@ -216,6 +243,7 @@ class Kafka:
         if self.refuses_aborts:
             message = "denied"
             raise BrokerError(message)
+        self.outputs.offered.clear()
         if self.exactly_once:
             self.outputs.unsettled.clear()  # nobody will ever see them
 
@@ -510,6 +538,7 @@ def test_runs_of_one_delivery_are_processed_in_their_order_each_by_its_task() ->
         await w.manager.process(Delivery(2, runs, w.group.epoch, done))
         assert done.done()
         assert w.outputs.sent == [0, 1, 0]
+        assert w.outputs.handed == [2], "both at once"
         await w.committer.commit("test")
         assert w.kafka.offsets == {TP("instances", 2): 2, TP("instances", 0): 1}
 
@@ -544,10 +573,62 @@ def test_a_delivery_ends_where_its_transaction_is_found_to_be_lost() -> None:
         done = asyncio.get_running_loop().create_future()
         await w.manager.process(Delivery(0, (run_of(0, 0), run_of(1, 0)), w.group.epoch, done))
         assert (w.kafka.aborts, w.group.rejoined, w.manager.partitions) == (1, 1, {})
-        assert w.outputs.sent == [0]
+        assert (w.outputs.sent, w.outputs.offered) == ([], []), "the second run is not processed"
         assert w.kafka.offsets == {}
 
     run(story)
+
+
+@GUARANTEES
+def test_a_commit_in_the_middle_of_a_delivery_takes_along_what_was_gathered(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        await w.deliver(0)
+        w.clock.now += 1.0
+        second = asyncio.Event()
+
+        async def wait_at_the_second() -> None:
+            if len(w.outputs.offered) == 1:
+                await second.wait()
+
+        w.outputs.readies = wait_at_the_second
+        done = asyncio.get_running_loop().create_future()
+        delivery = Delivery(0, (run_of(0, 1), run_of(1, 0)), w.group.epoch, done)
+        processing = asyncio.ensure_future(w.manager.process(delivery))
+        await w.until(lambda: w.kafka.offsets.get(TP("instances", 0), 0) == 2)
+        assert w.outputs.sent == [0, 1], "flushed with the run that it is of"
+        second.set()
+        await processing
+        await w.committer.commit("test")
+        assert (w.outputs.sent, w.kafka.offsets[TP("instances", 1)]) == ([0, 1, 0], 1)
+
+    run(story, exactly_once)
+
+
+def test_gathered_outputs_that_cannot_be_part_of_their_transaction_abort_it() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.outputs.will_not = AbortedError("1 record was not delivered")
+        done = asyncio.get_running_loop().create_future()
+        await w.manager.process(Delivery(0, (run_of(0, 0), run_of(1, 0)), w.group.epoch, done))
+        assert (w.kafka.aborts, w.group.rejoined, w.manager.partitions) == (1, 1, {})
+        assert (w.outputs.sent, w.outputs.offered, w.kafka.offsets) == ([], [], {})
+
+    run(story)
+
+
+@GUARANTEES
+def test_gathered_outputs_that_are_lost_end_the_worker(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.outputs.will_not = lost = DeliveryError("1 record was not delivered")
+        done = asyncio.get_running_loop().create_future()
+        await w.manager.process(Delivery(0, (run_of(0, 0), run_of(1, 0)), w.group.epoch, done))
+        assert w.group.crashed is lost
+        await w.committer.commit("test")
+        assert w.kafka.offsets == {}
+
+    run(story, exactly_once)
 
 
 @GUARANTEES
