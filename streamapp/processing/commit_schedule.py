@@ -126,8 +126,11 @@ class CommitSchedule:
             held, self._held = self._held, []
             self._held_records = self._held_bytes = 0
             self._flushed.set()
-        for results in held:
-            self._pipeline.send(results)
+        if held:
+            with self._pipeline.sender.gathering():
+                for results in held:
+                    self._pipeline.send(results)
+            self._pipeline.sender.hand_over()
         if not self._exactly_once:
             await transact()  # 4. to 6.
         self.seconds = self._clock() - started

@@ -995,13 +995,15 @@ def test_exactly_once_holds_back_all_outputs_while_a_transaction_ends() -> None:
         await w.deliver(1)  # starts the commit of 0 and 1
         await asyncio.sleep(0)
         await w.deliver(2)
+        await w.deliver(3)
         assert w.outputs.sent == [0, 1]
         w.outputs.gate.set()
         await w.committer.commit("the rest")
-        assert w.kafka.visible == [0, 1, 2]
+        assert w.kafka.visible == [0, 1, 2, 3]
+        assert w.outputs.handed == [1, 1, 2], "what was held goes in one call"
         assert [entry.steps for entry in w.kafka.entries(0)] == [
             (Step("instances", 2),),
-            (Step("instances", 3),),
+            (Step("instances", 4),),
         ]
 
     run(story)
