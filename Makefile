@@ -68,7 +68,7 @@ ready: $(TOOLS)
 # Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
 TABLE ?= term:skip-covered
 coverage: $(TOOLS) ## Tests of the kernels as plain Python, and how much of core they reach
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=$(TABLE) @tests/kernels.txt
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=$(TABLE) @tests/kernels.txt
 
 mutants: $(TOOLS) ## Change core in one place after the other: which changes does no test notice? (docs/mutants.md)
 	$(BIN)/python -m tests.mutants $(ARGS)
