@@ -344,11 +344,11 @@ class Sender:
 
         Whoever drains, flushes or commits meanwhile hands it over, too.
         """
-        self._gathers = True
+        former, self._gathers = self._gathers, True
         try:
             yield
         finally:
-            self._gathers = False
+            self._gathers = former
 
     def hand_over(self) -> None:
         """Produce what was offered, as far as there is room; never wait."""

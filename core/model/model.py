@@ -247,7 +247,10 @@ class Model:
         position = self.block_places.index(t)
         blocks[position] = Block(t, room)
         words = buffers.words_of(self.plan, blocks)
-        whole = at.reserved_words(words, self.spec.learner.max_bytes)
+        can_extend = self.plan.blocks.extends
+        whole = (
+            at.reserved_words(words, self.spec.learner.max_bytes) if can_extend else at.aligned_words(words)
+        )
         buffers.lay_out(self.plan, self.ints, self.plan, blocks, whole[:words])
         self.use(whole[:words], whole)
         return self.block_places[position]

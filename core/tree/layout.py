@@ -25,6 +25,7 @@ address; a node record of a two-class tree is 1.5 cache lines.
 from __future__ import annotations
 
 import math
+import mmap
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -530,12 +531,14 @@ RESERVE: Final = 4
 def reserved_words(words: int, most_bytes: float) -> Ints:
     """Return at least int64[words] of zeros for a buffer that goes on growing: a large one gets a reserve.
 
-    The reserve, of ``most_bytes`` in all at most, is addresses alone: memory comes with the first write.
+    The reserve, of ``most_bytes`` in all at most, is addresses alone: memory comes with the first write. An
+    allocator would take what was given back to it, and clear all of it.
     """
-    if words * WORD < LARGE_BYTES:
-        return aligned_words(words)
     most = min(max(LEAST_RESERVE, RESERVE * words * WORD), int(most_bytes))
-    try:
-        return aligned_words(max(words, most // WORD))
-    except MemoryError:  # addresses are limited here
+    if words * WORD < LARGE_BYTES or most <= words * WORD:
         return aligned_words(words)
+    try:
+        pages = mmap.mmap(-1, most - most % WORD, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:  # addresses are limited here
+        return aligned_words(words)
+    return np.frombuffer(pages, dtype=np.int64)

@@ -11,8 +11,8 @@ commit). Exactly once has outputs, journal and offsets in one transaction; what 
 next one. What is held is bounded.
 
 Nothing here blocks the event loop. While the producer's queue is full (a slow or unreachable broker) the
-outputs of one run are kept, and `room` returns when a thread has handed them to the producer. It is awaited
-after each run, so that no more than one run's outputs are kept.
+outputs of one run (or of a delivery of small ones) are kept, and `room` returns when a thread has handed them
+to the producer. It is awaited after each run, so that no more outputs than these are kept.
 """
 
 from __future__ import annotations

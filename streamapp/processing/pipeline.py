@@ -60,7 +60,8 @@ SMALL_RUN: Final = 200
 """Records of a run that is read with others."""
 
 READ_TOGETHER: Final = 256 << 10
-"""Bytes of all of them, and of whatever else was fetched with them: they are copied."""
+"""Bytes of all of them, and of whatever else was fetched with them: they are copied. So many at most have
+runs whose outputs are handed over together."""
 
 T = TypeVar("T")
 
@@ -149,6 +150,13 @@ class Pipeline:
         for number, instances in zip(small, read, strict=True):
             found[number] = instances
         return found
+
+    def are_small(self, some: Sequence[runs.Run]) -> bool:
+        """Tell whether runs take some milliseconds together, so that outputs of the first may wait for the
+        last."""
+        spans = [run.raw.spans for run in some]
+        in_all = sum(each.value_bytes for each in spans)
+        return in_all <= READ_TOGETHER and all(each.values.longest < LARGE_RECORD for each in spans)
 
     async def process(
         self,

@@ -148,12 +148,12 @@ class TaskManager:
                 numbers = [run.raw.partition for run in delivery.runs]
                 here = {number: self.partitions[number] for number in numbers if number in self.partitions}
                 read = iter(self._pipeline.read_together(delivery.runs))
-                several = len(left) > 1
-                with self._pipeline.sender.gathering() if several else nullcontext():
+                gathers = len(left) > 1 and self._pipeline.are_small(delivery.runs)
+                with self._pipeline.sender.gathering() if gathers else nullcontext():
                     while left:
                         await self._process_if_ours(delivery, left[0].raw.partition, left[0], next(read))
                         left.popleft()
-                if several:
+                if gathers:
                     await self._hand_over(here)
         except asyncio.CancelledError:  # they were handed out, and would be called processed
             for run in left:

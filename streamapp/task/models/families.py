@@ -25,7 +25,10 @@ PLACE_BITS: Final = 24
 MAX_CELLS: Final = 1 << 18
 """Classes of all places that are kept: 6 MB."""
 MAX_CODES: Final = 64
-"""Lists of class names whose codes a family keeps."""
+"""Lists of class names whose codes a family keeps,"""
+MAX_CODED: Final = 1 << 10
+"""and how many each has at most. In small runs most lists are new, and more would take longer than the way
+that looks only at the models of a run."""
 
 _FIRST_CAPACITY: Final = 16
 
@@ -90,8 +93,13 @@ class Family:
             self.kind[found], self.within[found] = kind, self.kinds[kind].add(classes)
         return found
 
-    def codes(self, names: list[str]) -> Ints32:
-        """Return int32[places, names + 1]: the code of each class name, -1: unknown; the last is -1, too."""
+    def codes(self, names: list[str]) -> Ints32 | None:
+        """Return int32[places, names + 1]: the code of each class name, -1: unknown; the last is -1, too.
+
+        None: they are more than MAX_CODED.
+        """
+        if len(self._places) * (len(names) + 1) > MAX_CODED:
+            return None
         key = tuple(names)
         found = self._codes.get(key)
         if found is None or len(found) < len(self._places):
@@ -164,10 +172,12 @@ class Families:
     def _surveyed(
         self, family: Family, slots: Ints64, key: Ints32, names: list[str], label: Ints32
     ) -> Surveyed | int:
-        n = len(key)
+        codes, n = family.codes(names), len(key)
+        if codes is None:
+            return NONE
         model, code, place = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(n, np.int64)
         kind = np.empty(1, dtype=np.int64)
-        of_family = (family.number, family.codes(names), family.kind, family.within)
+        of_family = (family.number, codes, family.kind, family.within)
         labels = survey_rows(slots, key, label, self._of_slot, *of_family, model, code, place, kind)
         if labels < 0:
             return int(labels)

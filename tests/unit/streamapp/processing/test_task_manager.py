@@ -100,6 +100,9 @@ class Outputs:
     def cut_task(self, task: OffsetsTask) -> ListCut:
         return ListCut({"task": repr(task).encode()})
 
+    def are_small(self, some: Sequence[Run]) -> bool:
+        return all(len(run.raw) < 10 for run in some)
+
     def read_together(self, some: Sequence[Run]) -> list[int]:
         return [run.position for run in some]
 
@@ -575,6 +578,17 @@ def test_a_delivery_ends_where_its_transaction_is_found_to_be_lost() -> None:
         assert (w.kafka.aborts, w.group.rejoined, w.manager.partitions) == (1, 1, {})
         assert (w.outputs.sent, w.outputs.offered) == ([], []), "the second run is not processed"
         assert w.kafka.offsets == {}
+
+    run(story)
+
+
+def test_what_large_runs_led_to_does_not_wait_for_the_next_one() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        done = asyncio.get_running_loop().create_future()
+        runs = run_of(0, *range(10)), run_of(1, 0)
+        await w.manager.process(Delivery(0, runs, w.group.epoch, done))
+        assert w.outputs.handed == [1, 1]
 
     run(story)
 

@@ -18,6 +18,7 @@ class Models:
     def __init__(self, *schemas: Schema | None) -> None:
         self.schemas = dict(enumerate(schemas))
         self.families = Families(self.schemas.__getitem__)
+        self.families.reserve(len(schemas))
 
     def survey(self, key: list[int], label: list[int], *names: str) -> Surveyed | None:
         slots = np.array([*self.schemas], dtype=np.int64)
@@ -47,6 +48,19 @@ def test_orders_of_the_same_classes_are_of_one_kind_which_says_where_each_class_
     assert found.kind.order[first].tolist() == [2, 0, 1]
     assert found.kind.code[first].tolist() == [1, 2, 0, -1]
     assert found.kind.order[second].tolist() == [0, 1, 2]
+
+
+def test_where_codes_would_be_many_the_models_of_a_run_are_looked_at_by_themselves() -> None:
+    """Most lists of names are new: their codes for all orders that there are would take longer."""
+    names = [f"c{number}" for number in range(10)]
+    orders = [tuple(names[at:] + names[:at]) for at in range(10)]
+    most = families.MAX_CODED // (len(names) + 1)
+    few = [schema(*orders[number % 10]) for number in range(most)]
+    assert Models(*few).survey([0], [0], *names) is not None, "places count, not models"
+    many = [schema(*orders[number % 10], f"own-{number}") for number in range(most + 1)]
+    assert Models(*many[:most]).survey([0], [0], *names) is not None
+    assert Models(*many).survey([0], [0], *names) is None
+    assert Models(*many).survey([0], [0], "c1") is not None
 
 
 def test_models_with_other_classes_are_of_several_kinds() -> None:
