@@ -211,9 +211,9 @@ class NativeProducer:
         returns. ValueError: columns that do not fit.
         """
         client = self._own()
-        places_of, shared = (_NO_STARTS, partition) if isinstance(partition, int) else (_times(partition), 0)
+        partitions, shared = (_NO_STARTS, partition) if isinstance(partition, int) else (_int64(partition), 0)
         value, key = Spans.of(values), Spans.of(keys)
-        times = _times(timestamps)
+        times = _int64(timestamps)
         named = None if headers is None else HeaderColumns.of(headers)
         _check(partition, value, key, times, named)
         most, contents, of_headers = 0, None, (_NO_STARTS, _NO_STARTS)
@@ -231,7 +231,7 @@ class NativeProducer:
             self._library.produceva_at,
             client,
             np.frombuffer(memoryview(block), dtype=np.int64),
-            places_of,
+            partitions,
             *_parts(value),
             *_parts(key),
             times,
@@ -440,9 +440,9 @@ def _range(partitions: Ints64) -> tuple[int, int]:
     return (int(partitions.min()), int(partitions.max())) if len(partitions) else (0, 0)
 
 
-def _times(timestamps: Any) -> Any:
-    """Return timestamps as kernels take them."""
-    return _writable(np.asarray(timestamps, dtype=np.int64))
+def _int64(numbers: Any) -> Any:
+    """Return numbers, or a sequence of them, as kernels take them."""
+    return _writable(np.asarray(numbers, dtype=np.int64))
 
 
 def _fill(block: Any, topic: int, partition: int) -> None:
