@@ -70,7 +70,8 @@ class Replay:
         stored = StoredSnapshot(manifest, get)
         config = TaskConfig.from_json(manifest.config, manifest.state_version)
         try:
-            self.begin(manifest.positions, stored.units(), config)
+            with stored.reading() as units:
+                self.begin(manifest.positions, units, config)
         except DamagedStateError as error:
             raise DamagedError(str(error)) from error
         return stored.index
