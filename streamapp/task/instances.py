@@ -12,7 +12,6 @@ added together, at the first row that has one: a block splits the rows once at m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,13 +29,13 @@ from streamapp.task.effects.record_error import RecordError
 from streamapp.task.effects.refusals import Refusals
 from streamapp.task.effects.replies import Replies
 from streamapp.task.effects.unused_features import note_ignored, note_values
+from streamapp.task.instance_rows import InstanceRows
 from streamapp.task.models.class_codes import ClassCodes, RefusedClassError
 from streamapp.task.models.placement import Part, Placed
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
 from streamapp.task.pending.event_time import RunTime
-from streamapp.task.pending.names import Names
 from streamapp.task.pending_policy import keep_and_request
 from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule
@@ -46,15 +45,14 @@ Mask = npt.NDArray[np.bool_]
 _CLASS_BITS = 16  # a schema has at most 32,767 classes
 
 
-class InstancesRun:
-    """One run of instances on its way through the task; n rows."""
+class InstancesRun(InstanceRows):
+    """One run of instances of any kind; n rows."""
 
     def __init__(
         self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
     ) -> None:
+        super().__init__(state, raw, batch, time, effects)
         n = len(batch)
-        self.state, self.store = state, state.store
-        self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
         self.slots: Ints64 = np.zeros(0, dtype=np.int64)  # slot of each key
         self.model: Ints64 = np.full(n, NO_MODEL, dtype=np.int64)  # slot of each row
         self.classes = ClassCodes(state.store, list(batch.label_values))
@@ -63,8 +61,6 @@ class InstancesRun:
         self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
         self.frozen: Mask = np.zeros(n, dtype=np.bool_)
         self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
-        self.scale: Floats | None = None  # float64[n]: of the weights of later labels; None: 1
-        self.words: Ints64 | None = None  # of its episode, of a run of one row
         self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)
@@ -83,17 +79,6 @@ class InstancesRun:
             self.model_events.write(self.effects)
         self._write_counts()
         self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
-
-    @cached_property
-    def names(self) -> Names:
-        """Model key and id of each row."""
-        return Names(self.batch.keys, self.batch.key, self.batch.ids)
-
-    @cached_property
-    def clocks(self) -> Ints64:
-        """int64[n]: the clock at each row."""
-        clocks: Ints64 = self.time.clocks()[self.batch.record]
-        return clocks
 
     def features_of(self, rows: Ints64) -> Floats:
         """Return float64[m, D]: the features that answered rows (int64[m]) had in their models' columns."""

@@ -20,7 +20,7 @@ from streamapp.task.effects.model_events import ModelEvents
 from streamapp.task.effects.record_error import RecordError
 from streamapp.task.effects.refusals import Refusals
 from streamapp.task.effects.replies import Replies
-from streamapp.task.pending.names import Names
+from streamapp.task.instance_rows import InstanceRows
 from streamapp.task.pending_policy import Mask, keep_and_request
 from topics.records import Floats, Instances, Ints32, Ints64, RawRecords
 
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from streamapp.task.pending.event_time import RunTime
 
 
-class PlainInstances:
-    """One plain run of instances on its way through the task; n rows, at least one."""
-
-    scale: Floats | None = None
-    words: Ints64 | None = None
+class PlainInstances(InstanceRows):
+    """One plain run of instances; n rows, at least one."""
 
     def __init__(
         self,
@@ -47,8 +44,7 @@ class PlainInstances:
         effects: Effects,
         surveyed: Surveyed,
     ) -> None:
-        self.state, self.store = state, state.store
-        self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
+        super().__init__(state, raw, batch, time, effects)
         self.model = surveyed.model
         self._surveyed = surveyed
 
@@ -92,17 +88,6 @@ class PlainInstances:
         if malformed:
             effects.count(counters.INSTANCES_DEAD, sum(len(each.rows) or 1 for each in malformed))
             effects.dead_letters += Refusals(self.raw, self.batch).dead_letters()
-
-    @cached_property
-    def names(self) -> Names:
-        """Model key and id of each row."""
-        return Names(self.batch.keys, self.batch.key, self.batch.ids)
-
-    @cached_property
-    def clocks(self) -> Ints64:
-        """int64[n]: the clock at each row."""
-        clocks: Ints64 = self.time.clocks()[self.batch.record]
-        return clocks
 
     @cached_property
     def labelled(self) -> Mask:
