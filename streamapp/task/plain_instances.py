@@ -80,7 +80,7 @@ class PlainInstances(InstanceRows):
         if surveyed.kind is None:
             effects.answers += self.replies.groups(self.batch, self.model, self.store)
         else:
-            effects.answers.append(self.replies.of_kind(self.batch, surveyed.kind, surveyed.place))
+            effects.answers.append(self.replies.of_kind(self.batch, surveyed.kind, surveyed.order))
         if answers.events:
             self._write_events(answers)
         effects.count(counters.ANSWERED, len(self.batch))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from core.model.numbers_seen import NumbersSeen
 from core.model_table import Answers
 from streamapp.columnar.distinct import distinct, put_in_order
 from streamapp.task.effects.effects import PredictionGroup
+from streamapp.task.models.class_order import ClassOrder
 from streamapp.task.models.families import Kind
 from streamapp.task.models.store import ModelStore
 from topics.codecs.offset_ids import OffsetIds
@@ -25,26 +25,7 @@ DEAD = -1  # version of a dead-lettered row of a block
 ROOT = "all"  # the path to a tree that is one leaf
 
 
-class _Order(NamedTuple):
-    """The classes of a schema in the order of their names.
-
-    Models meet their classes in different orders; their answers name them in one, so that they are written
-    together and look alike to those who read them.
-    """
-
-    classes: tuple[str, ...]
-    columns: tuple[int, ...]  # of each of these classes in the schema
-    codes: Ints32  # int32[K + 1]: number here of each class of the schema, and -1 (none) as -1
-    moved: bool
-
-
-@lru_cache(maxsize=1024)
-def _order(classes: tuple[str, ...]) -> _Order:
-    columns = sorted(range(len(classes)), key=classes.__getitem__)
-    codes = np.full(len(classes) + 1, -1, dtype=np.int32)
-    codes[columns] = np.arange(len(classes))
-    named = tuple(classes[column] for column in columns)
-    return _Order(named, tuple(columns), codes, named != classes)
+_order = lru_cache(maxsize=1024)(ClassOrder.of)
 
 
 def _none(n: int) -> Answers:
@@ -127,11 +108,11 @@ class Replies:
             found += self._by_classes(batch, rows, model, store)
         return found
 
-    def of_kind(self, batch: Instances, kind: Kind, place: Ints64) -> PredictionGroup:
-        """Return what `groups` does of a run whose rows all name the classes of one kind; place: int64[n]."""
+    def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:
+        """Return what `groups` does of a run whose rows all name the classes of one kind; order: int64[n]."""
         prediction, probability = self.prediction, self.probability
         if kind.moved:
-            given = (place, kind.code, kind.order)
+            given = (order, kind.codes, kind.columns)
             prediction, probability = np.empty_like(prediction), np.empty_like(probability)
             put_in_order(self.prediction, self.probability, *given, prediction, probability)
         columns = (prediction, probability, self.version)
@@ -164,7 +145,7 @@ class Replies:
         return found
 
     def _answers(
-        self, batch: Instances, rows: Ints64, orders: Sequence[_Order], number: Ints64
+        self, batch: Instances, rows: Ints64, orders: Sequence[ClassOrder], number: Ints64
     ) -> PredictionGroup:
         """Return the answers to rows (int64[m]) that name the same classes; number: int64[m] into orders."""
         classes = orders[0].classes

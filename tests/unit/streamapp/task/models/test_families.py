@@ -44,10 +44,10 @@ def test_orders_of_the_same_classes_are_of_one_kind_which_says_where_each_class_
     assert found.kind is not None
     assert found.kind.classes == ("a", "b", "c")
     assert found.kind.moved
-    first, second = found.place.tolist()
-    assert found.kind.order[first].tolist() == [2, 0, 1]
-    assert found.kind.code[first].tolist() == [1, 2, 0, -1]
-    assert found.kind.order[second].tolist() == [0, 1, 2]
+    first, second = found.order.tolist()
+    assert found.kind.columns[first].tolist() == [2, 0, 1]
+    assert found.kind.codes[first].tolist() == [1, 2, 0, -1]
+    assert found.kind.columns[second].tolist() == [0, 1, 2]
 
 
 def test_where_codes_would_be_many_the_models_of_a_run_are_looked_at_by_themselves() -> None:
@@ -56,7 +56,7 @@ def test_where_codes_would_be_many_the_models_of_a_run_are_looked_at_by_themselv
     orders = [tuple(names[at:] + names[:at]) for at in range(10)]
     most = families.MAX_CODED // (len(names) + 1)
     few = [schema(*orders[number % 10]) for number in range(most)]
-    assert Models(*few).survey([0], [0], *names) is not None, "places count, not models"
+    assert Models(*few).survey([0], [0], *names) is not None, "class orders count, not models"
     many = [schema(*orders[number % 10], f"own-{number}") for number in range(most + 1)]
     assert Models(*many[:most]).survey([0], [0], *names) is not None
     assert Models(*many).survey([0], [0], *names) is None
