@@ -442,12 +442,13 @@ class ModelStore:
         return self._schemas[slot]
 
     def _set_schema(self, slot: int, schema: Schema) -> None:
-        self.families.forget(slot)
+        """Note the schema of a model, whose family is another one then."""
         self._schemas[slot] = schema
         self.schema_uid[slot] = schema.uid
         self.columns_uid[slot] = schema.columns.uid
         self.width[slot] = schema.n_attributes
         self.n_classes[slot] = schema.n_classes
+        self.families.forget(slot)
 
     def _begin(self, slot: int, schema: Schema) -> None:
         """Describe a model that has seen nothing: a new life."""
@@ -462,11 +463,10 @@ class ModelStore:
             self._gone[self.name(slot)] = None
 
     def _describe(self, slot: int, schema: Schema, facts: _Facts) -> None:
-        self._set_schema(slot, schema)
         self.counts_records[slot] = self.spec(slot).learner.unit_weights
         self._set_acquires(slot, self.spec(slot))
         self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
-        self.families.forget(slot)
+        self._set_schema(slot, schema)
 
     def _set_acquires(self, slot: int, spec: Spec) -> None:
         self.acquires[slot] = spec.acquirer is not None
