@@ -65,8 +65,8 @@ PROBE_S = 10.0
 class _Rest:
     """Records of one topic that the client has not taken yet; columns of equal length.
 
-    To hand them over is to offer them to a client: it tells how many it has taken, and why not the next one
-    (None: there is no room for it, or no next one).
+    Handing them to a client returns how many it has taken, and why not the next one (None: there is no room
+    for it, or no next one).
     """
 
     topic: str
@@ -156,15 +156,16 @@ def _each(partition: int | Ints64, n: int) -> Ints64:
 def _in_few(offered: Sequence[_Rest]) -> list[_Rest]:
     """Return the same records, small parts of a topic in one; those of a partition stay in their order."""
     groups: list[list[_Rest]] = []
-    last: dict[str, list[_Rest]] = {}  # of each topic the group that its next part may join
+    growing: dict[str, list[_Rest]] = {}  # of each topic the group that its next part may join: of small ones
     for each in offered:
-        group = last.get(each.topic)
-        fits = group is not None and group[-1].is_small and each.is_small
-        if group is not None and fits and (group[-1].headers is None) == (each.headers is None):
+        group, is_small = growing.pop(each.topic, None), each.is_small
+        if group is not None and is_small and (group[-1].headers is None) == (each.headers is None):
             group.append(each)
         else:
-            last[each.topic] = [each]
-            groups.append(last[each.topic])
+            group = [each]
+            groups.append(group)
+        if is_small:
+            growing[each.topic] = group
     return [_Rest.joined(group) for group in groups]
 
 
@@ -354,7 +355,7 @@ class Sender:
         """Produce what was offered, as far as there is room; never wait."""
         if self._handing_over.acquire(blocking=False):  # else whoever drains will come to it
             try:
-                self._hand_over()
+                self._produce_offered()
             finally:
                 self._handing_over.release()
         self._poll(0)
@@ -375,11 +376,11 @@ class Sender:
         if not self._is_waiting:
             return
         with self._handing_over:
-            while not self._hand_over():
+            while not self._produce_offered():
                 self._poll(ROOM_STEP_S)
                 self._check_waiting()
 
-    def _hand_over(self) -> bool:
+    def _produce_offered(self) -> bool:
         """Produce what was offered until there is no room; return whether all of it is taken.
 
         After a failure nothing more is produced.

@@ -154,7 +154,7 @@ class TaskManager:
                         await self._process_if_ours(delivery, left[0].raw.partition, left[0], next(read))
                         left.popleft()
                 if gathers:
-                    await self._hand_over(here)
+                    await self._hand_over_gathered(here)
         except asyncio.CancelledError:  # they were handed out, and would be called processed
             for run in left:
                 self.partitions.drop(run.raw.partition)
@@ -162,7 +162,7 @@ class TaskManager:
         finally:
             delivery.finish()
 
-    async def _hand_over(self, here: Mapping[int, Partition]) -> None:
+    async def _hand_over_gathered(self, here: Mapping[int, Partition]) -> None:
         """Hand over what was gathered of runs of these partitions."""
         if self.committer.failed:
             return
