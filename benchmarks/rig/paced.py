@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import orjson
 from confluent_kafka import Producer
 
-from benchmarks.peers.job import LINGER_MS
+from benchmarks.rig.producer_arguments import producer_parser
 from benchmarks.rig.stream import NAMES, generate, model_keys
 from topics.partitioner import partition_of
 
@@ -16,18 +15,9 @@ STEP_SECONDS = 0.001
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--rate", type=int, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--keys", type=int, required=True)
-    parser.add_argument("--partitions", type=int, required=True)
+    parser = producer_parser()
     parser.add_argument(
         "--lacking", type=float, default=0.0, help="share of records without the last feature"
-    )
-    parser.add_argument(
-        "--linger-ms", type=float, default=LINGER_MS, help="that records wait for others of their partition"
     )
     given = parser.parse_args()
     n = int(given.rate * given.seconds)

@@ -10,7 +10,6 @@ output (monotonic, ns) as soon as everything is encoded.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import socket
 import time
@@ -23,7 +22,7 @@ import orjson
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.chaos.wire import Producer, Record, encode_records, frame_batch
-from benchmarks.peers.job import LINGER_MS
+from benchmarks.rig.producer_arguments import producer_parser
 from benchmarks.rig.stream import NAMES, generate, model_keys
 from topics.partitioner import partition_of
 
@@ -193,17 +192,7 @@ def _parts(due: dict[int, list[Record]]) -> list[Part]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--rate", type=int, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--keys", type=int, required=True)
-    parser.add_argument("--partitions", type=int, required=True)
-    parser.add_argument(
-        "--linger-ms", type=float, default=LINGER_MS, help="what becomes due is sent together"
-    )
-    given = parser.parse_args()
+    given = producer_parser().parse_args()
     step_s = max(given.linger_ms / 1e3, 1 / given.rate)
     steps = list(encoded(given.rate, given.seconds, given.keys, given.partitions, step_s))
     brokers = links(given.bootstrap, given.topic)
