@@ -25,12 +25,12 @@ from confluent_kafka import (
 from topics.access import Access, denied_kind
 from topics.cluster import TIMEOUT_S, Cluster
 from topics.errors import BrokerError, CatalogueError
+from topics.without_group import without_group
 
 logger = logging.getLogger(__name__)
 
 POLL_S: Final = 0.2
 BATCH_BYTES: Final = 8 << 20
-QUEUED_KB: Final = 16_384  # what librdkafka fetches ahead
 
 Runs = Mapping[tuple[str, int], list[Message]]
 """Records by topic and partition, in their order."""
@@ -64,20 +64,7 @@ class TopicReader(ABC):
         self._partitions = _partitions(kafka, topics)
         if self._begin(_origin(kafka, prefix, topics)):
             logger.warning("the topics are not those of the store; it is filled anew")
-        self._consumer = Consumer(
-            {
-                **{key: value for key, value in kafka.items() if key != "group.instance.id"},
-                "group.id": "none",  # librdkafka wants a name; nothing is committed and no group is joined
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "queued.max.messages.kbytes": QUEUED_KB,
-                "error_cb": _log_error,
-            },
-            logger=logger,
-        )
+        self._consumer = Consumer({**without_group(kafka, "earliest"), "error_cb": _log_error}, logger=logger)
 
     # -- what is done with it -----------------------------------------------------------------------------
 

@@ -23,13 +23,13 @@ from topics.errors import BrokerError, CatalogueError
 from topics.headers import UNREADABLE, headers_of
 from topics.partitioner import partition_of
 from topics.sender import Sender
+from topics.without_group import without_group
 
 BATCH: Final = 2000
 POLL_S: Final = 0.1
 AHEAD: Final = 4000  # records of a partition that wait for those of others, before it is paused
 PROGRESS_S: Final = 0.1
 SILENCE_S: Final = 30.0
-QUEUED_KB: Final = 16_384
 
 Place = tuple[str, int]
 
@@ -86,19 +86,7 @@ class TopicReplay:
         if len(set(self._partitions.values())) > 1:
             message = f"targets must have equally many partitions, these have {self._partitions}"
             raise CatalogueError(message)
-        self._consumer = Consumer(
-            {
-                **{key: value for key, value in kafka.items() if key != "group.instance.id"},
-                "group.id": "none",  # librdkafka wants a name; nothing is committed and no group is joined
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "error",
-                "isolation.level": "read_committed",
-                "queued.max.messages.kbytes": QUEUED_KB,
-                "log_level": 0,
-            }
-        )
+        self._consumer = Consumer({**without_group(kafka, "error"), "log_level": 0})
         try:
             everywhere = [(name, number) for name in plan.targets for number in range(counts[name])]
             self._ranges = {place: span for place in everywhere if (span := self._span(place)) is not None}
