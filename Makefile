@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is passed on (demo, quick, test, test-all)"
+	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is passed on (demo, quick, test, test-all, mutants, fuzz, docs)"
 
 setup: $(STAMP) ## Make .venv with the pinned package and its command grove
 
@@ -48,13 +48,13 @@ check: $(TOOLS) ## Lint, format, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-quick: warm $(TOOLS) ## Tests without a broker, with few examples: while one works
+quick: warm $(TOOLS) ## Tests without a broker, with few examples of each property: while you work
 	$(PYTEST) --tier quick $(ARGS)
 
-test: ready ## The gate, everything that CI runs (ARGS='-k topics': only such tests)
+test: ready ## The gate, all that CI runs: check, coverage, tests (ARGS='-k topics': check and such tests)
 	$(PYTEST) $(ARGS)
 
-test-all: ready ## The gate and what takes hours: whole products, published streams, rigs, faults (tests/tiers.py)
+test-all: ready ## The gate and the nightly tests, which take hours; what they need: CONTRIBUTING.md
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	$(if $(ARGS),,$(BIN)/python -m pytest -n $(TEST_PROCESSES) --cov=topics --cov=streamapp --cov-fail-under=0 \
 	  --cov-report=term:skip-covered tests/unit/topics tests/unit/streamapp tests/topology)
@@ -67,16 +67,16 @@ ready: $(TOOLS)
 
 # Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
 TABLE ?= term:skip-covered
-coverage: $(TOOLS) ## Tests of the kernels as plain Python, and how much of core they reach
+coverage: $(TOOLS) ## The tests of core with its kernels as plain Python: which lines do they reach?
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=$(TABLE) @tests/kernels.txt
 
 mutants: $(TOOLS) ## Change core in one place after the other: which changes does no test notice? (docs/mutants.md)
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-warm: setup ## Compile the kernels into the cache
+warm: setup ## Compile the kernels (numba) into the cache, so that nothing waits for it later
 	@$(BIN)/grove warm
 
-fuzz: $(TOOLS) ## Look for models that lead a kernel astray, for an hour (ARGS='--seconds 60')
+fuzz: $(TOOLS) ## Look for damaged models that a kernel would not survive, for an hour (ARGS='--seconds 60')
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 docs: $(TOOLS) ## Make the documentation site, build/site/index.html; a broken link or anchor ends it
