@@ -55,6 +55,7 @@ class CommitSchedule:
         self._flushed = asyncio.Event()
         self._flushed.set()
         self._last_round_s = 0.0  # what the last round of runs before a commit takes
+        self._counts_from: float | None = None  # the interval to the next commit; None: there was none yet
         self.seconds = 0.0  # the last commit took
         self.due: float | None = None  # None: nothing is uncommitted
 
@@ -64,9 +65,15 @@ class CommitSchedule:
         return max(self._interval, min(2 * self.seconds, MAX_STRETCHED_INTERVAL))
 
     def note(self) -> None:
-        """Note that something was processed."""
+        """Note that something was processed: a commit is due an interval after the last one, or at once if
+        that is over."""
         if self.due is None:
-            self.due = self._clock() + self.interval
+            now = self._clock()
+            self.due = max(now, self._next(now))
+
+    def _next(self, now: float) -> float:
+        """Return when the next commit may be; the first one an interval after the first run."""
+        return self.interval + (now if self._counts_from is None else self._counts_from)
 
     def is_due(self, now: float) -> bool:
         """Tell whether it is time to commit: no other round of runs can be over before."""
@@ -77,12 +84,18 @@ class CommitSchedule:
 
         Exactly once nobody sees outputs before their commit: to wait loses nothing, and as many records as
         can be have a part in that commit, which begins when the round is over. 0: what is processed now is
-        seen at once, or it is not known when there will be a commit.
+        seen at once, or the next commit would be due at once.
         """
         if not self._exactly_once:
             return 0.0
         self._last_round_s = min(round_s, self.interval / 2)
-        return 0.0 if self.due is None else max(0.0, self.due - self._last_round_s - now)
+        if self.due is not None:
+            due = self.due
+        elif self._counts_from is not None:
+            due = self._next(now)
+        else:
+            return 0.0
+        return max(0.0, due - self._last_round_s - now)
 
     def send(self, results: Results) -> None:
         """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
@@ -114,6 +127,8 @@ class CommitSchedule:
         Raise AbortedError if the transaction has to be aborted.
         """
         started = self._clock()
+        # Behind its last round it may begin a little before it is due: that must not add up.
+        self._counts_from = max(started, self.due or started) if self.is_due(started) else started
         self.due = None
         self._passed_records = 0
         self._flushed.clear()

@@ -47,7 +47,7 @@ ROUND_WEIGHT = 0.1
 
 # What a commit will show waits for the last moment before it, in which a fetch and a round of runs have room.
 # Longer pauses would leave too much to that round.
-PAUSE_MAX_S = 0.050
+PAUSE_MAX_S = 0.100
 FETCH_S = 0.005
 ROUND_ROOM = 2.0
 
@@ -120,8 +120,11 @@ class Consumer(driver.Consumer):
         is_calm = timeout_s > 0 and changelogs <= self._recovery.standby_tps
         round_s = FETCH_S + ROUND_ROOM * self._round_lasts if is_calm else 0.0
         pause = min(PAUSE_MAX_S, self.wiring.committer.seconds_to_last_round(now, round_s))
-        not_before = now + pause if is_calm else 0.0
-        return await self._thread.take(wanted, min(waits), changelogs, pace, not_before)
+        pauses = is_calm and pause > 0
+        # What is fetched while the round is processed would be a small round of its own before the pause.
+        return await self._thread.take(
+            wanted, min(waits), changelogs, pace, now + pause if pauses else 0.0, ahead=not pauses
+        )
 
     def _changelogs(self) -> set[TP]:
         """Return the partitions of tables that Faust wants to read: those in recovery, and standbys.

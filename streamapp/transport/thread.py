@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -201,11 +202,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         changelogs: Iterable[TP] = (),
         pace_s: float = 0.0,
         not_before: float = 0.0,
+        *,
+        ahead: bool = True,
     ) -> Fetched:
         """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
         waiting up to `timeout_s`; `pace_s`: seconds between two fetches at least; `not_before`: the time
-        (`time.monotonic`) of the next one at the earliest."""
-        return await self._in_thread(self._take(wanted, timeout_s, tuple(changelogs), pace_s, not_before))
+        (`time.monotonic`) of the next one at the earliest; `ahead`: go on fetching while what this brings is
+        processed, else from the next call on."""
+        taking = self._take(wanted, timeout_s, tuple(changelogs), pace_s, not_before, ahead=ahead)
+        return await self._in_thread(taking)
 
     def interrupt(self) -> None:
         """Let a `take` that waits return: what is wanted has changed."""
@@ -225,6 +230,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         changelogs: tuple[TP, ...] = (),
         pace_s: float = 0.0,
         not_before: float = 0.0,
+        *,
+        ahead: bool = True,
     ) -> Fetched:
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
@@ -232,7 +239,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
         deadline = time.monotonic() + timeout_s
-        self._wanted, self._pace_s, self._not_before = wanted.keys(), pace_s, not_before
+        self._wanted, self._pace_s = wanted.keys(), pace_s
+        if not_before < self._not_before:
+            fetcher._notify(fetcher._wait_consume_future)
+        self._not_before = not_before
         with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
             fetched = Fetched()
             self._drain(fetcher, wanted, fetched, changelogs)
@@ -247,6 +257,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 else:
                     waiter.cancel()
                 self._drain(fetcher, wanted, fetched, changelogs)
+        if fetched.is_worth_a_turn and not ahead:
+            self._not_before = math.inf  # before the fetcher, which knows that something was taken, runs
         fetched.unserved = self.partition_health.unserved(wanted)
         self._interrupted = False
         return fetched

@@ -38,6 +38,56 @@ def test_exactly_once_the_last_round_waits_for_the_commit_which_follows_it_at_on
     assert not commits.is_due(clock.now + 0.099), "under load commits come no sooner"
 
 
+def committed(commits: CommitSchedule) -> None:
+    """Commit, in no time."""
+
+    async def transact() -> None:
+        pass
+
+    asyncio.run(commits.commit(transact))
+
+
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_a_commit_is_due_an_interval_after_the_last_one_began_or_at_once(exactly_once: bool) -> None:
+    clock = Clock()
+    commits = schedule(clock, exactly_once=exactly_once)
+    commits.note()
+    assert commits.due == pytest.approx(clock.now + SETTING), "before the first one many runs may come"
+    committed(commits)
+    began = clock.now
+    clock.now += 0.03
+    commits.note()
+    assert commits.due == pytest.approx(began + SETTING)
+    committed(commits)
+    clock.now += 3.0
+    commits.note()
+    assert commits.is_due(clock.now), "the first record after a silence need not wait"
+
+
+def test_last_rounds_that_end_early_make_commits_no_more_frequent() -> None:
+    clock = Clock()
+    commits = schedule(clock, exactly_once=True)
+    commits.note()
+    first = clock.now + SETTING
+    for number in range(1, 50):
+        clock.now += commits.seconds_to_last_round(clock.now, 0.02) + 0.005  # the round takes less
+        commits.note()
+        assert commits.is_due(clock.now)
+        committed(commits)
+        assert clock.now == pytest.approx(first + (number - 1) * SETTING - 0.015)
+
+
+def test_after_a_commit_the_next_round_waits_although_nothing_is_uncommitted_yet() -> None:
+    clock = Clock()
+    commits = schedule(clock, exactly_once=True)
+    commits.note()
+    committed(commits)
+    clock.now += 0.01
+    assert commits.seconds_to_last_round(clock.now, 0.02) == pytest.approx(0.07)
+    clock.now += 1.0
+    assert commits.seconds_to_last_round(clock.now, 0.02) == 0.0, "nothing came, and nothing waits"
+
+
 def test_at_least_once_nothing_waits_for_a_commit() -> None:
     clock = Clock()
     commits = schedule(clock, exactly_once=False)
@@ -63,8 +113,8 @@ def test_commits_that_are_slow_come_less_often_up_to_a_limit_and_a_fast_one_ends
         assert await interval_after(0.4) == 0.8
         assert not commits.is_due(1e9), "nothing is uncommitted"
         commits.note()
-        assert not commits.is_due(clock.now + 0.79)
-        assert commits.is_due(clock.now + 0.81)
+        assert not commits.is_due(clock.now + 0.39), "0.8 s after the last one began"
+        assert commits.is_due(clock.now + 0.41)
         assert await interval_after(10.0) == MAX_STRETCHED_INTERVAL == 2.0
         assert await interval_after(0.01) == SETTING
 

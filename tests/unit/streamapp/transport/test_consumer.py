@@ -56,7 +56,8 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
             order.add("topic", columns(0, 1))
             consumer._orders[partition] = order
 
-        async def take(wanted: Any, timeout_s: float, changelogs: Any, *times: float) -> Fetched:
+        async def take(wanted: Any, timeout_s: float, changelogs: Any, *times: float, ahead: bool) -> Fetched:
+            assert ahead
             assert changelogs == {TP("table", 0)}
             return Fetched({TP("topic", 1): columns(2)})
 
@@ -90,9 +91,10 @@ def test_a_fetch_pauses_only_while_nobody_waits_for_it(timeout_s: float, table_w
             return 0.0 if round_s == 0.0 else 10.0
 
         async def take(
-            wanted: Any, timeout_s: float, changelogs: Any, pace_s: float, not_before: float
+            wanted: Any, timeout_s: float, changelogs: Any, pace_s: float, not_before: float, *, ahead: bool
         ) -> None:
             fetches.append(not_before)
+            assert ahead == (not_before == 0.0), "what comes while a round is processed waits, too"
 
         committer = SimpleNamespace(
             seconds_to_tick=lambda now: 1.0, seconds_to_last_round=seconds_to_last_round

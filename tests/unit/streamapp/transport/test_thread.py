@@ -1,6 +1,7 @@
 """Taking what aiokafka fetched: nothing that one look at its buffers found is forgotten at the next."""
 
 import asyncio
+import math
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -28,7 +29,8 @@ class Fetcher:
         self._subscriptions.assign_from_subscribed({ASTRAY, BUSY})
         self._records: dict[TopicPartition, Any] = {}
         self._closed = False
-        self._wait_consume_future: Any = None
+        self._wait_consume_future: Any = object()
+        self.woken = 0  # the fetcher's loop was, to plan anew
         for tp, at in ((ASTRAY, 3), (BUSY, 0)):
             self.seek_to(tp, at)
 
@@ -52,7 +54,7 @@ class Fetcher:
         return waiter
 
     def _notify(self, future: Any) -> None:
-        pass
+        self.woken += future is self._wait_consume_future
 
 
 def consumer_thread(monkeypatch: pytest.MonkeyPatch) -> ConsumerThread:
@@ -77,6 +79,24 @@ def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_late
         assert fetched.columns[TP(*BUSY)].records.values == [b"v"]
         assert fetched.sought_back == [ASTRAY]
         assert fetched.unserved == {ASTRAY: "no leader is known"}
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_while_records_are_processed_more_are_fetched_only_if_that_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    async def story() -> None:
+        thread = consumer_thread(monkeypatch)
+        fetcher = thread._ensure_consumer()._fetcher
+        fetched = await thread._take({TP(*BUSY): 0}, 10.0, (), 0.0, 7.0, ahead=ahead)
+        assert fetched.records == 1
+        assert thread._not_before == (7.0 if ahead else math.inf)
+        woken = fetcher.woken
+        await thread._take({TP(*BUSY): 1}, 0.0, (), 0.0, 8.0, ahead=ahead)
+        assert thread._not_before == 8.0
+        assert fetcher.woken == woken + (not ahead), "it is asleep for longer"
 
     asyncio.run(story())
 
