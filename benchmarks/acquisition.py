@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.memory import resident
-from benchmarks.pipeline import broker, topics
+from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.purchases import PARTITIONS, measure_purchases
 from benchmarks.rig.visible import Cluster
 from benchmarks.task import as_run

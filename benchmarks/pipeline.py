@@ -20,15 +20,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import sys
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from benchmarks.peers.job import COMMIT_MS, LINGER_MS
 from benchmarks.rig.backlog import load
+from benchmarks.rig.broker import PARTITIONS, broker, topics
 from benchmarks.rig.encoding import BLOCK_ROWS
 from benchmarks.rig.guarantees import measure_guarantees
 from benchmarks.rig.latency import Pace, measure_latency
@@ -38,14 +35,9 @@ from benchmarks.rig.report import Report
 from benchmarks.rig.stages import measure_stages
 from benchmarks.rig.stream import generate, model_keys
 from benchmarks.rig.systems import GUARANTEES, PEERS, WORKER, Options, System
-from benchmarks.rig.visible import REQUEST_SECONDS, Cluster
-from streamapp.embedded import EmbeddedBroker
+from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
-from topics.admin import create
-from topics.definitions import TopicNames
 
-PARTITIONS = 8
-BROKER_HEAP_MB = 1024
 ROWS = {"json": 1_000_000, "packed": 1_000_000, "arrow": 5_000_000}
 
 
@@ -127,28 +119,6 @@ def arguments() -> argparse.Namespace:
         if lacking := sorted(set(given.guarantees) - set(system.guarantees)):
             parser.error(f"--guarantees {lacking[0]}: {name} has {', '.join(system.guarantees)}")
     return given
-
-
-@contextmanager
-def broker() -> Iterator[str]:
-    """Yield the address of the broker named by the environment, or of an embedded one."""
-    address = os.environ.get("GROVE_KAFKA_BOOTSTRAP_SERVERS")
-    if address:
-        yield address
-    else:
-        with EmbeddedBroker(heap_mb=BROKER_HEAP_MB) as embedded:
-            yield embedded.bootstrap_servers
-
-
-@contextmanager
-def topics(bootstrap: str, cluster: Cluster, partitions: int = PARTITIONS) -> Iterator[TopicNames]:
-    """Yield the names of a new set of topics, which are deleted afterwards."""
-    names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
-    create({"bootstrap.servers": bootstrap}, names, partitions, 1, REQUEST_SECONDS)
-    try:
-        yield names
-    finally:
-        cluster.delete_prefix(names.prefix)
 
 
 def systems_of(given: argparse.Namespace) -> list[System]:

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 from confluent_kafka import Producer
 
-from streamapp.embedded import EmbeddedBroker
+from benchmarks.rig.broker import PARTITIONS, broker
 from topics.admin import create
 from topics.cluster import Cluster
 from topics.definitions import TopicNames
@@ -39,7 +37,6 @@ from topics.replay.timeline import Timeline
 from topics.sender import DEFAULTS
 
 GOAL = 0.5
-PARTITIONS = 8
 FEATURES = 10
 CHUNK_ROWS = 2000
 ROWS: dict[Format, int] = {"json": 500_000, "packed": 500_000, "arrow": 2_000_000}
@@ -111,17 +108,6 @@ def replay_seconds(kafka: dict[str, str], dataset: Numbers, plan: ReplayPlan) ->
     return time.perf_counter() - started
 
 
-@contextmanager
-def broker() -> Iterator[dict[str, str]]:
-    """Yield the properties of the broker that the environment names, or of an embedded one."""
-    address = os.environ.get("GROVE_KAFKA_BOOTSTRAP_SERVERS")
-    if address:
-        yield {"bootstrap.servers": address}
-    else:
-        with EmbeddedBroker() as embedded:
-            yield {"bootstrap.servers": embedded.bootstrap_servers}
-
-
 def measure(
     kafka: dict[str, str], form: Format, rows: int, labels: LabelMode, repeats: int
 ) -> dict[str, object]:
@@ -162,7 +148,8 @@ def main() -> None:
     parser.add_argument("--labels", choices=("with", "apart"), default="with")
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
-    with broker() as kafka:
+    with broker() as address:
+        kafka = {"bootstrap.servers": address}
         for form in given.format or tuple(ROWS):
             rows = given.rows or ROWS[form]
             print(json.dumps(measure(kafka, form, rows, given.labels, given.repeats)), flush=True)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pipeline import broker, topics
+from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.gaps import AnswerWatch
 from benchmarks.rig.member import PATIENCE_SECONDS, Member
 from benchmarks.rig.process import Child, python

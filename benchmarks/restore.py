@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.pipeline import broker, topics
 from benchmarks.rig.backlog import load
+from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.measure import Committed
 from benchmarks.rig.member import PATIENCE_SECONDS, Member, Start
 from benchmarks.rig.producing import Backfill

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.pipeline import broker, topics
 from benchmarks.restore import NO_SNAPSHOTS
+from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.measure import Committed, Cost
 from benchmarks.rig.member import PATIENCE_SECONDS, Member
 from benchmarks.rig.producing import Backfill

@@ -26,8 +26,8 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from benchmarks.pipeline import broker, topics
 from benchmarks.restart import Trial, add_trial_arguments
+from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.gaps import AnswerWatch
 from benchmarks.rig.member import Member
 from benchmarks.rig.producing import Backfill

@@ -48,6 +48,12 @@ RECOVERY: Final = {"metadata.recovery.strategy": "none"}
 """When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
 coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
 
+QUICK_RETRIES: Final = {"retry.backoff.ms": 5}
+"""The coordinator refuses the first step of a transaction while it still notes the end of the one before,
+which takes it milliseconds; librdkafka's first wait of 100 ms would be most of such a commit
+(`python -m benchmarks.transactions`). Further ones double up to `retry.backoff.max.ms`: a broker that is away
+is asked hardly more often."""
+
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001
 
 
@@ -70,6 +76,7 @@ class TransactionalSender(Sender):
         super().__init__(
             {
                 **RECOVERY,
+                **QUICK_RETRIES,
                 **kafka,
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.acquisition import ALL, TREE
-from benchmarks.pipeline import topics
+from benchmarks.rig.broker import topics
 from benchmarks.rig.purchases import PARTITIONS, measure_purchases
 from benchmarks.rig.visible import Cluster
 from tests.conftest import Broker

@@ -1,0 +1,81 @@
+"""Commits of a transactional producer, one after the other: milliseconds each, as JSON.
+
+    python -m benchmarks.transactions [--commits 100 --intervals 100 50 0 --backoffs 100 5 --turns 3]
+
+What a worker commits exactly once, by the same sender, without a worker: 480 outputs, eight records of the
+journal and the offsets of eight partitions in each transaction. Interval 0: the next one begins when the last
+one has ended. `backoffs`: librdkafka's `retry.backoff.ms`, in turns, behind a pass that does not count, in
+which the broker's Java machine compiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import uuid
+from collections import defaultdict
+
+import numpy as np
+
+from benchmarks.rig.broker import PARTITIONS, broker
+from streamapp.processing.transactions import group_metadata
+from streamapp.transport.thread import Membership
+from topics import admin
+from topics.definitions import TopicNames
+from topics.transactional_sender import TransactionalSender
+
+OUTPUTS = 60  # of a partition
+NOBODY = Membership(generation=-1, member="", instance=None)  # offsets of a group without members
+
+
+def commit(
+    kafka: dict[str, str], names: TopicNames, backoff_ms: int, interval_s: float, commits: int
+) -> list[float]:
+    """Return how long each of `commits` commits took, in ms."""
+    name = f"bench-{uuid.uuid4().hex[:6]}"
+    sender = TransactionalSender({**kafka, "linger.ms": 0.5, "retry.backoff.ms": backoff_ms}, name)
+    group = group_metadata(name, NOBODY)
+    sender.open()
+    took = []
+    due = time.monotonic()
+    for number in range(1, commits + 1):
+        for partition in range(PARTITIONS):
+            for topic, n in ((names.predictions, OUTPUTS), (names.journal, 1)):
+                sender.send_run(topic, partition, [bytes(120)] * n, [None] * n, [0] * n)
+        began = time.perf_counter()
+        sender.commit({(names.instances, partition): number for partition in range(PARTITIONS)}, group)
+        took.append(1e3 * (time.perf_counter() - began))
+        due = max(due + interval_s, time.monotonic() - interval_s)
+        time.sleep(max(0.0, due - time.monotonic()))  # the pace of commits is what is set here
+    sender.close()
+    return took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.transactions", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--commits", type=int, default=100)
+    parser.add_argument("--intervals", type=float, nargs="+", default=[100, 50, 0], help="ms")
+    parser.add_argument("--backoffs", type=int, nargs="+", default=[100, 5], help="ms")
+    parser.add_argument("--turns", type=int, default=3)
+    given = parser.parse_args()
+    found: dict[tuple[float, int], list[float]] = defaultdict(list)
+    with broker() as address:
+        kafka = {"bootstrap.servers": address}
+        names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
+        admin.create(kafka, names, PARTITIONS)
+        commit(kafka, names, min(given.backoffs), 0.0, 3 * given.commits)
+        for interval in given.intervals:
+            for _ in range(given.turns):
+                for backoff in given.backoffs:
+                    found[interval, backoff] += commit(kafka, names, backoff, interval / 1e3, given.commits)
+    for (interval, backoff), took in found.items():
+        p50, p90, p99 = np.percentile(took, [50, 90, 99]).round(1).tolist()
+        row = {"interval_ms": interval, "retry_backoff_ms": backoff, "commits": len(took)}
+        print(json.dumps({**row, "p50": p50, "p90": p90, "p99": p99, "mean": round(float(np.mean(took)), 1)}))
+
+
+if __name__ == "__main__":
+    main()
