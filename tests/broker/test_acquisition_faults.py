@@ -47,6 +47,7 @@ def data() -> MemoryDataset:
     return MemoryDataset(x, (x[:, 0] > 0.5).astype(int), ("high", "low"), names=NAMES)
 
 
+@pytest.mark.nightly
 def test_nothing_is_lost_asked_twice_or_charged_twice(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "faults.", PARTITIONS, tmp_path, module="streamapp worker")
     names, kafka = place.names, {"bootstrap.servers": broker.bootstrap_servers}

@@ -71,6 +71,7 @@ def begin_transactions(broker: EmbeddedBroker) -> None:
     Producer(named).init_transactions(PATIENCE)
 
 
+@pytest.mark.nightly
 def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def learn(place: Installation, key: str, shift: int) -> None:
     send(place, "instances", key, *rows, *({"id": f"w{n}", "features": {"size": n}} for n in range(2)))
 
 
+@pytest.mark.nightly
 def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_models_would(
     broker: Broker, private_broker: EmbeddedBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

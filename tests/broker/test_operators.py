@@ -46,6 +46,7 @@ def run(settings: dict[str, str], *command: str) -> tuple[int, str]:
     return ended.returncode, ended.stderr.strip()
 
 
+@pytest.mark.nightly
 def test_what_is_denied_is_named_with_the_right_to_grant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

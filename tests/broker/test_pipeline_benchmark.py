@@ -44,8 +44,8 @@ def run_over(broker, form, rows):
     ("form", "rows"),
     [
         ("json", 20_000),
-        ("packed", 20_000),
-        ("arrow", 100_000),
+        pytest.param("packed", 20_000, marks=pytest.mark.nightly),
+        pytest.param("arrow", 100_000, marks=pytest.mark.nightly),
         pytest.param("json", 200_000, marks=pytest.mark.nightly),
         pytest.param("packed", 200_000, marks=pytest.mark.nightly),
         pytest.param("arrow", 1_000_000, marks=pytest.mark.nightly),

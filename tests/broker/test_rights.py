@@ -246,6 +246,7 @@ def test_the_demo_runs_on_a_broker_of_others_with_its_rights(clerk: Clerk) -> No
     assert not [name for name in topics.topics if name.startswith("grove.demo-")], "it leaves nothing behind"
 
 
+@pytest.mark.nightly
 def test_pages_on_an_installation_are_answered_with_the_rights_of_their_commands(clerk: Clerk) -> None:
     learn(clerk)
     place, user = clerk.place, "inspection"

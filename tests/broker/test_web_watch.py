@@ -82,6 +82,7 @@ def events(place: Installation) -> list[tuple[bytes, dict[str, Any]]]:
     return [(message.key(), orjson.loads(message.value())) for message in found]
 
 
+@pytest.mark.nightly
 def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: Path) -> None:
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not here")

@@ -27,6 +27,7 @@ def test_ten_thousand_models_of_one_leaf_have_their_share_of_the_limit() -> None
     assert told["bytes_per_model"] >= told["buffer_bytes"], "the buffers alone take that much"
 
 
+@pytest.mark.nightly
 def test_models_that_met_values_in_orders_of_their_own_share_what_they_know() -> None:
     """A schema kept all its successors once: a megabyte a model, never freed; 10,000 may take 100 MB."""
     models = 1_500

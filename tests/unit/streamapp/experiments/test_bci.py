@@ -96,7 +96,10 @@ RISKS = {
 }
 
 
-@pytest.mark.parametrize("deltas", list(RISKS))
+@pytest.mark.parametrize(
+    "deltas",
+    [pytest.param(deltas, marks=() if len(deltas) > 1 else pytest.mark.nightly) for deltas in RISKS],
+)
 def test_risks_agree_with_the_simulation_of_the_specification(deltas: tuple[float, ...]) -> None:
     """Means of 24 runs after 100, 200, 500 and 1,000 labels, within four standard errors of their difference.
 
@@ -198,6 +201,7 @@ def data_sets() -> Path:
     return found
 
 
+@pytest.mark.nightly
 def test_figure_6_runs_on_the_four_sets(tmp_path: Path) -> None:
     report = conduct("bci-figure6", "quick", tmp_path, data=data_sets())
     lines = report.tables["figure6"]

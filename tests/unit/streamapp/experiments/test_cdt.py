@@ -130,6 +130,7 @@ def random_trees() -> list[Row]:
     return ran("cdt-figure3")
 
 
+@pytest.mark.nightly
 def test_no_tree_is_right_more_often_than_bayes(random_trees: list[Row]) -> None:
     compared = [row for row in random_trees if row["stage"] == "compare"]
     assert {row["system"] for row in compared} == set(systems())
