@@ -11,7 +11,7 @@ from tests.tiers import examples
 from tests.unit.core.builders import schema_of
 
 PARTS = 16
-STREAMS = 128
+STREAMS = 64
 """Streams of a part, where the gate has so many: two thousand of them."""
 
 

@@ -124,7 +124,7 @@ class Ledger:
             self.declined += what == "declined"
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 @given(
     law=laws,
     seed=st.integers(0, 10**6),
@@ -194,7 +194,7 @@ def test_when_an_expiry_is_noticed_changes_nothing(
     assert_same(outcome(played(found, spec, longest)), outcome(played(found, spec, RECORDS)))
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 10**6),
     query=st.sampled_from(registry.names("queries")),

@@ -111,7 +111,7 @@ def comparable(partition: Partition) -> dict[str, Any]:
     return found | {"pending": entries}
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),
@@ -175,7 +175,7 @@ def some_of_all(draw: random.Random) -> set[tuple[SourceName, int]]:
     return {(source, at + n) for source, at in starts for n in range(draw.randrange(1, 4))}
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(sorted(SPECS)))
 def test_a_record_that_is_skipped_might_as_well_never_have_been_there(seed: int, kind: str) -> None:
     draw, given_ = random.Random(seed), config(SPECS[kind], models_max_classes=6)

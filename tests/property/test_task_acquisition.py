@@ -28,7 +28,7 @@ def with_episodes(partition: Partition) -> dict[str, Any]:
     return outcome(partition) | {"episodes": (image.next, repr(said_of)), "digest": partition.task.digest()}
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12))
 @given(seed=st.integers(0, 10**6), kind=KINDS, room=ROOMS, every=st.sampled_from([1, 2, 7, 50]))
 def test_cutting_the_records_into_other_runs_changes_nothing(
     seed: int, kind: str, room: int, every: int
@@ -40,7 +40,7 @@ def test_cutting_the_records_into_other_runs_changes_nothing(
     assert_same(with_episodes(cut), with_episodes(whole))
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(
     seed=st.integers(0, 10**6),
     kind=KINDS,
@@ -77,7 +77,7 @@ def test_a_task_restored_in_mid_episode_goes_on_as_the_one_that_never_stopped(
     assert again.task.digest() == plain.task.digest()
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(seed=st.integers(0, 10**6), kind=KINDS, room=ROOMS)
 @example(seed=917, kind="budget", room=3)  # the last record of a run brings a new feature, and is refused
 def test_a_run_that_is_undone_and_done_again_leads_to_the_same(seed: int, kind: str, room: int) -> None:

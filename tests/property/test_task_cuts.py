@@ -228,7 +228,7 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
             assert found[part] == value, part
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),

@@ -33,7 +33,7 @@ def scales(partition: Partition) -> list[Any]:
     return list(partition.task.models.scales())
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),

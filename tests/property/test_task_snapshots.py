@@ -99,7 +99,7 @@ def since(partition: Partition, before: tuple[dict[str, int], int]) -> dict[str,
     return {"sent": {t: r for t, r in sent.items() if r}, "notices": notices}
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(sorted(SPECS)),

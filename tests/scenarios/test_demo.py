@@ -147,8 +147,8 @@ def test_a_file_of_ones_own_with_two_workers_and_no_broker(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "end",
     [
-        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),  # handled as SIGTERM is
-        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),  # both are handled alike
+        pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
         signal.SIGKILL,
     ],
     ids=lambda s: s.name,
