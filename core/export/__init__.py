@@ -2,7 +2,7 @@
 
 from core.export.document import to_document
 from core.export.dot import to_dot
-from core.export.importance import importances
+from core.export.importance import by_importance, importances
 from core.export.outline import answering, outline
 from core.export.svg import to_svg
 from core.export.text import printable, to_text
@@ -11,6 +11,7 @@ from core.tree.outline import Outline
 __all__ = [
     "Outline",
     "answering",
+    "by_importance",
     "importances",
     "outline",
     "printable",

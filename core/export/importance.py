@@ -37,6 +37,11 @@ def importances(model: Model) -> dict[str, float]:
     return dict(zip(names, found.tolist(), strict=True))
 
 
+def by_importance(model: Model) -> list[tuple[str, float]]:
+    """Return names and importances of the attributes, most first; equal ones in the order of the schema."""
+    return sorted(importances(model).items(), key=lambda each: -each[1])
+
+
 def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
     """Return what the tests of each attribute take off, float64[tree, column]; nodes: parents first."""
     places = {node.number: place for place, node in enumerate(nodes)}

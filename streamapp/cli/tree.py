@@ -61,7 +61,7 @@ def tree(
         if form in ("dot", "svg"):
             message = f"--importances goes with --format text or json, not with {form}"
             raise UsageError(message)
-        found = sorted(export.importances(model).items(), key=lambda each: -each[1])
+        found = export.by_importance(model)
         lines = (f"{share:8.4f}  {export.printable(name)}\n" for name, share in found)
         text = json.dumps(dict(found), ensure_ascii=False) + "\n" if form == "json" else "".join(lines)
     elif form == "json":

@@ -73,8 +73,7 @@ def document(exported: ExportedModel) -> dict[str, Any]:
 
 def most_important(model: Model) -> list[tuple[str, float]]:
     """Return the attributes with most importance (core/export/importance.py), none that has nothing of it."""
-    found = sorted(export.importances(model).items(), key=lambda each: -each[1])
-    return [(name, share) for name, share in found[:IMPORTANCES_MAX] if share > 0.0]
+    return [(name, share) for name, share in export.by_importance(model)[:IMPORTANCES_MAX] if share > 0.0]
 
 
 def drawn(model: Model) -> list[Outline]:

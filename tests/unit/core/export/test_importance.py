@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from core.export import importances, outline, to_document
+from core.export import by_importance, importances, outline, to_document
 from core.export.importance import decreases
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
@@ -50,6 +50,12 @@ def test_the_attribute_that_decides_has_it_all():
     table = table_of(schema_of(None, None, None))
     answer(table, *halves(400))
     assert importances(table.model(0)) == {"x0": 1.0, "x1": 0.0, "x2": 0.0}
+
+
+def test_the_most_important_attribute_comes_first_and_equal_ones_as_in_the_schema():
+    table, (x, label) = table_of(schema_of(None, None, None)), halves(400)
+    answer(table, x[:, [2, 1, 0]], label)
+    assert by_importance(table.model(0)) == [("x2", 1.0), ("x0", 0.0), ("x1", 0.0)]
 
 
 def test_of_a_tree_they_are_the_decreases_of_its_tests():
