@@ -14,7 +14,7 @@ from core.growth import splitting
 from core.hoeffding.decision import HasState
 from core.tree import layout as at
 from core.tree.children import grow
-from core.tree.layout import Floats, Ints, TreeView
+from core.tree.layout import Floats, TreeView
 
 
 def promises(tree: TreeView, classes: int) -> Floats:
@@ -26,13 +26,6 @@ def promises(tree: TreeView, classes: int) -> Floats:
     masses = np.ascontiguousarray(tree.masses[: tree.header.item(at.TREE_NODES), :classes])
     wrong: Floats = masses.sum(axis=1) - masses.max(axis=1, initial=0.0)
     return wrong
-
-
-def leaves_of(tree: TreeView) -> tuple[Ints, Ints]:
-    """Return the numbers of the active and of the inactive leaves, ascending."""
-    nodes = tree.node_ints[: tree.header.item(at.TREE_NODES)]
-    is_leaf, has_record = nodes[:, at.NODE_KIND] == at.LEAF, nodes[:, at.NODE_SLOT] >= 0
-    return np.flatnonzero(is_leaf & has_record), np.flatnonzero(is_leaf & ~has_record)
 
 
 def deactivate(model: HasState, tree: TreeView, leaves: list[int]) -> None:

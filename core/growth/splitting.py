@@ -172,8 +172,7 @@ def inactive(model: HasState, t: int) -> int:
     """Return how many leaves of a tree have no leaf record (core/growth/deactivation.py)."""
     if not model.plan.ints[at.PLAN_REVIEW]:
         return 0
-    nodes = tree_view(model.plan, model.ints, t).node_ints[: model.ints.item(t + at.TREE_NODES)]
-    return int(((nodes[:, at.NODE_KIND] == at.LEAF) & (nodes[:, at.NODE_SLOT] < 0)).sum())
+    return len(tree_view(model.plan, model.ints, t).leaves[1])
 
 
 def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int = 0) -> bool:

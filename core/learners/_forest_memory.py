@@ -109,7 +109,7 @@ def _holding(state: Any, row: int) -> Holding:
     """Return what a tree takes, and which of its leaves would be split now, if it has stopped."""
     t, ints, floats = state.t, state.ints, state.floats
     tree = at.tree_view(state.plan, ints, t)
-    active, inactive = deactivation.leaves_of(tree)
+    active, inactive = tree.leaves
     holding = Holding(
         state=state,
         nodes=tree.header.item(at.TREE_NODES),
@@ -252,7 +252,7 @@ def _carry_out(holding: Holding, row: int, index: int) -> list[Event]:
 def _let_go_on(account: Account, holding: Holding) -> None:
     """Let a tree grow by itself again, if it is within its own part and no leaf waits for a review."""
     tree = at.tree_view(holding.state.plan, holding.state.ints, holding.state.t)
-    active, inactive = deactivation.leaves_of(tree)
+    active, inactive = tree.leaves
     waits = np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT]).any()
     fits = holding.bytes(account.shape, 2, 1) <= account.own
     tree.header[at.TREE_STOPPED] = not fits or len(inactive) > 0 or bool(waits)

@@ -397,6 +397,13 @@ class TreeView:
         return self.node_floats[:, NODE_FIELDS : self.shape.subtree_at]
 
     @property
+    def leaves(self) -> tuple[Ints, Ints]:
+        """Numbers of the active leaves, which have a leaf record, and of the inactive ones, ascending."""
+        nodes = self.node_ints[: self.header.item(TREE_NODES)]
+        is_leaf, has_record = nodes[:, NODE_KIND] == LEAF, nodes[:, NODE_SLOT] >= 0
+        return np.flatnonzero(is_leaf & has_record), np.flatnonzero(is_leaf & ~has_record)
+
+    @property
     def subtrees(self) -> Ints:
         """States of the subtrees at nodes, int64[node, SUBTREE_DETECTOR + …]."""
         return self.node_ints[:, self.shape.subtree_at :]

@@ -33,7 +33,7 @@ def tree_of(table):
 def test_an_inactive_leaf_counts_classes_and_the_records_of_others_stay_theirs():
     table, x, y = grown()
     state, tree = tree_of(table)
-    active, none = deactivation.leaves_of(tree)
+    active, none = tree.leaves
     assert len(active) > 4
     assert not len(none)
     kept = {int(n): tree.leaf_floats[tree.node_ints[n, at.NODE_SLOT], at.LEAF_OBSERVED] for n in active}
@@ -41,7 +41,7 @@ def test_an_inactive_leaf_counts_classes_and_the_records_of_others_stay_theirs()
     before = tree.masses[: tree.header[at.TREE_NODES]].copy()
     deactivation.deactivate(state, tree, gone)
     validate.check(table.model(0))
-    assert deactivation.leaves_of(tree)[1].tolist() == gone
+    assert tree.leaves[1].tolist() == gone
     assert tree.header[at.TREE_SLOTS] == len(active) - len(gone)
     for node in active[1::2].tolist():
         slot = tree.node_ints[node, at.NODE_SLOT]
@@ -56,7 +56,7 @@ def test_an_inactive_leaf_counts_classes_and_the_records_of_others_stay_theirs()
 def test_a_leaf_that_is_activated_begins_anew_and_its_votes_are_no_evidence():
     table, _, _ = grown()
     state, tree = tree_of(table)
-    active, _ = deactivation.leaves_of(tree)
+    active, _ = tree.leaves
     leaf, leaves = int(active[2]), int(tree.header[at.TREE_LEAVES])
     votes = tree.masses[leaf].copy()
     deactivation.deactivate(state, tree, [leaf])
@@ -82,7 +82,7 @@ def test_promise_is_the_weight_of_all_classes_but_the_heaviest():
 def test_only_a_forest_that_is_reviewed_takes_over_a_snapshot_with_an_inactive_leaf(member):
     table, _, _ = grown(**member)
     state, tree = tree_of(table)
-    deactivation.deactivate(state, tree, deactivation.leaves_of(tree)[0][:1].tolist())
+    deactivation.deactivate(state, tree, tree.leaves[0][:1].tolist())
     words = table.model(0).snapshot()
     if not member:
         assert Model.restore(words).snapshot() == words
