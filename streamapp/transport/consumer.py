@@ -42,7 +42,7 @@ IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
 # While little arrives, records wait for each other: between two fetches lies a multiple of what a round of
 # runs costs, so that it takes a bounded share of a core. The first record after a silence does not wait.
 PACE_SHARE = 4.0
-PACE_MAX_S = 0.010
+PACE_MAX_S = 0.025
 ROUND_WEIGHT = 0.1
 
 # What a commit will show waits for the last moment before it, in which a fetch and a round of runs have room.
