@@ -277,14 +277,15 @@ class LabelsRun:
         at, which = distinct(record)
         origins = Origin.of_all(self.raw, record[at])
         share = np.searchsorted(batch.record, record, "right") - np.searchsorted(batch.record, record)
+        of_block = (share > 1) | np.isin(record, [each.record for each in batch.malformed])  # bad rows count
         names, classes = self.names.where(rows), self.classes.names
         columns = (batch.label[rows], batch.weight[rows], batch.row[rows], share, which, self._clocks[rows])
-        for name, label, weight, row, n, origin, clock in zip(
-            names, *(column.tolist() for column in columns), strict=True
+        for name, label, weight, row, n, origin, clock, is_row in zip(
+            names, *(column.tolist() for column in columns), of_block.tolist(), strict=True
         ):
             found = origins[origin]
             size = len(found.value or b"") // n
-            hold(name, HeldLabel(classes[label], weight, clock, found, row if n > 1 else None, size))
+            hold(name, HeldLabel(classes[label], weight, clock, found, row if is_row else None, size))
 
     def _refuse(self, row: int, reason: Reason, detail: str) -> str:
         self.refusals.add(row, reason, detail)

@@ -229,6 +229,16 @@ def test_early_labels_of_a_block_become_dead_letters_by_row() -> None:
     assert outcomes(partition)["early.learned"] == 1
 
 
+def test_the_only_good_label_of_a_block_becomes_a_dead_letter_by_its_row() -> None:
+    partition = Partition(config(NEVER, models_max_classes=1))
+    partition.instances({"features": [1], "label": "x"})
+    block = encode_labels(["p", "q"], ["x", "y"], format="arrow", weights=np.array([-1.0, 1.0]))[0]
+    partition.feed(Record("labels", b"m", block))
+    partition.instances({"features": [1], "id": "q"})
+    rows = [dict(letter.headers)["grove-dlq-rows"] for letter in partition.dead_letters]
+    assert rows == [b'{"bad-weight": "0"}', b'{"too-many-classes": "1"}']
+
+
 def test_weights_of_labels_count() -> None:
     heavy, light = (Partition(config(NEVER)) for _ in range(2))
     for partition, weight in ((heavy, 3.0), (light, 1.0)):
