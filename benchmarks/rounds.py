@@ -29,7 +29,7 @@ from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import free_port
 from streamapp.observability.metrics import Metrics
 from streamapp.outputs.limits import OutputLimits
-from streamapp.processing.pipeline import Pipeline
+from streamapp.processing.pipeline import Pipeline, Results
 from streamapp.settings import Settings
 from streamapp.transport.columns import decode
 from streamapp.transport.runs import ReadAhead, Run
@@ -64,15 +64,27 @@ class Partitions:
             with watch.measure(READ):
                 read = self._pipeline.read_together(runs)
         with self.sender.gathering() if together else nullcontext():
-            for task, run, instances in zip(self._tasks, runs, read, strict=True):
-                with watch.measure(PROCESS):
-                    results = await self._pipeline.process(task, run, lambda: True, instances)
-                assert results is not None
+            for results in await self._processed(runs, read, watch, together):
                 with watch.measure(SEND):
                     self._pipeline.send(results)
         if together:
             with watch.measure(SEND):
                 self.sender.hand_over()
+
+    async def _processed(
+        self, some: list[Run], read: list[Any], watch: Stopwatch, together: bool
+    ) -> list[Results]:
+        """Return what the runs lead to; `together`: as a worker that is free to process them in one go."""
+        given = list(zip(self._tasks, some, read, strict=True))
+        outcomes: list[Any] = [None] * len(some)
+        with watch.measure(PROCESS):
+            if together:
+                outcomes = self._pipeline.process_together(given)
+            for number, (task, run, instances) in enumerate(given):
+                if outcomes[number] is None:
+                    outcomes[number] = await self._pipeline.process(task, run, lambda: True, instances)
+        assert all(isinstance(each, Results) for each in outcomes)
+        return outcomes
 
     def _fetch(self, partition: int, batch: bytes) -> Run:
         topic, position = NAMES.instances, self._positions[partition]

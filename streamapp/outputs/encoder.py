@@ -17,6 +17,7 @@ from streamapp.outputs.dead_letters import dead_letters
 from streamapp.outputs.headers import FullHeaders, OwnHeaders, all_passed_on
 from streamapp.outputs.limits import RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.outputs.outgoing import OutputRecords, in_input_order
+from streamapp.outputs.plain_answers import plain_answers
 from streamapp.outputs.too_large import PREDICTION, TooLarge
 from streamapp.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
 from topics.codecs import (
@@ -100,6 +101,14 @@ class Encoder:
             limit = self._limits.of(names.dead_letters)
             fitting.append(dead_letters(names.dead_letters, effects.dead_letters, limit))
         return [each for each in fitting if len(each)]
+
+    def encode_together(self, some: Sequence[tuple[RawRecords, Effects]]) -> list[list[OutputRecords] | None]:
+        """Return the records that each of several runs of JSON leads to; None: `encode` has to do it."""
+        if self._full is not None or self._form == "packed":
+            return [None] * len(some)
+        topic = self._names.predictions
+        found = plain_answers(some, topic, self._limits.of(topic))
+        return [None if records is None else [records] for records in found]
 
     # -- predictions ----------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from streamapp.processing.model_loading import reload
 from streamapp.settings import Settings
 from streamapp.task.config import TaskConfig
 from streamapp.task.effects.effects import Effects, Notice
-from streamapp.task.error_isolation import process_isolated
+from streamapp.task.error_isolation import process_isolated, process_together
 from streamapp.task.models.memory import ModelMemory
 from streamapp.task.models.quota import ModelQuota
 from streamapp.task.sources import SOURCES, source_topics
@@ -151,6 +151,36 @@ class Pipeline:
             found[number] = instances
         return found
 
+    def process_together(
+        self, some: Sequence[tuple[Task, runs.Run, Instances | None]]
+    ) -> list[Results | Exception | None]:
+        """Return what runs of several partitions lead to, or the exception that `process` raises.
+
+        None: one has to be processed by itself. `some`: small runs with what `read_together` has returned of
+        each; if they are ready, their answers are encoded in one go. Nothing else happens meanwhile.
+        """
+        found: list[Results | Exception | None] = [None] * len(some)
+        ready = [number for number, each in enumerate(some) if _is_ready(*each)]
+        if len(ready) < 2:
+            return found
+        started = time.perf_counter()
+        of_tasks = []
+        for number in ready:
+            task, run, instances = some[number]
+            self._placement.check(run)
+            of_tasks.append((task, TaskRun("instances", run.raw, instances, run.position)))
+        done = process_together(of_tasks, self._encode, self._encode_together)
+        seconds = (time.perf_counter() - started) / len(ready)
+        for number, (_, of_task), outcome in zip(ready, of_tasks, done, strict=True):
+            if isinstance(outcome, Exception):
+                found[number] = outcome
+                continue
+            effects, records = outcome
+            self._metrics.computed("instances", seconds)
+            step = step_of("instances", of_task.raw, some[number][1].position, effects)
+            found[number] = Results(some[number][1], effects, records, step, of_task.raw.spans.value_bytes)
+        return found
+
     def are_small(self, some: Sequence[runs.Run]) -> bool:
         """Tell whether runs take some milliseconds together, so that outputs of the first may wait for the
         last."""
@@ -209,6 +239,16 @@ class Pipeline:
             check_controls(raw, effects, self._room)
         return self._encoder.encode(raw, effects)
 
+    def _encode_together(
+        self, some: Sequence[tuple[RawRecords, Effects]]
+    ) -> list[list[OutputRecords] | None]:
+        """Return the outputs of runs of instances; None: one has to be encoded by itself."""
+        try:
+            return self._encoder.encode_together(some)
+        except Exception:  # whose record it is shows when each is encoded by itself, in isolation
+            logger.exception("answers of %d partitions could not be encoded together", len(some))
+            return [None] * len(some)
+
     def send(self, results: Results) -> None:
         """Hand the outputs of a run to the producer, in order, and never wait for it; say what it led to.
 
@@ -221,6 +261,12 @@ class Pipeline:
         self._metrics.sent(raw, results.effects)
         for notice in results.effects.notices:
             _say(results.run, notice)
+
+
+def _is_ready(task: Task, run: runs.Run, instances: Instances | None) -> bool:
+    """Tell whether a run was read with others, and can be processed without waiting for models."""
+    is_read = instances is not None and not run.skipped and not any_headers(run.raw.headers)
+    return is_read and not task.models.cache.n_evicted
 
 
 def _most_headers(headers: Sequence[Headers]) -> int:

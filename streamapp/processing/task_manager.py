@@ -28,7 +28,7 @@ from streamapp.observability.metrics import Metrics
 from streamapp.processing.assignments import Assignments
 from streamapp.processing.committer import Committer
 from streamapp.processing.partition import Partition, Partitions
-from streamapp.processing.pipeline import Pipeline
+from streamapp.processing.pipeline import Pipeline, Results
 from streamapp.processing.read_progress import ReadProgress
 from streamapp.processing.transactions import Transactions
 from streamapp.restore.errors import SourceLogError
@@ -147,11 +147,14 @@ class TaskManager:
                     await self._process_if_ours(delivery, delivery.partition, None)
                 numbers = [run.raw.partition for run in delivery.runs]
                 here = {number: self.partitions[number] for number in numbers if number in self.partitions}
-                read = iter(self._pipeline.read_together(delivery.runs))
+                read = dict(zip(numbers, self._pipeline.read_together(delivery.runs), strict=True))
                 gathers = len(left) > 1 and self._pipeline.are_small(delivery.runs)
                 with self._pipeline.sender.gathering() if gathers else nullcontext():
+                    if gathers:
+                        await self._process_together(delivery, left, read)
                     while left:
-                        await self._process_if_ours(delivery, left[0].raw.partition, left[0], next(read))
+                        number = left[0].raw.partition
+                        await self._process_if_ours(delivery, number, left[0], read[number])
                         left.popleft()
                 if gathers:
                     await self._hand_over_gathered(here)
@@ -161,6 +164,56 @@ class TaskManager:
             raise
         finally:
             delivery.finish()
+
+    async def _process_together(
+        self, delivery: Delivery, left: deque[Run], read: Mapping[int, Instances | None]
+    ) -> None:
+        """Process those of the runs that are left which can be in one go, and take them out.
+
+        Nobody else has a turn before all of them are noted: a commit would find tasks ahead of their ledgers.
+        """
+        here: dict[int, Partition] = {}
+        some = []
+        for run in left:
+            number = run.raw.partition
+            partition = self.partitions.get(number)
+            if partition is not None and self._is_plain(delivery, number, partition):
+                here[number] = partition
+                some.append((partition.task, run, read[number]))
+        began = self._clock()
+        try:
+            found = self._pipeline.process_together(some)
+            seconds = (self._clock() - began) / max(1, len(some))
+            for (_, run, _), results in zip(some, found, strict=True):
+                if results is not None:
+                    self._settle(here[run.raw.partition], run.raw.partition, results, seconds)
+                    left.remove(run)
+        except AbortedError as error:
+            await self.committer.abort_unless_dropped(here, error)
+            return
+        except Exception as error:  # noqa: BLE001 - the driver will call the runs processed
+            await self.committer.end(error)
+            return
+        self.committer.commit_if_due()
+
+    def _is_plain(self, delivery: Delivery, number: int, partition: Partition) -> bool:
+        """Whether nothing special is the matter with a partition."""
+        is_live = partition.live and partition.stopped is None and not partition.skips
+        return is_live and self._is_ours(delivery, number, partition)
+
+    def _settle(
+        self, partition: Partition, number: int, results: Results | Exception, seconds: float
+    ) -> None:
+        """Send and note what a run of a partition led to, or stop it; raise what ends the worker."""
+        if isinstance(results, SwapFileError):
+            raise results
+        if isinstance(results, Exception):
+            self._stop(number, results)
+            return
+        self.committer.schedule.send(results)
+        partition.ledger.note(results.step)
+        self.committer.schedule.note()
+        self._snapshots.note(number, seconds, results.input_bytes, self._clock())
 
     async def _hand_over_gathered(self, here: Mapping[int, Partition]) -> None:
         """Hand over what was gathered of runs of these partitions."""
@@ -226,16 +279,11 @@ class TaskManager:
         if results is None or self.committer.failed:
             return
         try:
-            self.committer.schedule.send(results)
-            partition.ledger.note(results.step)
+            self._settle(partition, number, results, self._clock() - began)
         except AbortedError:
             raise
         except Exception as error:  # noqa: BLE001 - the driver has handed the run out: it will call it processed
             await self.committer.end(error)
-            return
-        self.committer.schedule.note()
-        now = self._clock()
-        self._snapshots.note(number, now - began, results.input_bytes, now)
 
     def _stop(self, number: int, error: Exception) -> None:
         """Process nothing more of one partition."""

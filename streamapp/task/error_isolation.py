@@ -27,6 +27,8 @@ from topics.records import RawRecords
 T = TypeVar("T")
 Encode = Callable[[RawRecords, Effects], Sequence[T]]
 """What makes records of the effects of a run; it may add to the effects."""
+EncodeTogether = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | None]]
+"""The same of several runs, whose effects it leaves as they are; None: one has to be encoded by itself."""
 
 NONE: Final[frozenset[int]] = frozenset()
 
@@ -68,10 +70,60 @@ def process_isolated(
     except SwapFileError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a record does is reported
-        task.rollback()
-        if task.config.processing_exception_handler == "dead-letter":
-            return _one_by_one(task, run, encode)
-        raise _named(task, run, error, encode) from _cause(error)
+        return _isolated(task, run, error, encode)
+
+
+def process_together(
+    some: Sequence[tuple[Task, TaskRun]], encode: Encode[T], encode_together: EncodeTogether[T]
+) -> list[tuple[Effects, list[T]] | Exception]:
+    """Process runs, each of another task, and encode what they lead to in one go.
+
+    Return what `process_isolated` returns of each, or the exception that it raises.
+    """
+    processed: list[Effects | Exception] = []
+    for task, run in some:
+        try:
+            processed.append(task.process(run))
+        except Exception as error:  # noqa: BLE001 - its turn comes
+            processed.append(error)
+    good = [
+        (run.raw, each) for (_, run), each in zip(some, processed, strict=True) if isinstance(each, Effects)
+    ]
+    encoded = iter(encode_together(good))
+    found: list[tuple[Effects, list[T]] | Exception] = []
+    for (task, run), effects in zip(some, processed, strict=True):
+        if isinstance(effects, Effects) and (records := next(encoded)) is not None:
+            found.append((effects, list(records)))
+            continue
+        try:
+            found.append(_finished(task, run, effects, encode))
+        except Exception as error:  # noqa: BLE001 - of one run: the others go on
+            found.append(error)
+    return found
+
+
+def _finished(
+    task: Task, run: TaskRun, processed: Effects | Exception, encode: Encode[T]
+) -> tuple[Effects, list[T]]:
+    """Return what `process_isolated` does of a run that the task has processed already."""
+    if isinstance(processed, SwapFileError):
+        raise processed
+    if isinstance(processed, Exception):
+        return _isolated(task, run, processed, encode)
+    try:
+        return processed, list(encode(run.raw, processed))
+    except SwapFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+        return _isolated(task, run, error, encode)
+
+
+def _isolated(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> tuple[Effects, list[T]]:
+    """Go back to before a run that failed, and process its records one by one; or say which it was."""
+    task.rollback()
+    if task.config.processing_exception_handler == "dead-letter":
+        return _one_by_one(task, run, encode)
+    raise _named(task, run, error, encode) from _cause(error)
 
 
 def _around(task: Task, run: TaskRun, encode: Encode[T], skipped: frozenset[int]) -> tuple[Effects, list[T]]:

@@ -103,6 +103,10 @@ class Echo:
         """Read nothing ahead: `process` reads what it gets."""
         return [None] * len(some)
 
+    def process_together(self, some: Sequence[Any]) -> list[None]:
+        """Leave each run to `process`."""
+        return [None] * len(some)
+
     async def process(
         self, task: Counting, run: Run, is_ours: Callable[[], bool], instances: None = None
     ) -> Any:

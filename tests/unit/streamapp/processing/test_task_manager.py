@@ -79,6 +79,7 @@ class Outputs:
         self.gate.set()
         self.is_full = False
         self.gathers = False
+        self.in_one_go = False  # small runs are processed together
         self.offered: list[Any] = []  # results that are not handed over yet
         self.handed: list[int] = []  # how many each time
         self.will_not: Exception | None = None  # be handed over
@@ -106,10 +107,18 @@ class Outputs:
     def read_together(self, some: Sequence[Run]) -> list[int]:
         return [run.position for run in some]
 
+    def process_together(self, some: Sequence[tuple[OffsetsTask, Run, int]]) -> list[Any]:
+        return [self._in_one_go(*each) if self.in_one_go else None for each in some]
+
+    def _in_one_go(self, task: OffsetsTask, run: Run, instances: int) -> Any:
+        try:
+            return self._results(task, run, instances)
+        except (ValueError, SwapFileError) as error:
+            return error
+
     async def process(
         self, task: OffsetsTask, run: Run, is_ours: Callable[[], bool], instances: int | None
     ) -> Any:
-        assert instances == run.position, "what was read is of another run"
         if self.readies is not None:
             try:
                 await self.readies()
@@ -118,6 +127,14 @@ class Outputs:
                     raise
             if not is_ours():
                 return None
+        results = self._results(task, run, instances)
+        if self.computes is not None:
+            async with self.tasks_lock:
+                await self.computes()
+        return results
+
+    def _results(self, task: OffsetsTask, run: Run, instances: int | None) -> Any:
+        assert instances == run.position, "what was read is of another run"
         if b"poison" in run.raw.values:
             message = f"topic={run.topic} partition={run.raw.partition} offset={run.raw.offsets[0]}"
             raise ValueError(message)
@@ -126,9 +143,6 @@ class Outputs:
             raise SwapFileError(message)
         self.skipped += sorted(run.skipped)
         task += run.raw.offsets
-        if self.computes is not None:
-            async with self.tasks_lock:
-                await self.computes()
         n_bytes = sum(len(value or b"") for value in run.raw.values)
         step = Step(SOURCE_OF[run.topic], run.position)
         size = n_bytes + self.output_bytes * len(run.raw)
@@ -643,6 +657,100 @@ def test_gathered_outputs_that_are_lost_end_the_worker(exactly_once: bool) -> No
         assert w.kafka.offsets == {}
 
     run(story, exactly_once)
+
+
+def small(w: Worker, *runs: Run) -> Delivery:
+    """Return runs that are processed in one go."""
+    w.outputs.in_one_go = True
+    return Delivery(runs[0].raw.partition, runs, w.group.epoch, asyncio.get_running_loop().create_future())
+
+
+def with_value(run: Run, value: bytes) -> Run:
+    """Return a run whose records have another value."""
+    return replace(run, raw=replace(run.raw, values=[value] * len(run.raw)))
+
+
+@GUARANTEES
+def test_runs_that_are_processed_in_one_go_are_all_noted_before_they_are_committed(
+    exactly_once: bool,
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1, 2))
+        await w.deliver(0)
+        w.clock.now += 1.0  # a commit is due at the first of them
+        w.manager.partitions.drop(1)
+        await w.manager.process(small(w, run_of(0, 1), run_of(1, 0), run_of(2, 0, 1)))
+        assert w.outputs.handed[1:] == [2], "both at once"
+        await w.committer.commit("test")
+        assert w.outputs.sent == [0, 1, 0, 1]
+        assert w.kafka.offsets == {TP("instances", 0): 2, TP("instances", 2): 2}
+
+    run(story, exactly_once)
+
+
+def test_one_of_the_runs_processed_in_one_go_fails_and_the_others_do_not() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1, 2))
+        await w.manager.process(small(w, run_of(0, 0), with_value(run_of(1, 0), b"poison"), run_of(2, 0)))
+        assert w.group.dropped == [1]
+        assert [w.manager.partitions[at].stopped is None for at in range(3)] == [True, False, True]
+        await w.committer.commit("test")
+        assert w.kafka.offsets == {TP("instances", 0): 1, TP("instances", 2): 1}
+
+    run(story)
+
+
+def test_a_lost_model_of_one_of_the_runs_processed_in_one_go_ends_the_worker() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        delivery = small(w, with_value(run_of(0, 0), b"lost"), run_of(1, 0))
+        await w.manager.process(delivery)
+        assert isinstance(w.group.crashed, SwapFileError)
+        assert delivery.done.done()
+        await w.committer.commit("test")
+        assert (w.outputs.sent, w.kafka.offsets) == ([], {})
+
+    run(story)
+
+
+def test_the_first_of_the_runs_processed_in_one_go_whose_outputs_are_lost_ends_the_worker() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        w.outputs.refuses = True
+        await w.manager.process(small(w, run_of(0, 0), run_of(1, 0)))
+        assert isinstance(w.group.crashed, RuntimeError)
+        await w.committer.commit("test")
+        assert w.kafka.offsets == {}
+
+    run(story)
+
+
+def test_a_bug_while_runs_are_processed_in_one_go_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows which tasks are ahead of their ledgers: nothing of them may be committed."""
+
+    def fail(some: Sequence[Any]) -> None:
+        some[0][0].extend([0])
+        raise ZeroDivisionError
+
+    async def story(w: Worker) -> None:
+        await w.assign((0, 1))
+        monkeypatch.setattr(w.outputs, "process_together", fail)
+        await w.manager.process(small(w, run_of(0, 0), run_of(1, 0)))
+        assert isinstance(w.group.crashed, ZeroDivisionError)
+        await w.committer.commit("test")
+        assert (w.outputs.sent, w.kafka.offsets) == ([], {})
+
+    run(story)
+
+
+def test_runs_with_skips_are_processed_each_by_itself() -> None:
+    async def story(w: Worker) -> None:
+        w.kafka.skips = (Skip(1, "instances", 1, ""),)
+        await w.assign((0, 1))
+        await w.manager.process(small(w, run_of(0, 0, 1), run_of(1, 0)))
+        assert w.outputs.skipped == [1]
+
+    run(story)
 
 
 @GUARANTEES

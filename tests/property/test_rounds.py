@@ -1,0 +1,201 @@
+"""Runs of several partitions that are processed in one go lead to what each leads to by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamapp.observability.metrics import Metrics
+from streamapp.outputs.limits import OutputLimits
+from streamapp.processing.pipeline import Pipeline, Results
+from streamapp.settings import Settings
+from streamapp.task.effects.effects import Effects
+from streamapp.task.error_isolation import ProcessingError
+from streamapp.task.task import Task
+from streamapp.transport.runs import Run
+from tests.tiers import examples
+from topics.definitions import TopicNames
+from topics.records import Headers, RawRecords
+from topics.spans import RecordSpans
+
+NAMES = TopicNames("grove.")
+LIMITS = OutputLimits.of_catalogue(NAMES)
+NARROW = OutputLimits({**LIMITS.topics, NAMES.predictions: 196})
+"""A limit that answers with a long id are above."""
+ODD: list[dict[str, Any]] = [
+    {"label": "another"},
+    {"features": {"x": 1.0}},
+    {"features": None},
+    {"id": "an id that is long" * 3},
+    {"id": 'an "id"'},
+    {"id": "é\u2028"},
+    {"id": None},
+    {"weight": -1},
+    {"features": {"x": "word", "y": 2}},
+]
+KEYS = [b"a", b"b", b"c"]
+HEADERS: list[Headers] = [(), (), (), [("content-type", b"application/json")], [("a", None)]]
+
+
+class Rounds:
+    """A producer of each partition, whose records have a shape of their own."""
+
+    def __init__(self, rng: random.Random, partitions: int, oddness: float) -> None:
+        self._rng, self._oddness = rng, oddness
+        self._next = [rng.randrange(1000) for _ in range(partitions)]
+        self._has_id = rng.random() < 0.7
+        self._classes = [rng.choice([["yes", "no"], ["no", "yes"], ["1", "2", "3"]]) for _ in self._next]
+        self._headers = rng.choice(HEADERS)
+        if not oddness:
+            self._classes, self._headers = self._classes[:1] * partitions, ()
+
+    def round(self) -> list[Run]:
+        return [self._run(partition) for partition in range(len(self._next))]
+
+    def _run(self, partition: int) -> Run:
+        n, first = self._rng.randint(1, 12), self._next[partition]
+        self._next[partition] += n
+        offsets = range(first, first + n)
+        values = [self._value(partition, offset) for offset in offsets]
+        keys = self._rng.choices(KEYS, k=n)
+        times = [1_800_000_000_000 + at for at in offsets]
+        spans = RecordSpans.of(offsets, times, keys, values, self._kinds(n))
+        return Run(NAMES.instances, RawRecords.over(NAMES.instances, partition, spans), first + n)
+
+    def _kinds(self, n: int) -> list[Headers]:
+        if self._rng.random() < self._oddness:
+            return self._rng.choices(HEADERS, k=n)
+        return [self._headers] * n
+
+    def _value(self, partition: int, offset: int) -> bytes:
+        rng = self._rng
+        x, y, classes = round(rng.uniform(0, 10), 2), round(rng.uniform(0, 10), 2), self._classes[partition]
+        document: dict[str, Any] = {"id": f"n{offset}"} if self._has_id else {}
+        document |= {"features": {"x": x, "y": y}, "label": classes[int(x + y) % len(classes)]}
+        if rng.random() < self._oddness / 4:
+            document |= rng.choice(ODD)
+        return orjson.dumps(document)[: -1 if rng.random() < self._oddness / 20 else None]
+
+
+class Both:
+    """A worker that processes rounds in one go, and one that processes run after run."""
+
+    def __init__(self, partitions: int, limits: OutputLimits, **given: Any) -> None:
+        chosen = Settings(**given)
+        nobody: Any = None
+        self.pipelines = [
+            Pipeline(chosen, nobody, Metrics(), partitions=partitions, limits=limits) for _ in range(2)
+        ]
+        self._tasks = [[each.new_task(number) for number in range(partitions)] for each in self.pipelines]
+        self.stopped: set[int] = set()
+
+    async def process(self, some: list[Run]) -> None:
+        """Process runs both ways, and compare all that comes of it."""
+        here = [run for run in some if run.raw.partition not in self.stopped]
+        together = self._in_one_go(here)
+        for run, ours in zip(here, together, strict=True):
+            number = run.raw.partition
+            one, other = self._tasks[0][number], self._tasks[1][number]
+            ours = await self._outcome(0, one, run) if ours is None else ours
+            theirs = await self._outcome(1, other, run)
+            if isinstance(ours, ProcessingError):
+                assert str(ours) == str(theirs)
+                assert repr(ours.__cause__) == repr(theirs.__cause__)
+                self.stopped.add(number)
+                continue
+            assert_same(ours, theirs)
+            assert (one.digest(), one.counters) == (other.digest(), other.counters)
+
+    def _in_one_go(self, some: list[Run]) -> list[Any]:
+        pipeline, tasks = self.pipelines[0], self._tasks[0]
+        read = pipeline.read_together(some)
+        given = [(tasks[run.raw.partition], run, each) for run, each in zip(some, read, strict=True)]
+        return pipeline.process_together(given)
+
+    async def _outcome(self, which: int, task: Task, run: Run) -> Any:
+        try:
+            return await self.pipelines[which].process(task, run, lambda: True)
+        except ProcessingError as error:
+            return error
+
+
+def assert_same(ours: Results, theirs: Results) -> None:
+    """Compare what two pipelines made of a run."""
+    assert (ours.run, ours.step, ours.input_bytes) == (theirs.run, theirs.step, theirs.input_bytes)
+    assert ours.size == theirs.size
+    assert len(ours.records) == len(theirs.records)
+    for one, other in zip(ours.records, theirs.records, strict=True):
+        assert (one.topic, one.kind, one.most_bytes) == (other.topic, other.kind, other.most_bytes)
+        assert (one.values, one.keys, one.timestamps) == (other.values, other.keys, other.timestamps)
+        assert [*(one.headers or ())] == [*(other.headers or ())]
+        assert (one.records.dtype, one.records.tolist()) == (other.records.dtype, other.records.tolist())
+    a, b = ours.effects, theirs.effects
+    assert (a.counts, a.dead_letters, a.notices) == (b.counts, b.dead_letters, b.notices)
+
+
+def fail_at(pipeline: Pipeline, marks: frozenset[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing encoded that answers a record of these offsets."""
+    encoder = pipeline._encoder
+    encode, encode_together = encoder.encode, encoder.encode_together
+
+    def check(raw: RawRecords, effects: Effects) -> None:
+        if effects.answers and (found := marks & {*raw.offsets}):
+            raise ArithmeticError(min(found))
+
+    def failing(raw: RawRecords, effects: Effects) -> Any:
+        check(raw, effects)
+        return encode(raw, effects)
+
+    def failing_together(some: Any) -> Any:
+        for raw, effects in some:
+            check(raw, effects)
+        return encode_together(some)
+
+    monkeypatch.setattr(encoder, "encode", failing)
+    monkeypatch.setattr(encoder, "encode_together", failing_together)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 2**63))
+def test_in_one_go_as_one_by_one(seed: int) -> None:
+    rng = random.Random(seed)
+    partitions = rng.randint(2, 5)
+    rounds = Rounds(rng, partitions, rng.choice([0, 0.05, 0.3]))
+    both = Both(
+        partitions,
+        rng.choice([LIMITS, LIMITS, NARROW]),
+        output_headers=rng.choice(["minimal", "minimal", "minimal", "full"]),
+        output_format=rng.choice([None, None, "json", "packed"]),
+        processing_exception_handler=rng.choice(["stop-partition", "dead-letter"]),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        if rng.random() < 0.3:
+            marks = frozenset(rng.sample(range(1060), 40))
+            for pipeline in both.pipelines:
+                fail_at(pipeline, marks, patch)
+        for _ in range(5):
+            asyncio.run(both.process(rounds.round()))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_of_steady_rounds_are_encoded_in_one_go(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    both, rounds = Both(4, LIMITS), Rounds(random.Random(seed), 4, 0.0)
+    encoder, found = both.pipelines[0]._encoder, 0
+    encode_together = encoder.encode_together
+
+    def counting(some: Any) -> Any:
+        nonlocal found
+        encoded = encode_together(some)
+        found += sum(records is not None for records in encoded)
+        return encoded
+
+    monkeypatch.setattr(encoder, "encode_together", counting)
+    for _ in range(12):
+        asyncio.run(both.process(rounds.round()))
+    assert found >= 4 * 8, "all but those of the first rounds, in which shapes and classes are new"
