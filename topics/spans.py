@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -392,7 +392,10 @@ def any_headers(headers: Sequence[Headers]) -> bool:
 def _laid_out(values: Sequence[bytes | None], at: int) -> tuple[Ints64, Ints64]:
     """Return where each value begins, and its length, if they lie one behind the other from `at` on."""
     n = len(values)
-    lengths = np.fromiter((NULL if value is None else len(value) for value in values), np.int64, n)
+    try:
+        lengths = np.fromiter(map(len, cast("Sequence[bytes]", values)), np.int64, n)
+    except TypeError:  # some are null
+        lengths = np.fromiter((NULL if value is None else len(value) for value in values), np.int64, n)
     starts = np.full(n, at, dtype=np.int64)
     np.cumsum(np.maximum(lengths[:-1], 0), out=starts[1:])
     starts[1:] += at
