@@ -130,12 +130,8 @@ class TreeLayout(BlockLayout):
         if not (0 < nodes <= len(ints) and 0 < slots <= len(ints)):
             return None
         shape = self.shape(nodes, slots)
-        header = np.zeros(at.TREE_HEADER, dtype=np.int64)
-        at.write_tree_header(header, shape)
-        sizes = [at.TREE_WORDS, at.TREE_NODE_STRIDE, at.TREE_LEAF_STRIDE, at.TREE_LEAVES_AT]
-        if any(ints[t + word] != header[word] for word in [*sizes, at.TREE_NOMINAL_AT]):
-            return None
-        return shape.words
+        is_fitting = at.says_sizes(ints[t : t + at.TREE_HEADER], shape)
+        return shape.words if is_fitting else None
 
     # Writing
 

@@ -162,7 +162,7 @@ class Model:
         return snapshot.write(self.plan, self.ints)
 
     @staticmethod
-    def restore(data: bytes) -> Model:
+    def restore(data: bytes | memoryview) -> Model:
         """Return the model of a snapshot: it goes on as if it had never stopped."""
         return Model(*snapshot.read(data))
 

@@ -44,7 +44,8 @@ MAGIC: Final = b"grovemdl"
 FORMAT_VERSION: Final = 1
 
 KEPT: Final = 64
-"""Specs with their schemas that are kept, as text and as objects, for the next model that has them too,"""
+"""Specs with their schemas that are kept, as text and as objects, for the next model that has them too
+(their plan with them),"""
 
 KEPT_BYTES: Final = 16 << 10
 """if they are no longer than this."""
@@ -63,6 +64,19 @@ class Header:
     words: int
     state: int
     """State version."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """What texts say that many models have."""
+
+    spec: Spec
+    schema: Schema
+
+    @functools.cached_property
+    def plan(self) -> Plan:
+        """What models of them share; SchemaError if the learner does not take the schema."""
+        return Plan.of(self.spec, self.schema)
 
 
 @functools.cache
@@ -115,12 +129,12 @@ def _texts_made(plan: Plan) -> tuple[tuple[int, ...], bytes]:
     return tuple(map(len, parts)), texts + bytes(-(_FIXED.size + len(texts)) % at.WORD)
 
 
-def read(data: bytes) -> tuple[Plan, Ints]:
+def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
     """Return plan and buffer of a snapshot; SnapshotError if it is none, or if kernels must not see it.
 
     Its checksum says that it is whole, not who made it: so every word that a kernel trusts is checked.
     """
-    header, start = _read_header(data)
+    header, kind, start = _read_header(data)
     end = start + header.words * at.WORD
     if len(data) != end + _CHECKSUM.size:
         msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off or goes on"
@@ -128,7 +142,7 @@ def read(data: bytes) -> tuple[Plan, Ints]:
     if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(memoryview(data)[:end]):
         msg = "snapshot must match its checksum: it was altered on its way"
         raise SnapshotError(msg)
-    plan = Plan.of(header.spec, header.schema)
+    plan = kind.plan
     ints = at.aligned_words(header.words)
     ints[:] = np.frombuffer(data, dtype="<i8", count=header.words, offset=start)
     ints = upgraded(plan, ints, header.state)
@@ -147,7 +161,7 @@ def describe(data: bytes) -> Header:
     return _read_header(data)[0]
 
 
-def _read_header(data: bytes) -> tuple[Header, int]:
+def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
     if len(data) < _FIXED.size or data[:8] != MAGIC:
         msg = f"snapshot must begin with {MAGIC!r} and a header of {_FIXED.size} bytes: these are other bytes"
         raise SnapshotError(msg)
@@ -167,26 +181,27 @@ def _read_header(data: bytes) -> tuple[Header, int]:
         msg = f"snapshot={len(data)} bytes must be more than {position}: it is cut off"
         raise SnapshotError(msg)
     try:
-        tag, (spec, schema) = texts[0].decode(), _parsed(texts[1], texts[2], state)
+        tag, kind = texts[0].decode(), _parsed(texts[1], texts[2], state)
     except (GroveError, UnicodeDecodeError) as error:
         msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
         raise SnapshotError(msg) from error
-    return Header(tag, spec, schema, words, state), position + -position % at.WORD
+    header = Header(tag, kind.spec, kind.schema, words, state)
+    return header, kind, position + -position % at.WORD
 
 
-def _parsed(spec: bytes, schema: bytes, state: int) -> tuple[Spec, Schema]:
+def _parsed(spec: bytes, schema: bytes, state: int) -> _Kind:
     """Return what the texts said under a state version; ten thousand models of a partition say the same."""
     is_small = len(spec) + len(schema) <= KEPT_BYTES
     return _parsed_kept(spec, schema, state) if is_small else _parsed_anew(spec, schema, state)
 
 
 @functools.lru_cache(maxsize=KEPT)
-def _parsed_kept(spec: bytes, schema: bytes, state: int) -> tuple[Spec, Schema]:
+def _parsed_kept(spec: bytes, schema: bytes, state: int) -> _Kind:
     return _parsed_anew(spec, schema, state)
 
 
-def _parsed_anew(spec: bytes, schema: bytes, state: int) -> tuple[Spec, Schema]:
-    return Spec.parse(spec, state), Schema.from_json(schema)
+def _parsed_anew(spec: bytes, schema: bytes, state: int) -> _Kind:
+    return _Kind(Spec.parse(spec, state), Schema.from_json(schema))
 
 
 def _check_sizes(plan: Plan, ints: Ints) -> None:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -489,13 +490,37 @@ def end_here(tree: TreeView, node: int) -> None:
 
 def write_tree_header(header: Ints, shape: TreeShape) -> None:
     """Write the sizes of a block into its header."""
-    header[TREE_WORDS] = shape.words
-    header[TREE_NODE_CAPACITY] = shape.nodes
-    header[TREE_SLOT_CAPACITY] = shape.slots
-    header[TREE_NODE_STRIDE] = shape.node_stride
-    header[TREE_LEAF_STRIDE] = shape.leaf_stride
-    header[TREE_LEAVES_AT] = shape.leaves_at
-    header[TREE_NOMINAL_AT] = shape.nominal_at
+    for word, size in zip(_SIZE_WORDS, _sizes(shape), strict=True):
+        header[word] = size
+
+
+def says_sizes(header: Ints, shape: TreeShape) -> bool:
+    """Return whether these are the sizes in a block's header."""
+    return _size_words(header.tolist()) == _sizes(shape)
+
+
+_SIZE_WORDS: Final = (
+    TREE_WORDS,
+    TREE_NODE_CAPACITY,
+    TREE_SLOT_CAPACITY,
+    TREE_NODE_STRIDE,
+    TREE_LEAF_STRIDE,
+    TREE_LEAVES_AT,
+    TREE_NOMINAL_AT,
+)
+_size_words = operator.itemgetter(*_SIZE_WORDS)
+
+
+def _sizes(shape: TreeShape) -> tuple[int, ...]:
+    return (
+        shape.words,
+        shape.nodes,
+        shape.slots,
+        shape.node_stride,
+        shape.leaf_stride,
+        shape.leaves_at,
+        shape.nominal_at,
+    )
 
 
 def code_bits(classes: int) -> int:

@@ -58,7 +58,7 @@ def read_model(unit: Unit) -> StoredModel:
     """Return the model of a unit."""
     facts, body = unseal(unit)
     try:
-        model = Model.restore(bytes(body))
+        model = Model.restore(body)
     except SnapshotError as error:
         raise damaged(unit.name, str(error)) from error
     try:

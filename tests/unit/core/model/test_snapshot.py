@@ -8,9 +8,19 @@ from core import jit
 from core.errors import SnapshotError
 from core.model import snapshot, validate
 from core.model.model import Model
+from core.tree import layout
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 SCHEMA = schema_of(None, 3, None, classes="abc")
+SIZES = {
+    layout.TREE_WORDS,
+    layout.TREE_NODE_CAPACITY,
+    layout.TREE_SLOT_CAPACITY,
+    layout.TREE_NODE_STRIDE,
+    layout.TREE_LEAF_STRIDE,
+    layout.TREE_LEAVES_AT,
+    layout.TREE_NOMINAL_AT,
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +38,26 @@ def test_restoring_gives_the_same_bytes(data):
     validate.check(model)
     assert model.snapshot() == data
     assert Model.restore(model.snapshot()).snapshot() == data
+
+
+def test_a_model_keeps_nothing_of_the_bytes_that_it_was_in(data):
+    lent = bytearray(data)
+    model = Model.restore(memoryview(lent))
+    lent[:] = bytes(len(lent))
+    assert model.snapshot() == data
+
+
+def test_models_of_the_same_texts_share_a_plan(data):
+    models = [Model.restore(data) for _ in range(3)]
+    assert len({id(model.plan) for model in models}) == 1
+
+
+@pytest.mark.parametrize("word", sorted(SIZES))
+def test_a_tree_of_another_size_than_its_plan_has_is_refused(data, word):
+    plan, ints = snapshot.read(data)
+    ints[ints[layout.MODEL_FIRST] + word] += 1
+    with pytest.raises(SnapshotError, match="must fit its spec and schema"):
+        snapshot.check_words(plan, ints)
 
 
 def test_a_snapshot_has_no_room_to_spare():
