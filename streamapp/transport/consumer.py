@@ -116,8 +116,8 @@ class Consumer(driver.Consumer):
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
         changelogs = self._changelogs()
         pace = min(PACE_SHARE * self._round_s, PACE_MAX_S) if timeout_s else 0.0
-        # Nobody waits for a table, and no run waits for what is fetched.
-        is_calm = timeout_s > 0 and changelogs <= self._recovery.standby_tps
+        # Nobody waits for a table, no run waits for what is fetched, and the broker had no more than that.
+        is_calm = timeout_s > 0 and changelogs <= self._recovery.standby_tps and not self._is_behind
         round_s = FETCH_S + ROUND_ROOM * self._round_lasts if is_calm else 0.0
         pause = min(PAUSE_MAX_S, self.wiring.committer.seconds_to_last_round(now, round_s))
         pauses = is_calm and pause > 0
@@ -125,6 +125,11 @@ class Consumer(driver.Consumer):
         return await self._thread.take(
             wanted, min(waits), changelogs, pace, now + pause if pauses else 0.0, ahead=not pauses
         )
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether the last fetch of some topic left records at the broker."""
+        return any(ahead.lag for order in self._orders.values() for ahead in order.topics.values())
 
     def _changelogs(self) -> set[TP]:
         """Return the partitions of tables that Faust wants to read: those in recovery, and standbys.

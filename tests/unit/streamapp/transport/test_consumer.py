@@ -74,8 +74,14 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     assert moved == []
 
 
-@pytest.mark.parametrize(("timeout_s", "table_waits"), [(0.5, False), (0.0, False), (0.5, True)])
-def test_a_fetch_pauses_only_while_nobody_waits_for_it(timeout_s: float, table_waits: bool) -> None:
+@pytest.mark.parametrize(
+    ("timeout_s", "table_waits", "left"),
+    [(0.5, False, 0), (0.0, False, 0), (0.5, True, 0), (0.5, False, 1)],
+    ids=["calm", "a run waits", "a table waits", "the broker has more"],
+)
+def test_a_fetch_pauses_only_while_nobody_waits_for_it(
+    timeout_s: float, table_waits: bool, left: int
+) -> None:
     asked: list[float] = []
     fetches: list[float] = []
 
@@ -83,7 +89,9 @@ def test_a_fetch_pauses_only_while_nobody_waits_for_it(timeout_s: float, table_w
         consumer: Any = Consumer.__new__(Consumer)
         consumer.app = with_recovery()
         consumer._active_partitions = {TP("table", 0)} if table_waits else set()
-        consumer._standbys_read, consumer._orders = True, {}
+        order = TimeOrder(0, [("topic", 0)], skew_ms=0, max_idle_ms=-1, max_records=2)
+        order.topics["topic"].log_end = left
+        consumer._standbys_read, consumer._orders = True, {0: order}
         consumer._round_s, consumer._round_lasts = 0.001, 0.004
 
         def seconds_to_last_round(now: float, round_s: float) -> float:
@@ -102,7 +110,7 @@ def test_a_fetch_pauses_only_while_nobody_waits_for_it(timeout_s: float, table_w
         consumer.wiring, consumer._thread = SimpleNamespace(committer=committer), SimpleNamespace(take=take)
         before = time.monotonic()
         await consumer._take(timeout_s)
-        if timeout_s and not table_waits:
+        if timeout_s and not table_waits and not left:
             assert asked == [FETCH_S + ROUND_ROOM * 0.004]
             assert before + PAUSE_MAX_S <= fetches[0] <= time.monotonic() + PAUSE_MAX_S
         else:
