@@ -110,6 +110,7 @@ def install(trace: Trace, source: str) -> None:
     """Put the clocks into the worker's classes."""
     feed: Callable[..., Any] = Consumer._feed
     process: Callable[..., Any] = Pipeline.process
+    process_together: Callable[..., Any] = Pipeline.process_together
     send: Callable[..., Any] = Pipeline.send
     commit: Callable[..., Any] = CommitSchedule.commit
 
@@ -129,6 +130,16 @@ def install(trace: Trace, source: str) -> None:
         trace.note_raw(COMPUTED, of.raw)
         return found
 
+    def traced_together(self: Pipeline, some: Any) -> Any:
+        for _, of, _ in some:
+            trace.note_raw(BEGUN, of.raw)
+        with trace.measure("runs in one go: task, encode"):
+            found = process_together(self, some)
+        for (_, of, _), results in zip(some, found, strict=True):
+            if results is not None:  # else it is processed by itself, and begins anew
+                trace.note_raw(COMPUTED, of.raw)
+        return found
+
     def traced_send(self: Pipeline, results: Results) -> None:
         with trace.measure("run: hand over"):
             send(self, results)
@@ -145,6 +156,7 @@ def install(trace: Trace, source: str) -> None:
 
     Consumer._feed = traced_feed  # type: ignore[method-assign]
     Pipeline.process = traced_process  # type: ignore[assignment, method-assign]
+    Pipeline.process_together = traced_together  # type: ignore[method-assign]
     Pipeline.send = traced_send  # type: ignore[method-assign]
     CommitSchedule.commit = traced_commit  # type: ignore[method-assign]
     trace.around_async(Consumer, "_deliver_round", "rounds")

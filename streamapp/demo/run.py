@@ -212,7 +212,6 @@ class _Demo:
             ended = watch.last_answer or time.monotonic()
             summary = self._summary(watch, ended - began)
         if self._plan.web:
-            self._display.say(f"the replay is over; grove web is at {self._web} until Ctrl-C")
             self._stay()
         return summary
 
@@ -262,8 +261,9 @@ class _Demo:
         self._display.say(f"grove web is at {self._web}")
 
     def _stay(self) -> None:
-        """Keep everything running until somebody interrupts it."""
+        """Keep everything running until somebody interrupts it, who may be as quick as what is said."""
         with contextlib.suppress(KeyboardInterrupt):
+            self._display.say(f"the replay is over; grove web is at {self._web} until Ctrl-C")
             while True:
                 self._check_processes()
                 self._processes["web"].wait(READY_POLL_SECONDS)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request
+from nicegui import app as nicegui_app
 from nicegui import ui
 
 from streamapp.errors import UsageError
@@ -187,6 +188,8 @@ def _server(
     ui.page("/sure", title="grove: sure ones")(sure)
     if watching is not None:
         add_watch_pages(watching, person)
+    # Quasar's bar for requests under way is a progress bar without a name, which screen readers stumble over.
+    nicegui_app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(app, title="grove", language="en-US", tailwind=False, show_welcome_message=False)
     config = uvicorn.Config(
         Guard(app, entry),

@@ -6,6 +6,7 @@ With GROVE_SCREENSHOTS=docs/screenshots the pictures of docs/web.md are made ane
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +126,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             page.keyboard.press("g")
             expect(page.get_by_text("because amount <= 40")).to_be_visible()
             look_at("label")
+            assert re.search(r"skipHijack\W+true", page.content()), "its bar for requests has no name"
             page.goto(f"{address}sure")
             expect(heading).to_contain_text("to all of these")
             look_at("sure")
