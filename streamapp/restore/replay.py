@@ -70,8 +70,7 @@ class Replay:
         stored = StoredSnapshot(manifest, get)
         config = TaskConfig.from_json(manifest.config, manifest.state_version)
         try:
-            with stored.reading() as units:
-                self.begin(manifest.positions, units, config)
+            self.begin(manifest.positions, stored.units(), config)
         except DamagedStateError as error:
             raise DamagedError(str(error)) from error
         return stored.index

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 
 from streamapp.journal.entry import Manifest
 from streamapp.snapshots.chunks import UNIT, unpack
 from streamapp.snapshots.index import Index
-from streamapp.snapshots.read_ahead import ReadAhead
-from streamapp.task.unit import Unit, UnitName, checked
+from streamapp.task.unit import Unit, UnitName
 
 Get = Callable[[bytes], bytes | None]
 
@@ -27,7 +25,3 @@ class StoredSnapshot:
         """Yield the units; DamagedError at one that is not whole."""
         for name, copy in self.index.copies.items():
             yield Unit(UnitName.decode(name), unpack(UNIT, name, copy, self._get))
-
-    def reading(self) -> ReadAhead[Unit]:
-        """Return the units with their frames checked, read ahead in a thread that ends with the block."""
-        return ReadAhead(map(checked, self.units()), attrgetter("size"))

@@ -8,7 +8,7 @@ one's name is noticed. The same state gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from core.json_text import read_json
@@ -58,8 +58,6 @@ class Unit:
 
     name: UnitName
     data: bytes
-    opened: tuple[bytes, memoryview] | None = field(default=None, repr=False, compare=False)
-    """Head and body, if the frame was checked already."""
 
     @property
     def size(self) -> int:
@@ -78,22 +76,11 @@ def seal(name: UnitName, facts: Mapping[str, Any], body: Sequence[Body] = ()) ->
     return Unit(name, FRAME.seal(canonical(head), body))
 
 
-def checked(unit: Unit) -> Unit:
-    """Return a unit whose frame is checked, in whatever thread, before it is unsealed.
-
-    One that is damaged comes back as it is: whoever unseals it is told.
-    """
-    try:
-        return Unit(unit.name, unit.data, FRAME.unseal(unit.data, "unit"))
-    except FrameError:
-        return unit
-
-
 def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
     """Return facts and body of a unit; DamagedStateError if it is not what was sealed."""
     name = unit.name
     try:
-        text, body = unit.opened or FRAME.unseal(unit.data, f"unit {name}")
+        text, body = FRAME.unseal(unit.data, f"unit {name}")
     except FrameError as error:
         message = str(error) if isinstance(error, FrameVersionError) else f"{error}; {REMEDY}"
         raise DamagedStateError(message) from None
