@@ -27,7 +27,12 @@ def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     console = Console(stderr=True)
     shown = shown and console.is_terminal  # elsewhere nothing of a bar is seen but an empty line
     with Progress(*columns, console=console, disable=not shown, transient=True) as progress:

@@ -1,15 +1,21 @@
 """Command registration: help texts from docstrings, dataclasses of options as their options.
 
-A docstring's lines of a paragraph become one; blocks after a line `\\b` stay as they are.
+A docstring's lines of a paragraph become one; blocks after a line `\\b` stay as they are. Of what rich would
+take for markup only `[bold]` is: brackets of extras, defaults and patterns are shown.
 """
 
 import inspect
+import re
 from collections.abc import Callable
+from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import typer
+
+_EATEN: Final = re.compile(r"\[(?=[a-z#/@])(?!/?bold\])")
+"""A bracket that rich would take for the beginning of its markup."""
 
 
 def register(app: typer.Typer, command: Callable[..., None], name: str | None = None, **options: Any) -> None:
@@ -20,7 +26,16 @@ def register(app: typer.Typer, command: Callable[..., None], name: str | None = 
 def help_of(command: Callable[..., Any]) -> str:
     """Docstring of a command for the terminal, whatever its width."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(p if p.startswith("\b") else " ".join(p.split()) for p in paragraphs)
+    return shown_whole("\n\n".join(p if p.startswith("\b") else " ".join(p.split()) for p in paragraphs))
+
+
+def shown_whole(text: str) -> str:
+    """Return a text whose brackets rich shows, those of `[bold]` left out.
+
+    >>> shown_whole("[bold]Extras[/bold]: streamgrove[web]")
+    '[bold]Extras[/bold]: streamgrove\\\\[web]'
+    """
+    return _EATEN.sub(r"\\[", text)
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,7 +56,25 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         command(**given)
 
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    parameters = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_with_help(each.annotation))
+        for each in parameters
+    ]
     flattened.__annotations__ = {each.name: each.annotation for each in parameters}
     flattened.__dict__["__signature__"] = inspect.Signature(parameters)
     return flattened
+
+
+def _with_help(annotation: Any) -> Any:
+    """Return the type of a parameter, with the help text of its option as rich shows it whole."""
+    if get_origin(annotation) is not Annotated:
+        return annotation
+    kind, *notes = get_args(annotation)
+    shown = []
+    for note in notes:
+        help_text = getattr(note, "help", None)
+        if isinstance(help_text, str):
+            note = copy(note)
+            note.help = shown_whole(help_text)
+        shown.append(note)
+    return Annotated[kind, *shown]

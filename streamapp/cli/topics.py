@@ -90,6 +90,7 @@ def describe(given: SettingsOptions, as_json: Json = False) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from streamapp.cli.cells import cell
     from topics import admin
 
     settings, kafka, names = given.connection()
@@ -106,10 +107,10 @@ def describe(given: SettingsOptions, as_json: Json = False) -> None:
     for topic in found:
         lags = [partition.lag for partition in topic.partitions if partition.lag is not None]
         table.add_row(
-            topic.name,
+            cell(topic.name),
             topic.direction,
-            topic.cleanup or "",
-            topic.retention or "",
+            cell(topic.cleanup or ""),
+            cell(topic.retention or ""),
             str(len(topic.partitions)) if topic.exists else "missing",
             f"{topic.offsets:,}" if topic.exists else "",
             f"{sum(lags):,}" if lags else "",

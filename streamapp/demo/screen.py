@@ -93,7 +93,7 @@ class Display:
         self._told = 0.0
 
     def say(self, step: str) -> None:
-        self._steps.print(f"[dim]{step} …[/dim]", highlight=False)
+        self._steps.print(_dim(step), highlight=False)
 
     @contextmanager
     def waiting(self, step: str) -> Iterator[None]:
@@ -102,7 +102,7 @@ class Display:
             self.say(step)
             yield
             return
-        with self._steps.status(f"[dim]{step} …[/dim]"):
+        with self._steps.status(_dim(step)):
             yield
 
     @contextmanager
@@ -159,6 +159,11 @@ class Display:
         )
 
 
+def _dim(step: str) -> Text:
+    """Return a step as it is shown: rich would take brackets of addresses and names for its markup."""
+    return Text(f"{step} …", style="dim")
+
+
 def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally], truth: Truth) -> Table:
     """The models side by side, below what needs no model; 80 columns are enough for it."""
     table = Table(box=None, pad_edge=False, collapse_padding=True)
@@ -186,7 +191,7 @@ def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally],
         share = tally.asked / tally.answered if tally.answered else 0.0
         table.add_row(
             Text(model.key, style="bold"),
-            model.asks,
+            Text(model.asks),
             f"{tally.answered:,}",
             f"{tally.asked:,}",
             f"{share:.1%}",
@@ -221,7 +226,7 @@ def features_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally
         most = tally.answered * truth.features
         table.add_row(
             Text(model.key, style="bold"),
-            model.asks,
+            Text(model.asks),
             f"{tally.answered:,}",
             f"{tally.bought:,}",
             f"{tally.bought / most if most else 0.0:.1%}",

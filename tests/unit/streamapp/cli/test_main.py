@@ -4,9 +4,12 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from streamapp.cli import dlq, models
 from streamapp.cli.main import app, main
@@ -66,6 +69,13 @@ def subcommands() -> list[list[str]]:
     return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]
 
 
+def commands(command: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
+    """Every command with the words that lead to it, groups too."""
+    yield path, command
+    for name, below in sorted(getattr(command, "commands", {}).items()):
+        yield from commands(below, [*path, name])
+
+
 class TestHelp:
     def test_lists_every_command(self, capsys: pytest.CaptureFixture[str]) -> None:
         status, out, err = run(capsys, "--help")
@@ -88,6 +98,21 @@ class TestHelp:
             examples, _, options = out.partition("Examples")[2].partition("╭")
             for option in set(re.findall(r"(?<!\S)(--[a-z-]+)", examples)) - {"--function", "--noise"}:
                 assert option in options, (path, option)
+
+    def test_brackets_of_help_texts_are_shown(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "2000")
+        seen = set()
+        for path, command in commands(get_command(app), []):
+            written = [command.help, command.epilog, *(getattr(p, "help", None) for p in command.params)]
+            shown = run(capsys, *path, "--help")[1]
+            for text in filter(None, written):
+                for bracket in re.findall(r"\[[^\[\]]*\]", text.replace("\\[", "[")):
+                    if bracket not in ("[bold]", "[/bold]"):
+                        seen.add(bracket)
+                        assert bracket in shown, path
+        assert {"[web]", "[default: all, with --features 3000]"} <= seen
 
     def test_nothing_at_all_is_usage(self, capsys: pytest.CaptureFixture[str]) -> None:
         status, out, _ = run(capsys)
