@@ -22,15 +22,15 @@ help: ## Show this list
 
 setup: $(STAMP) ## Make .venv with the pinned package and its command grove
 
-# Made anew only when the pins change, so a second run downloads nothing.
-$(STAMP): pyproject.toml constraints.txt
+# Made again only when the pins change, or what is installed here, so a second run downloads nothing.
+$(STAMP): pyproject.toml constraints.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Python 3.11 or newer is needed, $(PYTHON) is: $$($(PYTHON) --version 2>&1 | head -n 1);" \
 	       "name another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
-	@echo "installing streamgrove and what it needs, in pinned versions, into $(VENV) (about 180 MB, once) …"
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@echo "installing streamgrove and what it needs, in pinned versions, into $(VENV) (about 200 MB, once) …"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[web]'
 	@touch $@
 
 # Only those who change the project need these.

@@ -76,6 +76,7 @@ def demo(
     """
     import json
 
+    from streamapp.cli.needs import require
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.demo.models import read_models
     from streamapp.demo.run import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan, run_demo
@@ -84,6 +85,8 @@ def demo(
     from streamapp.settings import load_settings
     from streamapp.settings.check import check_names
 
+    if web:
+        require("web", "grove demo --web")
     settings = load_settings()
     check_names(settings)
     given = "bootstrap_servers" in settings.model_fields_set

@@ -9,11 +9,6 @@ import typer
 
 from streamapp.errors import UsageError
 
-UNDRAWN = (
-    "no chart is drawn: matplotlib is not installed; pip install 'streamgrove[experiments]' and give the "
-    "command again: cells that are done are kept"
-)
-
 
 def experiment(
     name: Annotated[str, typer.Argument(help="Name of the experiment.", metavar="NAME")],
@@ -72,9 +67,9 @@ def experiment(
       grove experiment vfs-table2 --quick
       grove experiment vfs-figure1 --jobs 4 --output results
     """
+    from streamapp.cli.needs import install_line, missing
     from streamapp.cli.progress import rows_progress
     from streamapp.experiments.base import names
-    from streamapp.experiments.chart import can_draw
     from streamapp.experiments.conduct import conduct, hours_of
 
     if name not in names():
@@ -86,6 +81,12 @@ def experiment(
     chosen = "quick" if quick else size or "medium"
     if (hours := hours_of(name, chosen)) is not None:
         typer.echo(f"grove: {name} --size {chosen} takes about {hours:g} hours of one core", err=True)
+    if missing("experiments"):
+        typer.echo(
+            "grove: no chart is drawn: matplotlib is not installed; for charts, end this (Ctrl-C), install "
+            f"with: {install_line('experiments')}, and give the command again: cells that are done are kept",
+            err=True,
+        )
     with rows_progress("Running", None, shown=True) as advance:
         report = conduct(
             name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance, outdated=say_outdated
@@ -97,8 +98,6 @@ def experiment(
         typer.echo(f"{table}:")
         for row in as_columns(lines):
             typer.echo(row)
-    if report.charts and not can_draw():
-        typer.echo(f"grove: {UNDRAWN}", err=True)
     typer.echo(f"written to {output / f'{name}-{chosen}'}")
 
 

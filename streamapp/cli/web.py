@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streamapp.cli.options import SettingsOptions
-from streamapp.errors import StreamappError, UsageError
+from streamapp.errors import UsageError
 
 
 def web(
@@ -99,8 +99,8 @@ def web(
 ) -> None:
     """Answer label requests and watch models in the browser (docs/web.md).
 
-    It needs the extra 'web' (pip install 'streamgrove[web]'). Ctrl-C ends it; what was not sent is
-    sent by the next one.
+    It needs the extra 'web' (pip install 'streamgrove[web]', in a checkout pip install -e
+    '.[web]'). Ctrl-C ends it; what was not sent is sent by the next one.
 
     \b
     [bold]Examples[/bold]
@@ -110,17 +110,12 @@ def web(
       grove web --agree 3 --weighted
       grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
     """
-    import importlib.util
     import os
 
+    from streamapp.cli.needs import require
     from streamapp.cli.signals import interrupted_by_terminate
 
-    missing = [name for name in ("nicegui", "argon2") if importlib.util.find_spec(name) is None]
-    if missing:
-        message = (
-            f"grove web needs {' and '.join(missing)}; install them with: pip install 'streamgrove[web]'"
-        )
-        raise StreamappError(message)
+    require("web", "grove web")
     if add_user is not None:
         _add(users, add_user, role)
         return

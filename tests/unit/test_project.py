@@ -118,7 +118,7 @@ def test_the_demo_installs_the_pinned_package_without_tools_and_says_so(tmp_path
     (tmp_path / "clean").mkdir()
     lines = commands_of("demo", VENV=str(tmp_path / "clean"))
     (install,) = [line for line in lines if " pip install " in line]
-    assert install.split("pip install ")[1] == "--quiet --constraint constraints.txt --editable ."
+    assert install.split("pip install ")[1] == "--quiet --constraint constraints.txt --editable '.[web]'"
     assert lines[lines.index(install) - 1].startswith('echo "installing streamgrove')
 
 

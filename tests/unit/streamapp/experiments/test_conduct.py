@@ -88,7 +88,7 @@ def test_without_matplotlib_the_tables_are_written_and_what_is_missing_is_said(
     assert main(["experiment", "squares", "--quick", "--output", str(tmp_path)]) == 0
     written = {path.name for path in (tmp_path / "squares-quick").iterdir()}
     assert written == {"cells", "squares.csv", "results.json", "results.md"}
-    assert "grove: no chart is drawn: matplotlib is not installed; pip install" in capsys.readouterr().err
+    assert "grove: no chart is drawn: matplotlib is not installed; for charts, end" in capsys.readouterr().err
 
 
 def test_one_point_is_a_chart_too() -> None:

@@ -96,11 +96,3 @@ def test_what_the_command_refuses(
 ) -> None:
     assert main(["web", *arguments]) == 64
     assert said in capsys.readouterr().err
-
-
-def test_without_the_extra_the_command_says_what_to_install(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert main(["web"]) == 1
-    assert "pip install 'streamgrove[web]'" in capsys.readouterr().err

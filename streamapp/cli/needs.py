@@ -1,0 +1,78 @@
+"""Needs: packages of an extra, looked up before a command starts anything, and how they are installed."""
+
+import importlib.util
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from streamapp.errors import StreamappError
+
+EXTRAS: Final = {"web": ("nicegui", "argon2"), "experiments": ("matplotlib",)}
+"""The packages that a command imports of each extra in pyproject.toml."""
+
+
+def missing(extra: str) -> list[str]:
+    """Return the packages of an extra that are not installed; nothing is imported."""
+    return [name for name in EXTRAS[extra] if importlib.util.find_spec(name) is None]
+
+
+def require(extra: str, command: str) -> None:
+    """Raise StreamappError, with the line that installs them, if packages of an extra are missing."""
+    if absent := missing(extra):
+        message = f"{command} needs {' and '.join(absent)}; install with: {install_line(extra)}"
+        raise StreamappError(message)
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs an extra where this runs.
+
+    A checkout installs itself again; a release comes from the package index; anything else (a wheel, a folder
+    that is gone) is on no index, so that the requirements of the extra are named.
+    """
+    checkout = _checkout()
+    if checkout is not None:
+        place = "." if checkout == Path.cwd() else str(checkout)
+        return f"{_pip()} install -e {shlex.quote(f'{place}[{extra}]')}"
+    if _origin() is not None:
+        return f"{_pip()} install {' '.join(map(shlex.quote, _requirements(extra)))}"
+    return f"{_pip()} install {shlex.quote(f'streamgrove[{extra}]')}"
+
+
+def _checkout() -> Path | None:
+    """Return the source tree that this package is run from; None: it is installed."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "pyproject.toml").is_file() and (root / "streamapp").is_dir() else None
+
+
+def _origin() -> str | None:
+    """Return the record of an installation that came from no index (PEP 610); None: it came from one."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution("streamgrove").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+
+
+def _requirements(extra: str) -> list[str]:
+    """Return what an extra adds to the package, as its metadata has it."""
+    from importlib.metadata import requires
+
+    pairs = (each.partition(";") for each in requires("streamgrove") or ())
+    return [
+        name.strip() for name, _, marker in pairs if marker.replace("'", '"').strip() == f'extra == "{extra}"'
+    ]
+
+
+def _pip() -> str:
+    """Return how pip of this interpreter is called: by its name alone if that is the one a shell runs."""
+    beside = Path(sys.executable).parent / "pip"
+    on_path = shutil.which("pip")
+    if on_path is not None and beside.exists() and Path(on_path).resolve() == beside.resolve():
+        return "pip"
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    return f"{shlex.quote(str(python))} -m pip"
