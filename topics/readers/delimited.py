@@ -145,7 +145,7 @@ class DelimitedBlocks:
         if len(cells) != len(columns):
             return f"{len(cells)} values, expected {len(columns)} separated by {self.delimiter!r}"
         for j in self.layout.used:
-            message = complaint(columns[j], cells[j], self.missing)
+            message = complaint(columns[j], cells[j].strip(), self.missing)
             if message:
                 return message
         return None
@@ -195,7 +195,7 @@ def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary) -> npt.NDArray[np.int
 def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
     # One slot more than values: index -1, the last one, is where nulls look.
     table = np.full(len(cells.dictionary) + 1, -1, dtype=np.int32)
-    table[:-1] = vocabulary.codes(cells.dictionary.to_pylist())
+    table[:-1] = vocabulary.codes(pc.utf8_trim_whitespace(cells.dictionary).to_pylist())
     codes: npt.NDArray[np.int32] = table[cells.indices.fill_null(-1).to_numpy()]
     return codes
 

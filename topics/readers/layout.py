@@ -47,8 +47,13 @@ class FileLayout:
 
 
 def default_target(names: Sequence[str], columns: Sequence[int]) -> int | None:
-    """Return which of the columns (indices) is the class by default: `class`, else the last one."""
-    return next((j for j in columns if names[j].lower() == "class"), columns[-1] if columns else None)
+    """Return which of the columns (indices) is the class by default.
+
+    The column `class`, else the first one that is called so in other letters (`Class`), else the last one.
+    """
+    called = [j for j in columns if names[j].lower() == "class"]
+    exact = [j for j in called if names[j] == "class"]
+    return next(iter(exact + called + list(columns[-1:])), None)
 
 
 def find_column(names: Sequence[str], ref: ColumnRef, what: str, path: str) -> int:

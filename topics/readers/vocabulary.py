@@ -8,7 +8,31 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+MISSING = frozenset(
+    [
+        "",
+        "?",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "None",
+        "n/a",
+        "nan",
+        "null",
+    ]
+)
+"""Texts that stand for a missing value in a CSV file: those of pandas.read_csv, and the `?` of Weka."""
 
 _INTEGRAL = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 
@@ -77,7 +101,10 @@ class Vocabulary:
         return len(self._values)
 
     def code(self, text: str) -> int:
-        """Return the code of a spelling, -1 if it means "missing"; learn it if the vocabulary is open."""
+        """Return the code of a spelling, -1 if it means "missing"; learn it if the vocabulary is open.
+
+        Blanks count: a reader whose format ignores blanks around values removes them before.
+        """
         code = self._spellings.get(text)
         if code is None:
             code = self._code_of_new(text)
@@ -87,17 +114,16 @@ class Vocabulary:
         return code
 
     def _code_of_new(self, text: str) -> int:
-        stripped = text.strip()
-        if stripped in self._missing:
+        if text in self._missing:
             return -1
-        name = self._canonical(stripped) if self._canonical else stripped
+        name = self._canonical(text) if self._canonical else text
         code = self._codes.get(name)
         if code is not None:
             return code
         if not self.is_open:
-            raise UnknownValueError(stripped)
+            raise UnknownValueError(text)
         if len(self._values) >= self.limit:
-            raise TooManyValuesError(stripped)
+            raise TooManyValuesError(text)
         self._codes[name] = len(self._values)
         self._values.append(name)
         return self._codes[name]

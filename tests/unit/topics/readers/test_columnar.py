@@ -164,3 +164,10 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     text.write_text("a,b\n1,x\n")
     refused([when, text], "must all be of one format, whichever; these are parquet and text")
     refused(text, "is not of the format parquet", format="parquet")
+
+
+def test_blanks_of_texts_count(tmp_path: Path) -> None:
+    columns = {"colour": pa.array(["red ", "red"]), "class": pa.array([" p", "p"])}
+    dataset, x, y = read(parquet(tmp_path / "rows.parquet", columns))
+    assert dataset.values == (("red ", "red"),) and dataset.classes == (" p", "p")
+    assert x.T.tolist() == [[0, 1]] and y.tolist() == [0, 1]

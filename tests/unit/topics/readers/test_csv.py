@@ -11,6 +11,28 @@ from hypothesis import strategies as st
 from topics.errors import DatasetError
 from topics.readers import open_dataset
 
+PANDAS_MISSING = [
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+]
+
 
 @pytest.fixture
 def read(tmp_path):
@@ -94,7 +116,7 @@ def test_commas_inside_words_do_not_hide_the_semicolon(read):
     assert x[:, 1].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("token", ["", "?", "NA", "N/A", "nan", "NaN", "null", " ? ", " "])
+@pytest.mark.parametrize("token", [*sorted(PANDAS_MISSING), "?", " ? ", " "])
 def test_missing_values(read, token):
     dataset, x, y = read(f"a,b,k\n1,u,x\n{token},{token},y\n3,v,{token}\n")
     assert np.isnan(x[1]).all()
@@ -142,6 +164,11 @@ def test_target_by_name_or_index(read, target):
     dataset, x, y = read("k,a,b\nx,1,2\ny,3,4\n", target=target)
     assert (dataset.target, dataset.names) == ("k", ("a", "b"))
     assert x.tolist() == [[1, 2], [3, 4]] and y.tolist() == [0, 1]
+
+
+def test_the_column_class_is_the_target_before_one_that_is_called_so_in_other_letters(read):
+    assert read("a,b,Class,class\n1,2,x,p\n2,3,y,q\n")[0].classes == ("p", "q")
+    assert read("CLASS,a,Class\np,2,x\nq,3,y\n")[0].target == "CLASS"
 
 
 def test_wrong_target_lists_the_columns(read):
