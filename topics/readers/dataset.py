@@ -98,6 +98,8 @@ class FileDataset(ABC):
     """A data set in one or more files that are read one after the other."""
 
     format: str
+    guesses: tuple[str, ...] = ()
+    """What its reader found by itself and could be otherwise, each with the option for that."""
 
     def __init__(
         self,

@@ -43,13 +43,19 @@ class DelimitedBlocks:
         delimiter: str,
         quote: str,
         missing: frozenset[str] = MISSING,
+        *,
+        blanks_count: bool = False,
     ) -> None:
-        """Prepare the parser for the columns of `layout`; `path` is for messages."""
+        """Prepare the parser for the columns of `layout`; `path` is for messages.
+
+        blanks_count: vocabularies get texts with the blanks around them.
+        """
         self.path = path
         self.layout = layout
         self.delimiter = delimiter
         self.quote = quote
         self.missing = missing
+        self._blanks_count = blanks_count
         self._numbers_as_text = False
 
     def parse(self, block: LineBlock) -> Batch:
@@ -102,11 +108,11 @@ class DelimitedBlocks:
             return x, np.full(table.num_rows, -1, dtype=np.int32)
         vocabulary = layout.columns[layout.target].vocabulary
         assert vocabulary is not None
-        return x, _codes(table.column(str(layout.target)), vocabulary)
+        return x, _codes(table.column(str(layout.target)), vocabulary, self._blanks_count)
 
     def _column(self, cells: pa.ChunkedArray, column: Column) -> npt.NDArray[np.float64]:
         if column.vocabulary is not None:
-            codes = _codes(cells, column.vocabulary).astype(np.float64)
+            codes = _codes(cells, column.vocabulary, self._blanks_count).astype(np.float64)
             codes[codes < 0] = np.nan
             return codes
         if self._numbers_as_text:
@@ -183,19 +189,20 @@ def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> s
     return None
 
 
-def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
+def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary, blanks_count: bool) -> npt.NDArray[np.int32]:
     """Return the codes of a column of dictionaries: int32[m], -1 where missing."""
     try:
-        pieces = [_codes_of(chunk, vocabulary) for chunk in cells.chunks]
+        pieces = [_codes_of(chunk, vocabulary, blanks_count) for chunk in cells.chunks]
     except (UnknownValueError, TooManyValuesError) as failure:
         raise pa.ArrowInvalid(str(failure)) from None
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
 
 
-def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
+def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary, blanks_count: bool) -> npt.NDArray[np.int32]:
     # One slot more than values: index -1, the last one, is where nulls look.
     table = np.full(len(cells.dictionary) + 1, -1, dtype=np.int32)
-    table[:-1] = vocabulary.codes(pc.utf8_trim_whitespace(cells.dictionary).to_pylist())
+    texts = cells.dictionary if blanks_count else pc.utf8_trim_whitespace(cells.dictionary)
+    table[:-1] = vocabulary.codes(texts.to_pylist())
     codes: npt.NDArray[np.int32] = table[cells.indices.fill_null(-1).to_numpy()]
     return codes
 

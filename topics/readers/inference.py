@@ -21,7 +21,7 @@ def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> s
         parts[0] += f" {'with' if dataset.header else 'without'} a header{otherwise}"
     if dataset.format != "libsvm":  # there the label comes first
         parts.append(f"target {dataset.target!r}{'' if target_given else ' (else --target)'}")
-    parts += [_features(dataset), _classes(dataset)]
+    parts += [_features(dataset), _classes(dataset), *dataset.guesses]
     return "; ".join(parts)
 
 
