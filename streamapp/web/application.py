@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -78,6 +80,15 @@ class WebPlan:
         if (self.certificate is None) != (self.private_key is None):
             message = "--certificate and --private-key must be given together"
             raise UsageError(message)
+        if self.certificate is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.private_key)
+            except OSError as error:
+                message = (
+                    f"--certificate {self.certificate} with --private-key {self.private_key} cannot be "
+                    f"used: {error}; name a certificate and its key, both PEM"
+                )
+                raise UsageError(message) from None
 
 
 class _Part(threading.Thread):
@@ -99,6 +110,17 @@ class _Part(threading.Thread):
 def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], None]) -> None:
     """Serve until interrupted; `started` gets the address. Raises what ended the reader or the writer."""
     users = Users(plan.users) if plan.users is not None else None
+    with _place(plan) as place:
+        _run(plan, kafka, started, users, place)
+
+
+def _run(
+    plan: WebPlan,
+    kafka: Mapping[str, Any],
+    started: Callable[[str], None],
+    users: Users | None,
+    place: socket.socket,
+) -> None:
     store = Store(plan.store)
     watched = Watched(plan.store.with_name(f"{plan.store.stem}-watched.sqlite"))
     inspector = Inspector(plan.environment)
@@ -139,7 +161,7 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
         for part in parts:
             part.start()
         try:
-            server.run()
+            server.run([place])
         finally:
             for running in (counted, reader, watch_reader, writer):
                 running.stop()
@@ -152,6 +174,26 @@ def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], No
         inspector.close()
         watched.close()
         store.close()
+
+
+def _place(plan: WebPlan) -> socket.socket:
+    """Return the address that is listened on, bound before anything is started."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            plan.host, plan.port, type=socket.SOCK_STREAM
+        )[0]
+        place = socket.socket(family, kind, protocol)
+        try:
+            place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            place.bind(address)
+        except OSError:
+            place.close()
+            raise
+    except OSError as error:
+        where = f"--host {plan.host} --port {plan.port}"
+        message = f"{where} cannot be listened on: {error.strerror}; name another port (0 takes a free one)"
+        raise UsageError(message) from None
+    return place
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc] # its types are not looked at

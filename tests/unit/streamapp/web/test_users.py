@@ -1,5 +1,6 @@
 """Users: the file, passwords, how often one may be wrong, sessions."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,10 @@ def test_a_session_ends_by_time_and_by_signing_out() -> None:
         (["--since", "yesterday"], "--since yesterday must be a time such as"),
         (["--add-user", "ann"], "--add-user needs --users FILE"),
         (["--certificate", "cert.pem"], "must be given together"),
+        (
+            ["--certificate", "cert.pem", "--private-key", "key.pem"],
+            "--certificate cert.pem with --private-key key.pem cannot be used: [Errno 2]",
+        ),
     ],
 )
 def test_what_the_command_refuses(
@@ -96,3 +101,15 @@ def test_what_the_command_refuses(
 ) -> None:
     assert main(["web", *arguments]) == 64
     assert said in capsys.readouterr().err
+
+
+def test_an_address_that_is_taken_is_seen_before_anything_is_started(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        state = tmp_path / "web.sqlite"
+        assert main(["web", "--port", str(port), "--state", str(state), "-b", "127.0.0.1:1"]) == 64
+    said = capsys.readouterr().err
+    assert f"--host 127.0.0.1 --port {port} cannot be listened on: Address already in use; name" in said
+    assert not state.exists()
