@@ -12,16 +12,19 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, Message
 
+from streamapp.bridge.declared import DeclaredClasses, NotReadError
 from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
 from streamapp.bridge.tasks import REQUEST, Choice, Given, given_by, task_of
+from streamapp.web.closed_classes import refusal
 from streamapp.web.decoding import requests_of
 from topics.access import Access, denied_kind
 from topics.cluster import Cluster
@@ -35,6 +38,8 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 100
 POLL_S: Final = 0.5
 AGAIN_S: Final = 5.0
+REFUSED_MAX: Final = 10_000
+"""Labels whose refusal is remembered, so that it is not logged by every sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class BridgePlan:
     store: Path
     choice: Choice = field(default_factory=Choice)
     sweep_s: float = 60.0  # between looks at all tasks, for webhooks that did not come
+    text_max: int = 1024  # bytes of a class, text.max.bytes of the workers
 
 
 class Bridge:
@@ -55,12 +61,14 @@ class Bridge:
         """Reach the broker and the label tool; what is wrong with either is raised here."""
         self._plan, self._tool = plan, tool
         cluster = Cluster(kafka)
-        for name in (plan.names.label_requests, plan.names.labels):
-            cluster.partition_count(name)
+        cluster.partition_count(plan.names.label_requests)
+        self._partitions = cluster.partition_count(plan.names.labels)
         tool.check()
         self._access = Access.of(kafka)
         self._stop = threading.Event()
         self._taken = _Taken(plan.store)
+        self._declared = DeclaredClasses(kafka, plan.names.controls)
+        self._refused: OrderedDict[tuple[int, str], None] = OrderedDict()  # labels whose refusal was logged
         self._known: set[str] | None = None  # request ids that the tool has; None: to be asked for
         self._lock = (
             threading.Lock()
@@ -94,7 +102,12 @@ class Bridge:
                 self._stop.set()
 
         thread = threading.Thread(target=sweep, name="annotations", daemon=True)
-        with closing(self._taken), closing(self._sender), closing(self._consumer):
+        with (
+            closing(self._taken),
+            closing(self._sender),
+            closing(self._consumer),
+            closing(self._declared),
+        ):
             self._consumer.subscribe([self._plan.names.label_requests])
             thread.start()
             try:
@@ -103,6 +116,7 @@ class Bridge:
             finally:
                 self._stop.set()
                 thread.join()
+                self._lock.acquire()  # a webhook's label that is on its way goes first; no other one begins
         if failures:
             raise failures[0]
 
@@ -163,12 +177,16 @@ class Bridge:
     # -- labels in --------------------------------------------------------------------------------------
 
     def taken(self, task: Mapping[str, Any], annotations: Iterable[Mapping[str, Any]]) -> int:
-        """Send labels of annotations that were not sent before; return how many, once the broker has them."""
+        """Send labels of annotations that were not sent before; return how many, once the broker has them.
+
+        A label that the worker would put aside is not sent, but logged: the request stays open, and another
+        choice is taken when it comes.
+        """
         given = [
             each for each in (given_by(task, annotation) for annotation in annotations) if each is not None
         ]
-        with self._lock:
-            new = [each for each in given if not self._taken.has(each)]
+        with self._turn():
+            new = [each for each in given if not self._taken.has(each) and self._is_learnable(each)]
             if not new:
                 return 0
             names = self._plan.names.labels
@@ -189,6 +207,41 @@ class Bridge:
             self._taken.add(new)
         return len(new)
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Give this thread the sender and what was taken; BrokerError when the bridge ends."""
+        while not self._lock.acquire(timeout=POLL_S):
+            if self._stop.is_set():
+                message = "the bridge ends"
+                raise BrokerError(message)
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _is_learnable(self, given: Given) -> bool:
+        """Return whether the worker would learn a label; log why not, once for each."""
+        problem = self._problem(given)
+        place = (given.annotation, given.label or "")
+        if problem and place not in self._refused:
+            logger.warning("annotation %d is not sent: %s", given.annotation, problem)
+            self._refused[place] = None
+            while len(self._refused) > REFUSED_MAX:
+                self._refused.popitem(last=False)
+        return not problem
+
+    def _problem(self, given: Given) -> str:
+        """Return what is wrong about a label; "": nothing."""
+        if given.partition >= min(self._partitions, self._declared.partitions):
+            return f"grove_partition={given.partition} must be below {self._partitions}: its task was changed"
+        if given.label is None:
+            return ""
+        longest = self._plan.text_max
+        if len(given.label.encode()) > longest:
+            return f"a class must have at most {longest:,} bytes (text.max.bytes)"
+        classes = self._declared.of(given.key.decode(), given.partition)
+        return "" if classes is None or given.label in classes else refusal(given.label, classes)
+
     def _sweep_until_stopped(self) -> None:
         while True:
             self._until_done(self._sweep)
@@ -199,7 +252,11 @@ class Bridge:
         for task in self._tool.tasks():
             if self._stop.is_set():
                 return
-            n = self.taken(task, task.get("annotations") or ())
+            try:
+                n = self.taken(task, task.get("annotations") or ())
+            except NotReadError as error:
+                logger.warning("%s; the next sweep tries again", error)
+                return
             if n:
                 logger.info("%d labels of task %s are sent", n, task.get("id"))
 

@@ -16,6 +16,9 @@ REQUEST, KEY, INSTANCE, PARTITION = "grove_request_id", "grove_key", "grove_inst
 """Members of a task's data that an annotation is brought back by."""
 OURS: Final = (REQUEST, KEY, INSTANCE, PARTITION, "grove_asked_ms", "grove_expires_ms", "grove_strategy")
 MODEL: Final = "grove"
+INT32, INT64 = 1 << 31, 1 << 63
+WHO_MAX: Final = 200
+"""Characters of a user's name in a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,9 @@ def given_by(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> Given | 
     ):
         return None
     number, partition = annotation.get("id"), data.get(PARTITION)
-    if type(number) is not int or type(partition) is not int or partition < 0:
+    if type(number) is not int or type(partition) is not int or not 0 <= partition < INT32:
+        return None
+    if not 0 <= number < INT64 or not all(map(_is_text, (data[KEY], data[INSTANCE]))):
         return None
     who = annotation.get("completed_by")
     who = who.get("email") or who.get("id") if isinstance(who, dict) else who
@@ -91,18 +96,33 @@ def given_by(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> Given | 
         label = _choice_of(annotation.get("result"))
         if label is None:
             return None
-    annotator = f"label-studio:{who if who is not None else '?'}"
+    annotator = f"label-studio:{str(who)[:WHO_MAX] if who is not None else '?'}"
+    if not _is_text(annotator) or (label is not None and not _is_text(label)):
+        return None
     return Given(number, data[KEY].encode(), partition, data[INSTANCE], label, annotator)
+
+
+def _list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
+
+
+def _is_text(text: str) -> bool:
+    """Return whether a text can be sent: JSON may hold half a surrogate pair, UTF-8 not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _choice_of(result: Any) -> str | None:
     """Return the class that was chosen; None: not exactly one."""
     choices = [
         choice
-        for region in (result if isinstance(result, list) else ())
+        for region in _list(result)
         if isinstance(region, dict)
         and region.get("type") == "choices"
         and isinstance(region.get("value"), dict)
-        for choice in region["value"].get("choices") or ()
+        for choice in _list(region["value"].get("choices"))
     ]
     return choices[0] if len(choices) == 1 and isinstance(choices[0], str) and choices[0] else None

@@ -1,34 +1,116 @@
-"""Webhooks: Label Studio tells of an annotation when it is made; nobody has to wait for the next sweep."""
+"""Webhooks: Label Studio tells of an annotation when it is made; nobody has to wait for the next sweep.
+
+A request has TIMEOUT_S to come whole, however its bytes drip. CONNECTIONS_MAX of them are read at a time, and
+BODIES_MAX bytes of them held; one more makes room by ending the one that has been incomplete for longest. So
+slow clients hold up themselves. Requests that came whole are dealt with one after the other.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import logging
+import socket
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from typing import Any, Final
+
+import orjson
 
 from topics.errors import TopicsError
 
 logger = logging.getLogger(__name__)
 
 BODY_MAX: Final = 9 << 20  # a task repeats its features, which may be one record as large as the largest
+BODIES_MAX: Final = 4 * BODY_MAX  # of all requests together
 TIMEOUT_S: Final = 10.0
+CONNECTIONS_MAX: Final = 64
+CHUNK: Final = 1 << 16
 ACTIONS: Final = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 
 Take = Callable[[Mapping[str, Any], Iterable[Mapping[str, Any]]], int]
+
+
+class _Connection:
+    """A request on its way: since when, how many bytes of its body are here, whether it is whole."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock, self.began, self.bytes, self.is_whole = sock, time.monotonic(), 0, False
+
+    def end(self) -> None:
+        """End the connection; the thread that reads it sees its end."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
 
 
 class Webhooks(ThreadingHTTPServer):
     """Listens for webhooks; each is answered with 200 when its label is at the broker."""
 
     daemon_threads = True
+    request_queue_size = 2 * CONNECTIONS_MAX
 
     def __init__(self, address: tuple[str, int], secret: str, take: Take) -> None:
         """secret: what the header Authorization has to be, "" for none; take: `Bridge.taken`."""
         self.secret, self.take = secret, take
+        self.turn = threading.Lock()  # a body of 9 MiB takes much more when it is read
+        self._open: dict[socket.socket, _Connection] = {}  # the oldest first
+        self._changing = threading.Lock()
+        with contextlib.suppress(ValueError):
+            self.address_family = socket.AF_INET6 if ip_address(address[0]).version == 6 else socket.AF_INET
         super().__init__(address, _Handler)
+
+    # -- connections: which are open, and which make room ---------------------------------------------------
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Read a request in a thread of its own; without room for it end the connection."""
+        with self._changing:
+            if len(self._open) >= CONNECTIONS_MAX and not self._make_room():
+                self.shutdown_request(request)
+                return
+            self._open[request] = _Connection(request)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Read and answer a request, and forget it."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._changing:
+                self._open.pop(request, None)
+
+    def service_actions(self) -> None:
+        """End what has not come whole in time."""
+        with self._changing:
+            for each in self._open.values():
+                if not each.is_whole and each.began < time.monotonic() - TIMEOUT_S:
+                    each.end()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as socketserver calls it
+        """Log in a line what ended a request; a client that leaves is no news."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            logger.error("a webhook ended with %s: %s", type(error).__name__, error)
+
+    def came(self, request: socket.socket, count: int, *, is_whole: bool) -> None:
+        """Note how many bytes of a body are here; what is too much for all together makes room."""
+        with self._changing:
+            self._open[request].bytes, self._open[request].is_whole = count, is_whole
+            while sum(each.bytes for each in self._open.values()) > BODIES_MAX and self._make_room():
+                pass
+
+    def _make_room(self) -> bool:
+        """End the request that has been incomplete for longest; return whether there was one."""
+        for sock, each in self._open.items():
+            if not each.is_whole:
+                del self._open[sock]
+                each.end()
+                return True
+        return False
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -37,32 +119,67 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "grove", ""
 
     def do_POST(self) -> None:
-        given = self.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(), self.server.secret.encode()) and self.server.secret:
-            self._answer(401, "the header Authorization is not that of GROVE_LABEL_STUDIO_WEBHOOK_SECRET")
+        given = self.headers.get("Authorization", "").encode("latin-1", "replace")
+        if not hmac.compare_digest(given, self.server.secret.encode()) and self.server.secret:
+            self._refuse(401, "the header Authorization is not that of GROVE_LABEL_STUDIO_WEBHOOK_SECRET")
             return
-        length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()) or int(length) > BODY_MAX:
-            self._answer(413, f"Content-Length must be a number up to {BODY_MAX}")
+        if "Origin" in self.headers:
+            self._refuse(403, "a label tool sends no header Origin: pages of browsers send no webhooks")
             return
+        lengths = self.headers.get_all("Content-Length", [])
+        length = lengths[0] if len(lengths) == 1 else ""
+        if not (length.isascii() and length.isdigit() and len(length) < 20) or int(length) > BODY_MAX:
+            self._refuse(413, f"Content-Length must be a number up to {BODY_MAX}")
+            return
+        body = self._body(int(length))
+        if body is None:
+            return
+        with self.server.turn:
+            answer = self._taken(body)
+        self._answer(*answer)
+
+    def _refuse(self, code: int, text: str) -> None:
+        """Answer a request, and throw its body away: left unread it would take the answer along."""
+        self._answer(code, text)
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        for _ in range(2 * BODY_MAX // CHUNK):
+            if not self.rfile.read1(CHUNK):
+                return
+
+    def _body(self, length: int) -> bytes | None:
+        """Return the body; None: the client left before its end, or had to make room."""
+        parts: list[bytes] = []
+        count = 0
+        while count < length:
+            part = self.rfile.read1(min(CHUNK, length - count))
+            if not part:
+                return None
+            parts.append(part)
+            count += len(part)
+            try:
+                self.server.came(self.connection, count, is_whole=count == length)
+            except KeyError:
+                return None
+        return b"".join(parts)
+
+    def _taken(self, data: bytes) -> tuple[int, str]:
+        """Return code and text of the answer to a body, whose labels are sent."""
         try:
-            body = json.loads(self.rfile.read(int(length)))
-        except ValueError:
-            self._answer(400, "the body must be JSON")
-            return
+            body = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return 400, "the body must be JSON"
         task = body.get("task") if isinstance(body, dict) else None
         if not isinstance(task, dict) or body.get("action") not in ACTIONS:
-            self._answer(200, "nothing to do")  # of another action; the tool shall not take it for an error
-            return
+            return 200, "nothing to do"  # of another action; the tool shall not take it for an error
         found = body.get("annotation")
         annotations = found if isinstance(found, list) else [found]
         try:
             n = self.server.take(task, [each for each in annotations if isinstance(each, dict)])
         except TopicsError as error:
             logger.warning("a webhook's label is not sent, the next sweep will: %s", error)
-            self._answer(503, "the label is not sent yet")
-            return
-        self._answer(200, f"{n} labels sent")
+            return 503, "the label is not sent yet"
+        return 200, f"{n} labels sent"
 
     def _answer(self, code: int, text: str) -> None:
         body = json.dumps({"detail": text}).encode()

@@ -77,11 +77,16 @@ def label_studio(
         state or settings.state_dir / f"label-studio-{project}.sqlite",
         Choice(from_name, to_name),
         sweep,
+        settings.text_max_bytes,
     )
     bridge = Bridge(plan, kafka, LabelStudio(url, token, project))
     with interrupted_by_terminate(), ExitStack() as stack:
         if port:
-            webhooks = stack.enter_context(Webhooks((host, port), secret, bridge.taken))
+            try:
+                webhooks = stack.enter_context(Webhooks((host, port), secret, bridge.taken))
+            except OSError as error:
+                message = f"--host {host} --port {port} cannot be listened on: {error.strerror}; name another"
+                raise UsageError(message) from None
             threading.Thread(target=webhooks.serve_forever, name="webhooks", daemon=True).start()
             stack.callback(webhooks.shutdown)
         typer.echo(f"project {project} of {url} is bridged  (Ctrl-C ends it)")

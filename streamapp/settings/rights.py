@@ -87,7 +87,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_topics((AUDIT,), "Write"),
     ),
     "bridge label-studio": (
-        *_topics((LABEL_REQUESTS,), "Read"),
+        *_topics((LABEL_REQUESTS, CONTROLS), "Read"),
         *_topics((LABELS,), "Write"),
         Right("group", "-label-studio", ("Read",)),
     ),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
 from streamapp.bridge.bridge import Bridge, BridgePlan
 from streamapp.bridge.label_studio import LabelStudio
+from streamapp.bridge.webhooks import Webhooks
 from streamapp.cli.main import main
-from tests.broker.web_rig import ask, labels
+from tests.broker.web_rig import PARTITIONS, ask, knows_classes, labels, send
 from tests.broker.workers import PATIENCE, wait_until
 from tests.label_studio_stub import LEGACY, Stub
 from topics import admin
+from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 
 pytestmark = pytest.mark.broker
@@ -86,6 +92,53 @@ def test_nothing_is_asked_or_sent_twice(broker: Any, tmp_path: Path) -> None:
         "a bridge without its state sends again"
     )
     assert {each["annotator"] for each in found} == {"label-studio:1"}
+
+
+def test_replays_are_sent_once_and_a_class_that_is_shut_out_never(
+    broker: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka = {"bootstrap.servers": broker.bootstrap_servers}
+    names = TopicNames(f"bridge-{uuid.uuid4().hex[:8]}.")
+    admin.create(kafka, names, PARTITIONS)
+    knows_classes(kafka, names, "fraud", "good")
+    ask(kafka, names, "a", "b")
+    plan = BridgePlan(names, f"{names.prefix}label-studio", tmp_path / "state.sqlite", sweep_s=3600)
+    with Stub() as stub, running(kafka, plan, stub) as bridge:
+        wait_until(lambda: len(stub.tasks) == 2, PATIENCE, lambda: f"{len(stub.tasks)} tasks")
+        first, second = stub.tasks
+        with Webhooks(("127.0.0.1", 0), "", bridge.taken) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+
+            def hook(task: Any, annotation: Any) -> str:
+                body = {"action": "ANNOTATION_CREATED", "task": task, "annotation": annotation}
+                url = f"http://127.0.0.1:{server.server_address[1]}/"
+                with urlopen(Request(url, json.dumps(body).encode()), timeout=PATIENCE) as answer:
+                    return str(json.load(answer)["detail"])
+
+            maybe = stub.annotate(first, ["maybe"])
+            for _ in range(3):
+                assert hook(first, maybe) == "0 labels sent"
+            (said,) = [each.getMessage() for each in caplog.records if "is not sent" in each.getMessage()]
+            assert said.startswith(
+                f"annotation {maybe['id']} is not sent: 'maybe' must be one of fraud, good:"
+            )
+            good = stub.annotate(second, ["good"])
+            with ThreadPoolExecutor(8) as pool:
+                answers = list(pool.map(lambda _: hook(second, good), range(40)))
+            assert Counter(answers) == {"1 labels sent": 1, "0 labels sent": 39}
+            forged = {**second, "data": {**second["data"], "grove_partition": PARTITIONS}}
+            assert hook(forged, stub.annotate(second, ["fraud"])) == "0 labels sent"
+            mended = maybe | {"result": stub.annotate(first, ["fraud"])["result"]}
+            assert hook(first, mended) == "1 labels sent", "the request was left open"
+            schema = {"attributes": [{"name": "amount"}], "classes": ["maybe"]}
+            send(kafka, names.controls, encode_controls([("reset", {"schema": schema})]))
+            assert hook(first, maybe) == "1 labels sent", "controls are read before each label"
+            server.shutdown()
+    assert [(each["id"], each["label"]) for each in labels(kafka, names)] == [
+        ("b", "good"),
+        ("a", "fraud"),
+        ("a", "maybe"),
+    ]
 
 
 def test_the_command_says_what_is_wrong(

@@ -1,0 +1,100 @@
+"""Declared classes: which classes a model lets in now, read from the controls before a label is sent.
+
+A label of another class would be a dead letter of the worker, and its request closed for everybody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from streamapp.web.closed_classes import NOTHING, Declared, after, lets_in
+from streamapp.web.decoding import class_controls_of
+from topics.access import Access, denied_kind
+from topics.cluster import TIMEOUT_S, Cluster
+from topics.errors import BrokerError
+from topics.without_group import without_group
+
+BATCH: Final = 500
+POLL_S: Final = 0.2
+
+
+class NotReadError(BrokerError):
+    """Controls that cannot be read at the moment; what was to be sent is sent later."""
+
+
+class DeclaredClasses:
+    """A consumer of all controls without a group; of one thread at a time."""
+
+    def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
+        """Reach the broker; what is wrong with the topic is raised."""
+        self._topic, self._access = topic, Access.of(kafka)
+        self._declared: dict[str, Declared] = {}
+        self._reached: dict[int, int] = {}
+        self.partitions = Cluster(kafka).partition_count(topic)
+        self._consumer = Consumer({**without_group(kafka, "earliest"), "log_level": 0})
+        self._consumer.assign([TopicPartition(topic, n, OFFSET_BEGINNING) for n in range(self.partitions)])
+
+    def of(self, key: str, partition: int) -> tuple[str, ...] | None:
+        """Return the classes that the model of a key lets in, None: any; as of now.
+
+        NotReadError where controls cannot be read up to their end, BrokerError where that is denied.
+        """
+        self._catch_up(partition)
+        return lets_in(self._declared.get(key, NOTHING), ())
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+    def _catch_up(self, partition: int) -> None:
+        end = self._end(partition)
+        deadline = time.monotonic() + TIMEOUT_S
+        while self._reached.get(partition, 0) < end:
+            self._take(self._consumer.consume(BATCH, POLL_S))
+            if time.monotonic() > deadline:
+                place = f"{self._topic} {partition}:{self._reached.get(partition, 0)}"
+                message = f"controls were not read up to {end:,} in {TIMEOUT_S:g} s, but to {place}"
+                raise NotReadError(message)
+
+    def _end(self, partition: int) -> int:
+        try:
+            found = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, partition), timeout=TIMEOUT_S
+            )
+        except KafkaException as failure:
+            raise self._failed(failure.args[0]) from None
+        if found is None:
+            message = f"the broker did not say within {TIMEOUT_S:g} s where {self._topic} {partition} ends"
+            raise NotReadError(message)
+        return int(found[1])
+
+    def _take(self, messages: Sequence[Message]) -> None:
+        runs: dict[int, list[Message]] = {}
+        for message in messages:
+            partition, offset, error = int(message.partition() or 0), message.offset(), message.error()
+            if error is None:
+                runs.setdefault(partition, []).append(message)
+                self._reached[partition] = int(offset or 0) + 1
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
+                self._reached[partition] = max(self._reached.get(partition, 0), int(offset or 0))
+            elif error.fatal() or denied_kind(error.code()) == "topic":
+                raise self._failed(error)
+        for run in runs.values():
+            for control in class_controls_of(run):
+                self._declared[control.key] = after(self._declared.get(control.key, NOTHING), control)
+
+    def _failed(self, error: KafkaError) -> BrokerError:
+        if denied_kind(error.code()) == "topic":
+            return BrokerError(self._access.denied("topic", self._topic, "Read"))
+        return NotReadError(f"{self._topic} cannot be read: {error.str()}")
