@@ -20,6 +20,7 @@ from streamapp.web.cards import (
     Request,
     Values,
 )
+from streamapp.web.closed_classes import ClassControl, class_control
 from topics.codecs import (
     decode_controls,
     decode_feature_requests,
@@ -147,6 +148,15 @@ def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], lis
             if isinstance(each, dict) and isinstance(each.get("name"), str):
                 attributes.append(_attribute(control.key, each))
     return classes, attributes
+
+
+def class_controls_of(messages: Sequence[Message]) -> list[ClassControl]:
+    """Return what the controls of one partition tell of the classes that models let in, in their order."""
+    given = [
+        class_control(control, messages[control.record].timestamp()[1])
+        for control in decode_controls(_raw(messages)).items
+    ]
+    return [each for each in given if each is not None]
 
 
 def _attribute(key: str, declared: dict[str, Any]) -> Attribute:

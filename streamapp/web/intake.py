@@ -16,6 +16,15 @@ from typing import Final
 import orjson
 
 from streamapp.web.cards import FINISH, Attribute, Given, Label, Range, Request, Values
+from streamapp.web.closed_classes import (
+    NOTHING,
+    ClassControl,
+    Declared,
+    after,
+    lets_in,
+    read_declared,
+    written,
+)
 
 EARLIER_MS: Final = 60_000
 """An answer may bear a time so long before its request and be one to it: clocks differ."""
@@ -23,13 +32,13 @@ RANGES_MAX: Final = 500
 """Features of a model whose ranges are kept."""
 
 
-def written(given: Given) -> str:
+def written_given(given: Given) -> str:
     """Return what was given as text, equal for what is equal."""
     return orjson.dumps(asdict(given), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def read_given(text: str) -> Given:
-    """Return what `written` wrote."""
+    """Return what `written_given` wrote."""
     return Given(**orjson.loads(text))
 
 
@@ -65,7 +74,7 @@ def take_values(db: sqlite3.Connection, values: Iterable[Values], now: int) -> N
         ).fetchall()
         for number, asked_ms, wanted in asked:
             if not left(db, each.key, each.instance_id, orjson.loads(wanted), asked_ms):
-                _close(db, number, "given", written(each.given))
+                _close(db, number, "given", written_given(each.given))
 
 
 def remember_given(
@@ -171,11 +180,46 @@ def take_names(
     db: sqlite3.Connection, classes: Iterable[tuple[str, str]], attributes: Iterable[Attribute]
 ) -> None:
     """Take in names of classes, each with its model key, and what controls declare of features."""
-    db.executemany("INSERT OR IGNORE INTO class VALUES (?, ?)", sorted(set(classes)))
+    db.executemany("INSERT OR IGNORE INTO class VALUES (?, ?, NULL)", sorted(set(classes)))
     db.executemany(
         "INSERT OR REPLACE INTO attribute VALUES (?, ?, ?)",
         [(each.key, each.name, orjson.dumps(each).decode()) for each in attributes],
     )
+
+
+def take_answered(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
+    """Take in the classes that models themselves have answered, with the newest time of each."""
+    newest: dict[tuple[str, str], int] = {}
+    for request in requests:
+        named = request.shares.keys() | ({request.prediction} if request.prediction is not None else set())
+        for name in named:
+            place = (request.key, name)
+            newest[place] = max(request.asked_ms, newest.get(place, request.asked_ms))
+    db.executemany(
+        "INSERT INTO class VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "answered_ms = max(ifnull(answered_ms, excluded.answered_ms), excluded.answered_ms)",
+        [(key, name, at_ms) for (key, name), at_ms in sorted(newest.items())],
+    )
+
+
+def take_class_controls(db: sqlite3.Connection, controls: Iterable[ClassControl]) -> None:
+    """Take in what controls tell of the classes that models let in; those of a key in their order."""
+    for control in controls:
+        declared = after(_declared(db, control.key), control)
+        db.execute("INSERT OR REPLACE INTO declared VALUES (?, ?)", (control.key, written(declared)))
+
+
+def _declared(db: sqlite3.Connection, key: str) -> Declared:
+    found = db.execute("SELECT classes FROM declared WHERE key = ?", (key,)).fetchone()
+    return read_declared(found[0]) if found else NOTHING
+
+
+def lets_in_of(db: sqlite3.Connection, key: str) -> tuple[str, ...] | None:
+    """Return the classes that a model lets in, None: any."""
+    answered = db.execute(
+        "SELECT name, answered_ms FROM class WHERE key = ? AND answered_ms IS NOT NULL", (key,)
+    )
+    return lets_in(_declared(db, key), answered)
 
 
 def widen_ranges(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
@@ -234,6 +278,7 @@ def forget(db: sqlite3.Connection) -> None:
         "position",
         "clock",
         "class",
+        "declared",
         "attribute",
         "range",
     ):

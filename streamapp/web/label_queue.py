@@ -24,6 +24,7 @@ import orjson
 
 from streamapp.web import agreement, audit_log, intake
 from streamapp.web.cards import Attribute, Card, Counts, Given, Label, Outgoing, Refused, Request, Values
+from streamapp.web.closed_classes import ClassControl, refusal
 from streamapp.web.intake import EARLIER_MS
 from streamapp.web.store import Store
 
@@ -138,10 +139,12 @@ class LabelQueue:
         classes: Sequence[tuple[str, str]] = (),
         values: Sequence[Values] = (),
         attributes: Sequence[Attribute] = (),
+        controls: Sequence[ClassControl] = (),
     ) -> None:
         """Take in what was read, with the positions behind it.
 
-        The order in which records come makes no difference. `classes`: model key and class name.
+        The order in which records come makes no difference, but for the controls of a key. `classes`: model
+        key and class name.
         """
         with self._store.transaction(durable=False) as db:  # the topics have it
             intake.take_labels(db, labels, now)
@@ -149,7 +152,8 @@ class LabelQueue:
             intake.open_requests(db, requests, self.terms.agree)
             intake.widen_ranges(db, requests)
             names = {(each.key, each.label) for each in labels if each.label is not None}
-            names |= {(each.key, each.prediction) for each in requests if each.prediction is not None}
+            intake.take_answered(db, requests)
+            intake.take_class_controls(db, controls)
             intake.take_names(db, {*names, *classes}, attributes)
             intake.next_offsets(db, positions)
 
@@ -302,6 +306,7 @@ class LabelQueue:
                     (label,) = db.execute(
                         "SELECT prediction FROM request WHERE number = ?", (number,)
                     ).fetchone()
+                    self._check_let_in(db, asked.key, label)
                     self._take_label(db, asked, annotator, label, now)
                 except Refused as reason:
                     refused.append(str(reason))
@@ -331,12 +336,15 @@ class LabelQueue:
         ).fetchone()
         members = dict(zip((field.name for field in fields(Card)), row, strict=False))
         key, features, wanted = members["key"], orjson.loads(members["features"]), orjson.loads(row[-2])
-        names = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,)).fetchall()
+        classes = intake.lets_in_of(db, key)
+        if classes is None:
+            known = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,))
+            classes = tuple(name for (name,) in known)
         members |= {
             "features": features,
             "shares": orjson.loads(members["shares"]),
             "wanted": intake.left(db, key, members["instance_id"], wanted, members["asked_ms"]),
-            "classes": tuple(name for (name,) in names),
+            "classes": tuple(sorted(classes)),
             "attributes": intake.attributes_of(db, key, [*features, *wanted]),
             "ranges": intake.ranges_of(db, key, [*features, *wanted]),
             "seen": intake.read_ranges(row[-1]),
@@ -400,8 +408,8 @@ class LabelQueue:
             (wanted,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
             names = intake.left(db, asked.key, asked.instance_id, orjson.loads(wanted), asked.asked_ms)
             self._check_given(given, names, intake.attributes_of(db, asked.key, names))
-            self._insert(db, asked, annotator, now, None, intake.written(given))
-            self._note(db, annotator, "features", now, number, intake.written(given))
+            self._insert(db, asked, annotator, now, None, intake.written_given(given))
+            self._note(db, annotator, "features", now, number, intake.written_given(given))
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
         """Return the request that he may answer; Refused."""
@@ -468,12 +476,19 @@ class LabelQueue:
         if not self._is_name(label):
             message = f"A class must have 1 to {self.terms.text_max:,} bytes, all of them printable."
             raise Refused(message)
+        self._check_let_in(db, key, label)
         if db.execute("SELECT 1 FROM class WHERE key = ? AND name = ?", (key, label)).fetchone():
             return
         if not new_class:
             message = f"Nobody knows a class {label!r} of this model; give it as a new one if it is."
             raise Refused(message)
-        db.execute("INSERT INTO class VALUES (?, ?)", (key, label))
+        db.execute("INSERT INTO class VALUES (?, ?, NULL)", (key, label))
+
+    def _check_let_in(self, db: sqlite3.Connection, key: str, label: str) -> None:
+        """Refuse a class that the schema of a model shuts out: its label would be a dead letter."""
+        classes = intake.lets_in_of(db, key)
+        if classes is not None and label not in classes:
+            raise Refused(refusal(label, classes))
 
     def _is_name(self, text: str) -> bool:
         limit = self.terms.text_max

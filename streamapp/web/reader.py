@@ -13,7 +13,14 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, TopicPartition
 
 from streamapp.web.clock import now_ms
-from streamapp.web.decoding import declared_in, feature_requests_of, labels_of, requests_of, values_of
+from streamapp.web.decoding import (
+    class_controls_of,
+    declared_in,
+    feature_requests_of,
+    labels_of,
+    requests_of,
+    values_of,
+)
 from streamapp.web.label_queue import LabelQueue
 from streamapp.web.topic_reader import Positions, Runs, TopicReader
 from topics.cluster import TIMEOUT_S
@@ -56,7 +63,7 @@ class Reader(TopicReader):
             self._reached[topic, partition] = max(self._reached[topic, partition], offset)
 
     def _store(self, runs: Runs, positions: Positions) -> None:
-        requests, labels, values, classes, attributes = [], [], [], [], []
+        requests, labels, values, classes, attributes, controls = [], [], [], [], [], []
         for (topic, _), messages in runs.items():
             if topic == self._names.label_requests:
                 requests += requests_of(messages)
@@ -70,7 +77,8 @@ class Reader(TopicReader):
                 of_classes, of_features = declared_in(messages)
                 classes += of_classes
                 attributes += of_features
-        self._queue.apply(requests, labels, positions, now_ms(), classes, values, attributes)
+                controls += class_controls_of(messages)
+        self._queue.apply(requests, labels, positions, now_ms(), classes, values, attributes, controls)
         for (topic, partition), offset in positions.items():
             self._ends(topic, partition, offset)
 

@@ -19,7 +19,7 @@ from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 3
+VERSION: Final = 4
 CHECKPOINT_S: Final = 5.0
 LOG_PAGES: Final = 16_384
 """Pages (of 4 KiB) above which all wait until the log is copied, and it begins anew."""
@@ -32,7 +32,10 @@ CREATE TABLE position (
   topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
 CREATE TABLE clock (partition INTEGER PRIMARY KEY, event_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE class (key TEXT, name TEXT, PRIMARY KEY (key, name)) WITHOUT ROWID;
+CREATE TABLE class (
+  key TEXT, name TEXT, answered_ms INTEGER, PRIMARY KEY (key, name)
+) WITHOUT ROWID;
+CREATE TABLE declared (key TEXT PRIMARY KEY, classes TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE attribute (
   key TEXT, name TEXT, declared TEXT NOT NULL, PRIMARY KEY (key, name)
 ) WITHOUT ROWID;
@@ -101,6 +104,13 @@ CREATE TABLE session (
 ) WITHOUT ROWID;
 """
 
+_FROM_3: Final = """
+ALTER TABLE class ADD COLUMN answered_ms INTEGER;
+CREATE TABLE declared (key TEXT PRIMARY KEY, classes TEXT NOT NULL) WITHOUT ROWID;
+DELETE FROM position WHERE topic LIKE '%controls';
+"""
+"""Of a file of the release before: controls are read again, for which classes they close."""
+
 
 class Store:
     """One file; one connection writes and one reads, each of one thread at a time.
@@ -156,6 +166,8 @@ class Store:
         if version == 0:
             self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             run("INSERT INTO identity VALUES (?)", (secrets.token_hex(8),))
+        elif version == 3:
+            self._connection.executescript(f"BEGIN; {_FROM_3} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION:
             message = f"it has format {version}, this release knows {VERSION}"
             raise sqlite3.DatabaseError(message)

@@ -166,6 +166,10 @@ def test_a_request_is_answered_by_keyboard_alone(
             page.keyboard.press(key)
             expect(page.get_by_text(then)).to_be_visible()
 
+        page.get_by_label("Another class").fill("maybe")
+        page.get_by_role("button", name="Answer with it").click()
+        expect(page.get_by_text("'maybe' must be one of fraud, good: the schema of this")).to_be_visible()
+        expect(heading).to_have_text(f"{KEY.decode()}: which class has order <i>1</i>?")
         press("g", "The model says fraud")
         press("2", "which class has order 2?")
         press("u", "which class has order <i>1</i>?")

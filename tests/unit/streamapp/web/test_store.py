@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.web.agreement import ANSWERED
+from streamapp.web.label_queue import LabelQueue
 from streamapp.web.store import Store
 
 PATIENCE_S = 120.0
@@ -138,3 +139,22 @@ def test_the_log_is_copied_into_the_file_while_others_write(
     again = Store(path)
     assert names(again) == wanted
     again.close()
+
+
+def test_a_file_of_the_release_before_is_taken_over_and_controls_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "web.sqlite"
+    with closing(Store(path)) as store, store.transaction() as db:
+        db.execute("INSERT INTO class VALUES ('k', 'a', NULL)")
+        for topic in ("grove.controls", "grove.labels"):
+            db.execute("INSERT INTO position VALUES (?, 0, 7)", (topic,))
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            "DROP TABLE declared; ALTER TABLE class DROP COLUMN answered_ms; PRAGMA user_version = 3"
+        )
+    with closing(Store(path)) as store:
+        queue = LabelQueue(store)
+        assert queue.positions("grove.labels") == {0: 7}
+        assert queue.positions("grove.controls") == {}
+        with store.reading() as db:
+            assert db.execute("SELECT * FROM class").fetchall() == [("k", "a", None)]
+            assert db.execute("SELECT * FROM declared").fetchall() == []
