@@ -47,6 +47,19 @@ NOT_YET = (
     KafkaError._NOENT,  # noqa: SLF001 - what librdkafka says of the first ones, see `look_anew`
 )
 
+UNANSWERED = (
+    KafkaError._TIMED_OUT,  # noqa: SLF001 - librdkafka's own codes look so
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+)
+"""Errors of a request that may have been carried out all the same, or may be soon: it is sent again."""
+
 # librdkafka's own errors (no broker answered) have negative codes, errors a broker sends have positive ones.
 _ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
 
@@ -73,6 +86,10 @@ class _Complaint:
     def __init__(self) -> None:
         self.text = ""
         self.of_credentials = False  # the broker answers, but does not let this client in
+
+    def clear(self) -> None:
+        """Forget it: a broker has answered since."""
+        self.text, self.of_credentials = "", False
 
     def __call__(self, error: KafkaError) -> None:
         refused = error.code() == KafkaError._AUTHENTICATION  # noqa: SLF001 - librdkafka's own codes look so
@@ -110,6 +127,12 @@ class Cluster:
         """Return the confluent-kafka AdminClient."""
         return self._client
 
+    @property
+    def complaint(self) -> str:
+        """Why the client cannot connect, in its words; empty while it can, or does not know yet."""
+        self._client.poll(0)  # serves error_cb
+        return self._complaint.text
+
     def partition_counts(self, names: Iterable[str] | None = None) -> dict[str, int]:
         """Return topic → number of partitions of those topics in `names` (default: all) that exist."""
         found = self.topics()
@@ -140,9 +163,11 @@ class Cluster:
     def topics(self) -> dict[str, Any]:
         """Return topic → metadata (partitions with leader, replicas, in-sync replicas) of all topics."""
         try:
-            return dict(self._client.list_topics(timeout=self.timeout).topics)
+            found = dict(self._client.list_topics(timeout=self.timeout).topics)
         except KafkaException as failure:
             raise self.error(failure) from None
+        self._complaint.clear()
+        return found
 
     def hidden(self, names: Iterable[str]) -> list[str]:
         """Return those of the topics, none of which is seen, that may exist: this client may not see them."""
@@ -161,49 +186,6 @@ class Cluster:
                 elif code != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise self.error(failure) from None
         return found
-
-    def wait_for(self, names: Iterable[str]) -> None:
-        """Return when all of `names` are visible and their leaders act: creation takes effect a moment later.
-
-        A broker is named as leader before it has made the log. Of a producer that is not idempotent, what it
-        refuses in that moment is sent again and comes behind what was sent later.
-        """
-        wanted = set(names)
-        deadline = time.monotonic() + self.timeout
-        while missing := wanted - self._usable(wanted):
-            if time.monotonic() > deadline:
-                if self.hidden([min(missing)]):
-                    raise CatalogueError(self.access.denied("topic", min(missing), "Describe"))
-                message = f"topic {min(missing)!r} was created but cannot be used after {self.timeout:g} s"
-                raise BrokerError(message)
-            self._client.poll(0.05)
-
-    def _usable(self, names: Iterable[str]) -> set[str]:
-        """Return those of `names` whose partitions all have a leader that answers for them."""
-        found = self.topics()
-        led = {
-            name: [TopicPartition(name, number) for number in found[name].partitions]
-            for name in names
-            if name in found
-            and found[name].partitions
-            and all(p.leader >= 0 for p in found[name].partitions.values())
-        }
-        if not led:
-            return set()
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {tp: latest for partitions in led.values() for tp in partitions}
-        futures = self._client.list_offsets(asked, request_timeout=self.timeout)
-        return led.keys() - {tp.topic for tp, future in futures.items() if not self._is_led(future)}
-
-    def _is_led(self, future: Any) -> bool:
-        """Tell whether a leader answered for its partition; what is wrong beyond that raises."""
-        try:
-            future.result(timeout=self.timeout + 1)
-        except KafkaException as failure:
-            if failure.args[0].code() in NOT_YET:
-                return False
-            raise self.error(failure) from None
-        return True
 
     def offsets(
         self,

@@ -46,11 +46,12 @@ def broker(
         typer.echo(f"Kafka is ready at {running.bootstrap_servers}  (Ctrl-C ends it)")
         typer.echo(f"  export GROVE_KAFKA_BOOTSTRAP_SERVERS={running.bootstrap_servers}")
         if topics:
+            from streamapp.cli.progress import say_on_stderr
             from topics.admin import create
             from topics.definitions import DEFAULT_PREFIX, TopicNames
 
             kafka = {"bootstrap.servers": running.bootstrap_servers}
-            create(kafka, TopicNames(prefix or DEFAULT_PREFIX), partitions)
+            create(kafka, TopicNames(prefix or DEFAULT_PREFIX), partitions, tell=say_on_stderr)
         try:
             status = running.wait()
         except KeyboardInterrupt:

@@ -90,7 +90,7 @@ def migrate(
 
 def _go(course: "Course", *, leave_behind: bool, dry_run: bool) -> tuple[list[str], list[str]]:
     """Return what stands in the way (of a dry run; else it raises), and the topics created."""
-    from streamapp.cli.progress import rows_progress
+    from streamapp.cli.progress import rows_progress, say_on_stderr
     from streamapp.migration.errors import MigrationError
 
     migration = course.migration
@@ -102,4 +102,4 @@ def _go(course: "Course", *, leave_behind: bool, dry_run: bool) -> tuple[list[st
             return obstacles + [why for why in [migration.crowded()] if why], []
         if obstacles:
             raise MigrationError("; ".join(obstacles))
-        return [], course.go()
+        return [], course.go(say_on_stderr)

@@ -11,6 +11,13 @@ class Advance(Protocol):
     def __call__(self, rows: int, total: int | None = None) -> None: ...
 
 
+def say_on_stderr(line: str) -> None:
+    """Print a line of progress of a command that waits."""
+    import typer
+
+    typer.echo(f"grove: {line}", err=True)
+
+
 def say_compiling() -> None:
     """Say that kernels are compiled if they have to be: on a terminal or not, it takes long."""
     import typer

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from streamapp.cli.options import Json, SettingsOptions
+from streamapp.cli.progress import say_on_stderr
 from streamapp.cli.register import register
 
 app = typer.Typer(help="Create, check and describe the topics.", no_args_is_help=True)
@@ -24,8 +25,23 @@ class TopicOptions:
     ] = None
 
 
-def create(given: SettingsOptions, wanted: TopicOptions) -> None:
+def create(
+    given: SettingsOptions,
+    wanted: TopicOptions,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            help="Wait so long for the broker; default: 60, and 0.1 more for each partition of each topic.",
+            metavar="SECONDS",
+            min=1,
+        ),
+    ] = None,
+) -> None:
     """Create the topics that do not exist yet; existing ones are never changed.
+
+    It ends when all of them can be used, and says on standard error what it waits for. Called again, it goes
+    on where it was.
 
     \b
     [bold]Examples[/bold]
@@ -35,7 +51,14 @@ def create(given: SettingsOptions, wanted: TopicOptions) -> None:
     from topics import admin
 
     settings, kafka, names = given.connection(**vars(wanted))
-    done = admin.create(kafka, names, settings.topics_partitions, settings.topics_replication_factor)
+    done = admin.create(
+        kafka,
+        names,
+        settings.topics_partitions,
+        settings.topics_replication_factor,
+        timeout,
+        say_on_stderr,
+    )
     for name in done.created:
         typer.echo(f"created  {name}")
     for name in done.existed:

@@ -189,7 +189,7 @@ class _Demo:
     def make_topics(self) -> None:
         """Create the topics; a broker that is not there is found here, before anything slow."""
         self._display.say("creating topics")
-        create(self._kafka, self._names, PARTITIONS)
+        create(self._kafka, self._names, PARTITIONS, tell=self._display.say)
         self._created = True
 
     def run(self) -> DemoSummary | FeatureSummary:

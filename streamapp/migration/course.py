@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +84,12 @@ class Course:
             )
         return found
 
-    def go(self) -> list[str]:
-        """Create topics, send the models, check them; return the names of the topics created."""
-        created = admin.create_alike(Cluster(self.new.kafka), self.topics)
+    def go(self, tell: Callable[[str], object] = lambda _: None) -> list[str]:
+        """Create topics, send the models, check them; return the names of the topics created.
+
+        `tell`: takes a line of progress while the topics are waited for.
+        """
+        created = admin.create_alike(Cluster(self.new.kafka), self.topics, tell)
         self.migration.run()
         return created
 

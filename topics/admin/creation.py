@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
-from topics.cluster import TIMEOUT_S, Cluster
+from topics.admin.readiness import topics_of, wait_until_ready
+from topics.cluster import TIMEOUT_S, UNANSWERED, Cluster
 from topics.definitions import DEFAULT_PARTITIONS, TopicNames
+from topics.patience import Patience, seconds_for
 
 BROKER_DEFAULT = -1  # replication factor: what the broker's default.replication.factor says
 
@@ -28,40 +30,75 @@ def create(
     names: TopicNames,
     partitions: int = DEFAULT_PARTITIONS,
     replication: int = BROKER_DEFAULT,
-    timeout: float = TIMEOUT_S,
+    timeout: float | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Creation:
-    """Create the topics of the catalogue that do not exist yet; an existing one is never changed."""
+    """Create the topics of the catalogue that do not exist yet; an existing one is never changed.
+
+    All of them, also those of an earlier call that was given up, can be used then. `timeout`: seconds, by
+    default a minute and more for many partitions; `tell`: takes a line of progress every few seconds.
+    """
     if partitions < 1:
         message = f"topics.partitions={partitions} must be at least 1"
         raise ValueError(message)
-    cluster = Cluster(kafka, timeout)
-    present = cluster.partition_counts()
+    wanted = names.all()
+    patience = Patience(seconds_for(partitions * len(wanted)) if timeout is None else timeout, tell)
+    cluster = Cluster(kafka, min(TIMEOUT_S, patience.seconds))
+    present = topics_of(cluster, patience)
     missing = [
         NewTopic(name, num_partitions=partitions, replication_factor=replication, config=topic.config)
-        for name, topic in names.all().items()
+        for name, topic in wanted.items()
         if name not in present
     ]
-    created = make(cluster, missing)
-    return Creation(tuple(created), tuple(name for name in names.all() if name not in created))
+    created = _request(cluster, missing, patience)
+    wait_until_ready(cluster, wanted, patience)
+    return Creation(tuple(created), tuple(name for name in wanted if name not in created))
 
 
-def make(cluster: Cluster, wanted: list[NewTopic]) -> list[str]:
+def make(
+    cluster: Cluster, wanted: list[NewTopic], tell: Callable[[str], object] = lambda _: None
+) -> list[str]:
     """Create topics and return the names of those that did not exist; all can be used then."""
-    if not wanted:
-        return []
-    timeout = cluster.timeout
-    futures = cluster.client.create_topics(wanted, request_timeout=timeout, operation_timeout=timeout)
-    created = [name for name, future in futures.items() if _created(cluster, name, future)]
-    cluster.wait_for(futures)
+    patience = Patience(seconds_for(sum(topic.num_partitions for topic in wanted)), tell)
+    created = _request(cluster, wanted, patience)
+    wait_until_ready(cluster, [topic.topic for topic in wanted], patience)
     return created
 
 
-def _created(cluster: Cluster, name: str, future: Any) -> bool:
-    """Return whether this request made the topic, not somebody else at the same moment."""
+def _request(cluster: Cluster, wanted: list[NewTopic], patience: Patience) -> list[str]:
+    """Ask for topics until the broker has made each of them; return the names of those that we made.
+
+    A broker that did not answer in time may have made a topic all the same: a topic that exists when it is
+    asked for once more is ours.
+    """
+    left = {topic.topic: topic for topic in wanted}
+    created: list[str] = []
+    unanswered: set[str] = set()
+    while left:
+        seconds = cluster.timeout
+        futures = cluster.client.create_topics(
+            list(left.values()), request_timeout=seconds, operation_timeout=seconds
+        )
+        for name, future in futures.items():
+            failure = _failure(cluster, future)
+            code = None if failure is None else failure.args[0].code()
+            if code in UNANSWERED and not (cluster.complaint or patience.is_over):
+                unanswered.add(name)
+                continue
+            if failure is None or (code == KafkaError.TOPIC_ALREADY_EXISTS and name in unanswered):
+                created.append(name)
+            elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # else somebody else made it at the same moment
+                raise cluster.error(failure, name, "Create") from None
+            del left[name]
+        if left:
+            missing = f"the broker has not answered for {len(left)} of {len(wanted)} topics to create"
+            cluster.client.poll(patience.pause(missing))
+    return created
+
+
+def _failure(cluster: Cluster, future: Any) -> KafkaException | None:
     try:
         future.result(timeout=cluster.timeout + 1)
     except KafkaException as failure:
-        if failure.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-            return False
-        raise cluster.error(failure, name, "Create") from None
-    return True
+        return failure
+    return None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from topics.access import denied_kind
-from topics.cluster import NOT_YET, TIMEOUT_S, Cluster
+from topics.cluster import TIMEOUT_S, Cluster
+from topics.consumer_group import committed_of
 from topics.definitions import TopicNames, retention
 from topics.errors import CatalogueError
 
@@ -83,7 +82,7 @@ def describe(
     ]
     starts = cluster.offsets(led, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
     # What is committed goes on meanwhile: asked for before the ends, no lag is below 0.
-    committed = _committed(kafka, cluster, group, led) if group is not None else {}
+    committed = {} if group is None else _positions(committed_of(kafka, group, led))
     ends = cluster.offsets(led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     described = []
     for name, topic in names.all().items():
@@ -120,33 +119,5 @@ def describe(
     return described
 
 
-def _committed(
-    kafka: Mapping[str, Any], cluster: Cluster, group: str, partitions: list[TopicPartition]
-) -> dict[tuple[str, int], int]:
-    """Return the offsets a consumer group has committed, without joining it."""
-    if not partitions:
-        return {}
-    # Offsets of a transaction that is still open (its worker may be dead) are not waited for.
-    given = {"group.id": group, "isolation.level": "read_uncommitted"}
-    consumer = Consumer(cluster.properties(kafka) | given)
-    deadline = time.monotonic() + cluster.timeout
-    try:
-        while True:
-            try:
-                answer = consumer.committed(partitions, timeout=cluster.timeout)
-                return {(tp.topic, tp.partition): tp.offset for tp in answer if tp.offset >= 0}
-            except KafkaException as failure:
-                if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
-                    _raise_if_denied(cluster, group)
-                    raise cluster.error(failure) from None
-            cluster.client.poll(0.05)
-    finally:
-        consumer.close()
-
-
-def _raise_if_denied(cluster: Cluster, group: str) -> None:
-    """Raise if this client may not see the group: asking for its offsets only takes too long then."""
-    (answer,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
-    failure = answer.exception(timeout=cluster.timeout + 1)
-    if isinstance(failure, KafkaException) and denied_kind(failure.args[0].code()) == "group":
-        raise cluster.error(failure, group, "Describe")
+def _positions(committed: list[TopicPartition]) -> dict[tuple[str, int], int]:
+    return {(each.topic, each.partition): each.offset for each in committed}

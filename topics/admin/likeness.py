@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -78,8 +78,10 @@ def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partit
     return wanted
 
 
-def create_alike(cluster: Cluster, wanted: Sequence[Likeness]) -> list[str]:
-    """Create those of the topics that do not exist; return their names."""
+def create_alike(
+    cluster: Cluster, wanted: Sequence[Likeness], tell: Callable[[str], object] = lambda _: None
+) -> list[str]:
+    """Create those of the topics that do not exist; return their names. `tell`: as for `create`."""
     missing = [
         NewTopic(
             each.name,
@@ -90,7 +92,7 @@ def create_alike(cluster: Cluster, wanted: Sequence[Likeness]) -> list[str]:
         for each in wanted
         if not each.exists
     ]
-    return make(cluster, missing)
+    return make(cluster, missing, tell)
 
 
 def _check(cluster: Cluster, names: TopicNames, present: Mapping[str, int], partitions: int) -> None:

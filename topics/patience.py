@@ -1,0 +1,56 @@
+"""Patience: how long a request to a busy cluster is waited for, and who hears of it meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+LEAST_S: Final = 60.0
+PER_PARTITION_S: Final = 0.1
+"""A broker makes a partition in some milliseconds; one that shares two cores with ten others takes longer."""
+
+TELL_S: Final = 5.0  # between two lines of progress; the first one comes as late
+PAUSE_S: Final = 0.05  # before the second look; each further one is twice as long
+LONGEST_PAUSE_S: Final = 1.0
+
+
+def seconds_for(partitions: int) -> float:
+    """Return how many seconds the creation of so many partitions may take."""
+    return LEAST_S + PER_PARTITION_S * partitions
+
+
+class Patience:
+    """A wait that events end: bounded by a number of seconds, with a line of progress every few of them."""
+
+    def __init__(
+        self,
+        seconds: float,
+        tell: Callable[[str], object] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`tell`: takes a line of progress."""
+        self.seconds = seconds
+        self._tell = tell
+        self._clock = clock
+        self._began = self._told_at = clock()
+        self._pause = PAUSE_S
+
+    @property
+    def left(self) -> float:
+        """Seconds until it ends; never below 0."""
+        return max(0.0, self.seconds - (self._clock() - self._began))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all seconds have passed."""
+        return self.left <= 0
+
+    def pause(self, missing: str) -> float:
+        """Return the seconds until the next look; tells now and then what is missing."""
+        now = self._clock()
+        if now - self._told_at >= TELL_S:
+            self._told_at = now
+            self._tell(f"waiting, {now - self._began:.0f} s of at most {self.seconds:g} s: {missing}")
+        pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE_S)
+        return min(pause, self.left)
