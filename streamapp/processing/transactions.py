@@ -33,11 +33,15 @@ class Transaction:
 class Transactions:
     """The transactions of a worker. All methods wait for the broker: call them in a thread."""
 
-    def __init__(self, sender: TransactionalSender, journal: str, group: str) -> None:
-        """`journal`: the topic; `group`: the consumer group, whose offsets are committed."""
+    def __init__(
+        self, sender: TransactionalSender, journal: str, group: str, partitions: int | None = None
+    ) -> None:
+        """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`: of
+        each source topic, noted with the offsets."""
         self._sender = sender
         self._journal = journal
         self._group = group
+        self._partitions = partitions
 
     @property
     def call(self) -> int | None:
@@ -60,7 +64,10 @@ class Transactions:
         self._sender.commit(  # 5. and 6.
             {(t, p): at for (t, p), at in transaction.offsets.items()},
             group_metadata(self._group, transaction.membership),
-            {(t, p): metadata_of(topic_id) for (t, p), topic_id in transaction.topic_ids.items()},
+            {
+                (topic, number): metadata_of(topic_id, self._partitions)
+                for (topic, number), topic_id in transaction.topic_ids.items()
+            },
         )
         faults.point("commit-after")
 

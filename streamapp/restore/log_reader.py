@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streamapp.errors import NotYetError
-from streamapp.journal.offset_metadata import id_in, is_anew, metadata_of
+from streamapp.journal.offset_metadata import UNKNOWN, id_in, is_anew, metadata_of, partitions_in
 from streamapp.restore.errors import AbandonedError, RestoreError, ways_out
 from topics.access import Access, denied_kind
 from topics.cluster import NOT_YET, Cluster
@@ -40,6 +40,7 @@ class Offset(NamedTuple):
     position: int | None  # None: nothing
     topic_id: str  # of the topic that it is a position of; "": not known
     anew: bool = False  # committed while the partition had no owner: no task of before may go on there
+    partitions: int | None = None  # of the topic then; None: not noted
 
 
 class LogReader:
@@ -119,22 +120,37 @@ class LogReader:
                 raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
         offsets = {
             each.topic: Offset(
-                each.offset if each.offset >= 0 else None, id_in(each.metadata), is_anew(each.metadata)
+                each.offset if each.offset >= 0 else None,
+                id_in(each.metadata),
+                is_anew(each.metadata),
+                partitions_in(each.metadata),
             )
             for each in found
         }
         return {each.topic: offsets[each.topic] for each in wanted}
 
-    def commit(self, positions: Mapping[str, int], partition: int, topic_ids: Mapping[str, str]) -> None:
+    def commit(
+        self,
+        positions: Mapping[str, int],
+        partition: int,
+        topic_ids: Mapping[str, str],
+        partitions: int | None = None,
+    ) -> None:
         """Commit positions of a partition for the group, which must have no members.
 
-        A worker that was frozen meanwhile, and has a task at these positions, will not keep it. Raise
-        BrokerError if the broker refuses them, as it does when the group has got members.
+        `partitions`: of each topic, noted with its position; None: what was noted with the one before stays,
+        as long as that was of the same topic. A worker that was frozen meanwhile, and has a task at these
+        positions, will not keep it. Raise BrokerError if the broker refuses them, as it does when the group
+        has got members.
         """
-        wanted = [
-            TopicPartition(topic, partition, at, metadata=metadata_of(topic_ids[topic], anew=True))
-            for topic, at in positions.items()
-        ]
+        before = {} if partitions is not None else self.offsets(positions, partition)
+        wanted = []
+        for topic, at in positions.items():
+            count, known = partitions, before.get(topic)
+            if known is not None and known.topic_id in (UNKNOWN, topic_ids[topic]):
+                count = known.partitions
+            metadata = metadata_of(topic_ids[topic], count, anew=True)
+            wanted.append(TopicPartition(topic, partition, at, metadata=metadata))
         try:
             self._consumer.commit(offsets=wanted, asynchronous=False)
         except KafkaException as failure:

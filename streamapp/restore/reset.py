@@ -17,6 +17,7 @@ from streamapp.restore.identity import Identity
 from streamapp.restore.journal_write import write_together
 from streamapp.restore.log_reader import LogReader, Offset
 from streamapp.task.sources import Positions, positions_of, source_topics
+from topics.cluster import Cluster
 from topics.consumer_group import is_occupied, members_of
 from topics.definitions import TopicNames
 
@@ -38,15 +39,20 @@ def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: in
     """Give a partition new models from its committed offsets on; return these."""
     check_group_is_empty(kafka, group)
     with LogReader(kafka, group, lambda: False) as reader:
-        begin = starting_point(reader, Identity(kafka), names, partition)
+        count = Cluster(kafka).partition_count(names.instances)
+        begin = starting_point(reader, Identity(kafka), names, partition, count)
     records: list[Record] = [Reset(begin.incarnation, begin.positions), *begin.skips]
     write_together(kafka, group, names.journal, partition, records)
     check_group_stayed_empty(kafka, group, names, partition)
     return begin.positions
 
 
-def starting_point(reader: LogReader, identity: Identity, names: TopicNames, partition: int) -> StartingPoint:
+def starting_point(
+    reader: LogReader, identity: Identity, names: TopicNames, partition: int, count: int | None = None
+) -> StartingPoint:
     """Find out where a partition goes on, commit that and return it.
+
+    `count`: partitions that new models belong to; None: those that there are belong to as many as before.
 
     In each source at its committed offset. Without offsets where the journal ends. In a topic that was made
     anew at its first record, for none of them was processed; where retention took records, behind them; where
@@ -74,7 +80,7 @@ def starting_point(reader: LogReader, identity: Identity, names: TopicNames, par
             for source, topic in topics.items()
         }
     )
-    reader.commit({topic: positions[source] for source, topic in topics.items()}, partition, ids)
+    reader.commit({topic: positions[source] for source, topic in topics.items()}, partition, ids, count)
     ahead = outstanding(skips, positions, {source: ids[topic] for source, topic in topics.items()})
     return StartingPoint(positions, incarnation, without_offsets and positions == ends, ahead)
 

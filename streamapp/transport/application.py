@@ -112,6 +112,7 @@ class Wiring:
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
     access: Access  # who this worker is to the broker
     abandoned: AbandonedTransactions
+    partitions: int | None = None  # of each source, when the worker started
 
 
 class PagesThread(driver.ServerThread):

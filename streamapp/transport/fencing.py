@@ -1,29 +1,104 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Fencing: a worker whose name another worker has taken over ends.
+"""Fencing: a worker whose name another worker has taken over ends, and one that took it over begins anew.
 
 A static member that joins takes the place of the one of the same name. aiokafka's heartbeats and commits do
 not carry the name, so the broker calls the member that was replaced unknown, as it does one that was silent
 for too long; and who is unknown joins again, and replaces the other. Two workers of one name would do that
 for ever. So a member that has become unknown looks first whether its name is in the group: then it is the
 other's, and this worker ends.
+
+The one that took it over is given what the other had, and the broker does not look whether it reads the same
+topics. aiokafka's coordination ends with such an assignment, without a word to anybody. So it is not let in:
+the worker joins once more, upon which the leader of the group, which it usually is, assigns anew.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from aiokafka.coordinator.protocol import ConsumerProtocol
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import DescribeGroupsRequest
 
-from streamapp.errors import SettingsError
+from streamapp.errors import SettingsError, StreamappError
+
+logger = logging.getLogger(__name__)
+
+FOREIGN_S: Final = 60.0
+"""Seconds that a worker goes on joining while it is given other topics: workers are started one by one."""
+
+FOREIGN_PAUSE_S: Final = 1.0
 
 ID_LENGTH: Final = 36  # of the UUID that a broker puts behind the name of a static member
 
 
 class NameTakenError(SettingsError):
     """Another worker of the same name has joined the group."""
+
+
+class MembershipError(StreamappError):
+    """This worker cannot be a member of its group any more, or not yet."""
+
+
+def _member_of(coordinator: Any) -> str:
+    return f"application.id={coordinator.group_id}, group.instance.id={coordinator._group_instance_id}"
+
+
+class ForeignAssignment:
+    """Keeps assignments of other topics than ours from aiokafka, in the loop of the consumer's thread."""
+
+    def __init__(self, coordinator: Any, report: Callable[[MembershipError], None]) -> None:
+        """`report` is called when joining again does not help, or when coordination has ended."""
+        self._coordinator = coordinator
+        self._report = report
+        self._since: float | None = None  # since when we are given other topics
+        self._complete = coordinator._on_join_complete
+        coordinator._on_join_complete = self._check_and_complete
+        coordinator._coordination_task.add_done_callback(self._ended)
+
+    async def _check_and_complete(
+        self, generation: int, member_id: str, protocol: str, assigned: bytes
+    ) -> None:
+        coordinator = self._coordinator
+        topics = {tp.topic for tp in ConsumerProtocol.ASSIGNMENT.decode(assigned).partitions()}
+        foreign = topics - set(coordinator._subscription.subscription.topics)
+        if not foreign:
+            self._since = None
+            await self._complete(generation, member_id, protocol, assigned)
+            return
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+            logger.warning(
+                "%s: the group has given this worker partitions of %s, which it does not read: a worker of "
+                "other topics had its name; joining the group once more",
+                *(_member_of(coordinator), ", ".join(sorted(foreign))),
+            )
+        elif now - self._since > FOREIGN_S:
+            self._report(MembershipError(self._told(sorted(foreign))))
+            await asyncio.wait([coordinator._closing])
+            return
+        else:
+            await asyncio.sleep(FOREIGN_PAUSE_S)
+        coordinator.request_rejoin()
+
+    def _told(self, foreign: list[str]) -> str:
+        return (
+            f"{_member_of(self._coordinator)}: the group goes on giving this worker partitions of "
+            f"{', '.join(foreign)}, which it does not read; application.id must be one installation's own: "
+            "give this worker another one (--set application.id=NAME), or have the workers of those topics "
+            "leave the group (grove worker drain), then start it again"
+        )
+
+    def _ended(self, coordination: asyncio.Task[None]) -> None:
+        """Report an error that has ended the coordination, of which aiokafka only writes a line."""
+        if not coordination.cancelled() and (error := coordination.exception()) is not None:
+            message = f"{_member_of(self._coordinator)}: this worker is in its group no longer: {error}"
+            self._report(MembershipError(message))
 
 
 class Fencing:

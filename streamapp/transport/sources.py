@@ -26,12 +26,18 @@ class SourceWatch:
     """Listens to aiokafka's metadata, in the loop of the consumer's thread."""
 
     def __init__(
-        self, topics: Iterable[str], refresh: Callable[[], Any], report: Callable[[SourceTopicError], None]
+        self,
+        topics: Iterable[str],
+        refresh: Callable[[], Any],
+        report: Callable[[SourceTopicError], None],
+        partitions: int | None = None,
     ) -> None:
-        """`refresh` asks the broker for metadata; `report` is called once, when waiting is of no use."""
+        """`refresh` asks the broker for metadata; `report` is called once, when waiting is of no use;
+        `partitions`: how many each topic had before the worker joined the group."""
         self._topics = tuple(topics)
         self._refresh = refresh
         self._report = report
+        self._partitions = partitions
         self._began: dict[str, int] = {}  # partitions of each topic when it was first seen
         self._missing: dict[str, str] = {}  # topic -> what became of it, as far as is known
         self._waiting: asyncio.Task[None] | None = None
@@ -58,7 +64,7 @@ class SourceWatch:
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in self._topics}
         for topic, n in counts.items():
             if n:
-                self._began.setdefault(topic, n)
+                self._began.setdefault(topic, n if self._partitions is None else self._partitions)
         changed = {t: n for t, n in counts.items() if n and n != self._began[t]}
         forbidden = cluster.unauthorized_topics
         self._missing = {
@@ -102,6 +108,7 @@ def _missing(topics: dict[str, str]) -> str:
 def _changed(topics: dict[str, int], before: dict[str, int]) -> str:
     what = "; ".join(f"topic {t!r} has {n} partitions, it had {before[t]}" for t, n in sorted(topics.items()))
     return (
-        f"{what}. A key's records are now in another partition than its model: give all topics of the group "
-        "'learning' the same count ('grove topics check' shows them), then start the workers again"
+        f"{what}. A key's records are now in another partition than its model: stop the producers and move "
+        "the models with 'grove migrate' to topics of another prefix (docs/operations.md#changing-the-"
+        "partition-count)"
     )

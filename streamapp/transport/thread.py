@@ -33,7 +33,7 @@ from streamapp.transport.application import App
 from streamapp.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.transport.columns import decode, has_more
 from streamapp.transport.connect_retry import retry_connect
-from streamapp.transport.fencing import Fencing
+from streamapp.transport.fencing import Fencing, ForeignAssignment
 from streamapp.transport.partition_health import NO_LEADER, PartitionHealth
 from streamapp.transport.runs import FetchedColumns
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
@@ -97,18 +97,21 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     sources: SourceWatch
     partition_health: PartitionHealth
     fencing: Fencing
+    foreign_assignment: ForeignAssignment
 
     async def on_start(self) -> None:
         keep_bytes()
         await super().on_start()
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
+        wiring = cast(App, self.app).wiring
         self.sources = SourceWatch(
-            cast(App, self.app).wiring.topics, consumer._client.force_metadata_update, self._report
+            wiring.topics, consumer._client.force_metadata_update, self._report, wiring.partitions
         )
         consumer._client.cluster.add_listener(self.sources.compare)
         self.partition_health = PartitionHealth(consumer._client)
         self.fencing = Fencing(consumer._coordinator, self._report)
+        self.foreign_assignment = ForeignAssignment(consumer._coordinator, self._report)
         report_denials(consumer._coordinator, cast(App, self.app).wiring.access, self._report)
         # A partition whose records wait for their turn must not keep others of its broker from being fetched.
         fetcher._prefetch_backoff = 0.0

@@ -42,10 +42,12 @@ def create_app(
     metrics: Metrics,
     health: Health,
     features: bool = True,
+    partitions: int | None = None,
 ) -> App:
     """Return the app of worker `instance`: driver, agent and pages around its task manager.
 
-    `features`: the topics of feature acquisition exist.
+    `features`: the topics of feature acquisition exist; `partitions`: how many each topic had when it was
+    looked at.
     """
     transport.register()
     throttle_logs()
@@ -83,6 +85,7 @@ def create_app(
         max_records=settings.max_poll_records,
         fetch=_fetch(settings),
         access=Access.of(librdkafka_properties(settings)),
+        partitions=partitions,
         abandoned=AbandonedTransactions.of(
             settings, instance, librdkafka_properties(settings), lambda: health.stopping
         ),

@@ -45,6 +45,7 @@ from streamapp.worker.app import create_app
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.gauges import memory_counts, task_gauges
+from streamapp.worker.group_check import check_group
 from streamapp.worker.state_directory import StateDirectory, default_instance
 from topics import admin
 from topics.cluster import Cluster
@@ -69,6 +70,7 @@ def run_worker(settings: Settings) -> int:
     with StateDirectory(settings.state_dir, instance) as directory:
         partitions, features = check_topics(settings)
         kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix, features)
+        check_group(kafka, settings.application_id, instance, names, partitions)
         limits = OutputLimits.of_cluster(kafka, names)
         settings = with_port(settings)
         tell_unused(settings)
@@ -95,12 +97,26 @@ def run_worker(settings: Settings) -> int:
         )
         restore = restorer(settings, lambda: memory.apart(partitions), features=features).restore
         manager = create_manager(
-            settings, pipeline, transactional, restore, snapshots, metrics, health, features=features
+            settings,
+            pipeline,
+            transactional,
+            restore,
+            snapshots,
+            metrics,
+            health,
+            features=features,
+            partitions=partitions,
         )
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
         app = create_app(
-            settings, instance, manager=manager, metrics=metrics, health=health, features=features
+            settings,
+            instance,
+            manager=manager,
+            metrics=metrics,
+            health=health,
+            features=features,
+            partitions=partitions,
         )
         gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
         gc.set_threshold(*GC_THRESHOLDS)
@@ -122,15 +138,17 @@ def create_manager(
     health: Health,
     *,
     features: bool = True,
+    partitions: int | None = None,
 ) -> TaskManager:
     """Return the task manager of a worker with all it commits through and restores from.
 
-    `sender`: takes the journal; with exactly once, the outputs of `pipeline` too.
+    `sender`: takes the journal; with exactly once, the outputs of `pipeline` too. `partitions`: of each
+    topic, noted with what is committed.
     """
     names = TopicNames(settings.topics_prefix, features)
     return TaskManager(
         pipeline,
-        Transactions(sender, names.journal, settings.application_id),
+        Transactions(sender, names.journal, settings.application_id, partitions),
         restore,
         snapshots,
         metrics,

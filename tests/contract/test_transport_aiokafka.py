@@ -375,3 +375,14 @@ def test_our_callbacks_of_a_rebalance_are_awaited_before_the_group_is_joined_aga
     assert "on_partitions_revoked(revoked) if asyncio.iscoroutine(res): await res" in prepare
     ensure = source(GroupCoordinator.ensure_active_group)
     assert ensure.index("_on_join_prepare") < ensure.index("_do_rejoin_group")
+
+
+def test_an_assignment_can_be_kept_from_a_member_before_it_is_taken_in() -> None:
+    join = source(GroupCoordinator._do_rejoin_group)
+    assert "await self._on_join_complete( self.generation, self.member_id, protocol," in join
+    complete = source(GroupCoordinator._on_join_complete)
+    assert "self._subscription.assign_from_subscribed(assignment.partitions())" in complete
+    routine = source(GroupCoordinator._GroupCoordinator__coordination_routine)
+    assert "if new_assignment is None or not new_assignment.active: continue" in routine, "it joins once more"
+    assert "self._coordination_task = " in source(GroupCoordinator.__init__)
+    assert "raise kafka_exc" in source(GroupCoordinator._coordination_routine), "why the task is looked at"

@@ -28,6 +28,7 @@ class Client:
         self.open: list[bytes] = []
         self.committed: list[bytes] = []
         self.offsets: dict[str, int] = {}
+        self.noted: dict[str, str] = {}
 
     def init_transactions(self, timeout: float) -> None:
         self.steps.append("init")
@@ -41,6 +42,7 @@ class Client:
     def send_offsets_to_transaction(self, positions: Any, group: bytes, timeout: float) -> None:
         self.steps.append("offsets")
         self.offsets |= {at.topic: at.offset for at in positions}
+        self.noted = {at.topic: at.metadata for at in positions}
 
     def commit_transaction(self, timeout: float) -> None:
         self.steps.append("commit")
@@ -94,7 +96,7 @@ def with_clients(w: Worker, monkeypatch: pytest.MonkeyPatch, *clients: Client) -
     sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     monkeypatch.setattr(sender, "_new_client", lambda: (sender._failures, left.pop(0)))
     sender._failures, sender._producer = sender._new_client()
-    w.manager.committer._transactions = Transactions(sender, "journal", "group")
+    w.manager.committer._transactions = Transactions(sender, "journal", "group", 8)
 
 
 def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
@@ -115,6 +117,7 @@ def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
         await w.committer.commit("again")
         assert good.steps == ["init", "begin", "offsets", "commit"]
         assert good.offsets["instances"] == 1
+        assert all("partitions=8" in note for note in good.noted.values() if note)
         (entry,) = (decode(value, "journal", 0) for value in good.committed)
         assert isinstance(entry, Entry)
         assert entry.after == at(instances=1)

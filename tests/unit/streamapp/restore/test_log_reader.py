@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
 from streamapp.errors import NotYetError
-from streamapp.journal.offset_metadata import UNKNOWN, id_in, is_anew, metadata_of
+from streamapp.journal.offset_metadata import UNKNOWN, id_in, is_anew, metadata_of, partitions_in
 from streamapp.restore.errors import AbandonedError, RestoreError
 from streamapp.restore.log_reader import SILENCE_S, LogReader, Offset
 
@@ -21,6 +21,7 @@ class Client:
     def __init__(self) -> None:
         self.polls: list[list[Any]] = []
         self.offsets: list[TopicPartition] = []
+        self.committed_last: list[TopicPartition] = []
         self.first = 0
 
     def get_watermark_offsets(self, here: TopicPartition, timeout: float) -> tuple[int, int]:
@@ -34,6 +35,10 @@ class Client:
 
     def committed(self, wanted: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         return self.offsets
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        assert not asynchronous
+        self.committed_last = offsets
 
     def unassign(self) -> None:
         """Nothing is fetched."""
@@ -151,10 +156,35 @@ def test_offsets_come_with_the_ids_of_their_topics(reader: LogReader) -> None:
 
 
 @pytest.mark.parametrize("topic_id", ["xJ3m/ZmnQyWT2U8NR1BlDA", UNKNOWN])
-def test_an_id_is_read_as_it_was_written(topic_id: str) -> None:
+@pytest.mark.parametrize("partitions", [None, 16])
+def test_an_id_and_a_number_of_partitions_are_read_as_they_were_written(
+    topic_id: str, partitions: int | None
+) -> None:
     for anew in (False, True):
-        written = metadata_of(topic_id, anew=anew)
-        assert (id_in(written), is_anew(written)) == (topic_id, anew)
+        written = metadata_of(topic_id, partitions, anew=anew)
+        read = (id_in(written), partitions_in(written), is_anew(written))
+        assert read == (topic_id, partitions, anew)
+
+
+def test_a_release_that_knows_no_number_of_partitions_reads_no_id() -> None:
+    assert not metadata_of("abc", 16).startswith("topic-id="), "it would take another id for the topic's"
+
+
+def test_offsets_that_an_operator_commits_keep_the_number_of_partitions_of_their_topic(
+    reader: LogReader,
+) -> None:
+    client: Any = reader._consumer
+    client.offsets = [
+        TopicPartition("instances", 2, 7, metadata=metadata_of("abc", 16)),
+        TopicPartition("labels", 2, 7, metadata=metadata_of("of before", 16)),
+        TopicPartition("controls", 2, 7, metadata=metadata_of("xyz")),
+    ]
+    topic_ids = {"instances": "abc", "labels": "new", "controls": "xyz"}
+    reader.commit(dict.fromkeys(topic_ids, 9), 2, topic_ids)
+    noted = {at.topic: (id_in(at.metadata), partitions_in(at.metadata)) for at in client.committed_last}
+    assert noted == {"instances": ("abc", 16), "labels": ("new", None), "controls": ("xyz", None)}
+    reader.commit(dict.fromkeys(topic_ids, 9), 2, topic_ids, 32)
+    assert {partitions_in(at.metadata) for at in client.committed_last} == {32}
 
 
 def test_a_reader_that_is_reused_knows_nothing_of_before(reader: LogReader) -> None:

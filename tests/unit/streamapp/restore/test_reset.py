@@ -54,7 +54,9 @@ class Kafka:
     def to_end(self) -> Any:
         return self.journal.to_end()
 
-    def commit(self, positions: dict[str, int], partition: int, topic_ids: dict[str, str]) -> None:
+    def commit(
+        self, positions: dict[str, int], partition: int, topic_ids: dict[str, str], count: int | None = None
+    ) -> None:
         self.committed = positions, topic_ids
 
     def starting_point(self) -> StartingPoint:

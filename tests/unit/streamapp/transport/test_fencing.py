@@ -7,9 +7,12 @@ import uuid
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
-from streamapp.transport.fencing import Fencing, NameTakenError
+from streamapp.transport import fencing
+from streamapp.transport.fencing import Fencing, ForeignAssignment, MembershipError, NameTakenError
 
 
 class Coordinator:
@@ -113,5 +116,83 @@ def test_a_member_without_a_name_joins() -> None:
         await w.join()
         w.become_unknown()
         assert await w.join()
+
+    asyncio.run(story())
+
+
+class Joining:
+    """aiokafka's coordinator of a worker that reads `b.instances`, and what the group gives it."""
+
+    group_id, _group_instance_id = "one", "w1"
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._subscription = SimpleNamespace(subscription=SimpleNamespace(topics={"b.instances"}))
+        self._closing: asyncio.Future[None] = loop.create_future()
+        self._coordination_task: asyncio.Future[None] = loop.create_future()
+        self.completed = 0
+        self.rejoined = 0
+        self.reports: list[MembershipError] = []
+        ForeignAssignment(self, self._report)
+
+    def _report(self, error: MembershipError) -> None:
+        self.reports.append(error)
+        if not self._closing.done():
+            self._closing.set_result(None)
+
+    async def _on_join_complete(self, generation: int, member: str, protocol: str, assigned: bytes) -> None:
+        self.completed += 1
+
+    def request_rejoin(self) -> None:
+        self.rejoined += 1
+
+    async def given(self, *topics: str) -> None:
+        assignment = ConsumerProtocolMemberAssignment(0, [(topic, [0, 1]) for topic in topics], b"")
+        await self._on_join_complete(1, "w1-id", "faust", assignment.encode())
+
+
+def test_an_assignment_of_other_topics_is_not_let_in_and_the_group_is_joined_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fencing, "FOREIGN_PAUSE_S", 0.0)
+
+    async def story() -> None:
+        w = Joining()
+        await w.given("a.instances", "a.labels")
+        await w.given("a.instances", "b.instances")
+        assert (w.completed, w.rejoined) == (0, 2)
+        assert "application.id=one, group.instance.id=w1: the group has given" in caplog.text
+        await w.given("b.instances")
+        await w.given()  # more workers than partitions
+        assert (w.completed, w.rejoined, w.reports) == (2, 2, [])
+
+    asyncio.run(story())
+
+
+def test_a_worker_that_goes_on_being_given_other_topics_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fencing, "FOREIGN_S", -1.0)
+
+    async def story() -> None:
+        w = Joining()
+        await w.given("a.instances")
+        await w.given("a.instances")
+        assert (w.completed, w.rejoined) == (0, 1)
+        assert "application.id must be one installation's own" in str(w.reports[0])
+
+    asyncio.run(story())
+
+
+def test_coordination_that_ends_with_an_error_ends_the_worker() -> None:
+    async def story() -> None:
+        w = Joining()
+        w._coordination_task.set_exception(AssertionError("what nobody thought of"))
+        await asyncio.sleep(0)
+        assert "application.id=one, group.instance.id=w1: this worker is in its group no longer" in str(
+            w.reports[0]
+        )
+        closed = Joining()
+        closed._coordination_task.cancel()
+        await asyncio.sleep(0)
+        assert closed.reports == []
 
     asyncio.run(story())

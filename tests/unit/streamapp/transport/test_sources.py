@@ -97,6 +97,19 @@ def test_a_topic_that_stays_away_is_reported_once(error: int, said: str) -> None
         watched.watch.check()
 
 
+def test_a_topic_that_grew_before_it_was_first_seen_is_reported() -> None:
+    cluster, reported = ClusterMetadata(), list[SourceTopicError]()
+    watch = SourceWatch(TOPICS, Watched([(ALL, {})]).refresh, reported.append, 2)
+    cluster.add_listener(watch.compare)
+    answer(cluster, ALL)
+    assert not reported
+    watch = SourceWatch(TOPICS, Watched([(ALL, {})]).refresh, reported.append, 1)
+    cluster.add_listener(watch.compare)
+    answer(cluster, ALL)
+    assert "has 2 partitions, it had 1" in str(reported[0])
+    assert "grove migrate" in str(reported[0])
+
+
 def test_a_topic_that_grows_is_reported_at_once() -> None:
     watched = Watched([(ALL, {})])
     answer(watched.cluster, ALL)

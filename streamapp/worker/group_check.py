@@ -1,0 +1,75 @@
+"""Group check: what a worker compares with its consumer group before it joins it.
+
+The broker gives a static member that comes back what it had, and nobody is asked whether that still is what
+the worker reads. So a worker looks first: whether others are in the group with topics that are not its own,
+and whether the topics still have the partitions that the group has processed them with.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from streamapp.errors import SettingsError, StreamappError
+from streamapp.journal.offset_metadata import partitions_in
+from streamapp.task.sources import source_topics
+from topics.consumer_group import GroupMember, committed_of, described_members_of
+from topics.definitions import TopicNames
+
+logger = logging.getLogger(__name__)
+
+
+class ForeignGroupError(StreamappError):
+    """Workers of other topics are in the group: it may pass, for one that has ended is waited for."""
+
+
+def check_group(
+    kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames, partitions: int
+) -> None:
+    """Raise if worker `instance` must not join its group: ForeignGroupError, SettingsError."""
+    members = described_members_of(kafka, group, logger.info)
+    check_members(members, group, instance, names)
+    sources = source_topics(names).values()
+    places = [TopicPartition(topic, number) for topic in sources for number in range(partitions)]
+    check_partitions(committed_of(kafka, group, places, tell=logger.info), group, names, partitions)
+
+
+def check_members(members: Iterable[GroupMember], group: str, instance: str, names: TopicNames) -> None:
+    """Raise ForeignGroupError if another member reads other topics.
+
+    Not for a member of our own name: we take its place.
+    """
+    ours = {*source_topics(names).values(), names.snapshots}
+    for member in members:
+        if member.name != instance and member.topics and not member.topics & ours:
+            message = (
+                f"application.id={group} must be one installation's own: its group has the member "
+                f"{member.name} at {member.host}, which reads {min(member.topics)}, not {names.instances}; "
+                "give this worker another application.id (--set application.id=NAME), or correct "
+                "topics.prefix; if that worker was stopped, it is out of the group after session.timeout.ms "
+                "('grove worker drain' makes it leave at once)"
+            )
+            raise ForeignGroupError(message)
+
+
+def check_partitions(
+    committed: Iterable[TopicPartition], group: str, names: TopicNames, partitions: int
+) -> None:
+    """Raise SettingsError if something was committed when the topics had another number of partitions.
+
+    Offsets from before that number was noted are taken as they are; it is noted with the next ones.
+    """
+    for each in committed:
+        before = partitions_in(each.metadata)
+        if before is not None and before != partitions:
+            message = (
+                f"topics {names.prefix}* have {partitions} partitions, but group {group} has processed "
+                f"{each.topic} with {before} partitions: some were added while no worker ran, and a key's "
+                "records may now be in another partition than its model. 'grove migrate' moves the models to "
+                "topics of another prefix (docs/operations.md#changing-the-partition-count); 'grove models "
+                f"reset --partition N' for each N from 0 to {before - 1} begins with new models instead"
+            )
+            raise SettingsError(message)
