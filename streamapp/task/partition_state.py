@@ -41,11 +41,11 @@ class PartitionState:
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
-    def turn_back(self, clock: int) -> None:
-        """Count what waits from `clock` on: the later time that it was kept at was wrong."""
-        self.pending.turn_back(clock)
-        self.early.turn_back(clock)
-        self.episodes.turn_back(clock)
+    def turn(self, clock: int) -> None:
+        """Count what waits from `clock` on: the later time that it was kept at was wrong, or it had none."""
+        self.pending.turn(clock)
+        self.early.turn(clock)
+        self.episodes.turn(clock)
 
     def acquires(self, key: str) -> bool:
         """Return whether the model of a key buys features, or would if its first record came now."""

@@ -183,8 +183,8 @@ class Task:
     ) -> Effects:
         """Process a part of a run without a tick inside; it begins at record `start` of the run."""
         effects = Effects()
-        if time.turned_back:
-            self._state.turn_back(time.first)
+        if time.turned_back or time.begins:
+            self._state.turn(time.first)
         self._state.report_closed_requests(time.first, effects)
         if len(self._state.episodes):
             Course(self._state, raw, effects).finish_overdue(time.first)

@@ -19,6 +19,8 @@ class NaiveClock:
         self.clock: int | None = None
 
     def see(self, timestamp: int) -> int:
+        if timestamp < 0:
+            return -1 if self.clock is None else self.clock
         doubted, self.doubted = self.doubted, None
         if self.clock is None:
             self._begin([timestamp])

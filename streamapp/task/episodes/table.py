@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from streamapp.task.episodes.episode import Episode
+from streamapp.task.pending.event_time import NO_TIME
 from streamapp.task.pending.names import Name
 
 MAX_COUNT: Final = 10_000
@@ -101,10 +102,10 @@ class Episodes:
         first = self._first()
         return first if first is not None and first.deadline < clock else None
 
-    def turn_back(self, clock: int) -> None:
-        """Count from `clock` what was opened later by a clock that was wrong."""
+    def turn(self, clock: int) -> None:
+        """Count from `clock` what was opened later by a clock that was wrong, or before it began."""
         for name, episode in self._open.items():
-            if episode.opened > clock:
+            if episode.opened > clock or episode.opened == NO_TIME:
                 self._before.setdefault(name, episode)
                 deadline = episode.deadline - (episode.opened - clock)
                 self._open[name] = episode._replace(opened=clock, deadline=deadline)

@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from core.schema.names import text_bytes
 from streamapp.task.effects.effects import Origin
+from streamapp.task.pending.event_time import NO_TIME
 from streamapp.task.pending.names import Name
 
 HELD_BYTES: Final = 700
@@ -102,10 +103,10 @@ class EarlyLabels:
         while self._held and clock - next(iter(self._held.values())).born > self._hold_ms:
             self._give_up()
 
-    def turn_back(self, clock: int) -> None:
-        """Count from `clock` what came later by a clock that was wrong; it is held on."""
+    def turn(self, clock: int) -> None:
+        """Count from `clock` what came later by a clock that was wrong, or before it began; it is held on."""
         for name, held in self._held.items():
-            if held.born > clock:
+            if held.born > clock or held.born == NO_TIME:
                 self._held[name] = held._replace(born=clock)
                 self._undo.append(("changed", name, held))
 

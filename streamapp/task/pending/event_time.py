@@ -13,6 +13,10 @@ in a row are more than J behind it as have agreed with it so far, they are belie
 back to the highest of them, and what waits is counted from there. A clock that is trusted never goes back: a
 backfill of old records does not turn it.
 
+*Without a time.* A record may have none (Kafka's -1). It never moves the clock, and says nothing about any
+other record. Before the first record with a time the clock shows -1; what waits by then is counted from that
+first time on.
+
 The rule counts records in their order, so it does not matter how they are cut into runs.
 """
 
@@ -32,10 +36,14 @@ TRUSTED: Final = 100
 """Records that have to agree with a clock before it cannot go back any more."""
 
 
+NO_TIME: Final = -1
+"""What a clock shows that no record with a time has begun."""
+
+
 class ClockState(NamedTuple):
     """What a clock remembers from record to record."""
 
-    clock: int | None  # ms since the epoch; None before the first record
+    clock: int | None  # ms since the epoch; None before the first record that has a time
     suspect: int | None  # the timestamp of the record before, if it jumped and was not believed
     agreed: int  # records that agreed with the clock since it began or jumped; counted up to TRUSTED
     behind: int  # records in a row, up to the last one, more than J behind a clock in doubt
@@ -46,7 +54,7 @@ class ClockState(NamedTuple):
 class RunTime:
     """The clock at each record of one run."""
 
-    __slots__ = ("_before", "_clocks", "_timestamps", "first", "last", "turned_back")
+    __slots__ = ("_before", "_clocks", "_timestamps", "begins", "first", "last", "turned_back")
 
     def __init__(
         self, timestamps: Sequence[int], before: int | None, last: int, clocks: Ints64 | None
@@ -58,6 +66,7 @@ class RunTime:
         self.first = self._at_first()  # the clock at the first record
         self.last = last  # the clock after the run
         self.turned_back = before is not None and self.first < before  # by the first record of the run
+        self.begins = before is None and self.first > NO_TIME  # with the first record of the run
 
     def _at_first(self) -> int:
         if self._clocks is not None:
@@ -105,7 +114,8 @@ class EventTime:
         """Move the clock over the records of a run (at least one) and return what it showed at each."""
         before, highest = self.clock, _highest(timestamps)
         if before is not None and self._agreed >= TRUSTED and highest - before <= self._max_jump_ms:
-            self._suspect = None
+            if highest > NO_TIME:
+                self._suspect = None
             self.clock = max(before, highest)
             return RunTime(timestamps, before, self.clock, None)
         clocks = np.array([self._see(timestamp) for timestamp in timestamps], dtype=np.int64)
@@ -113,6 +123,8 @@ class EventTime:
 
     def _see(self, timestamp: int) -> int:
         """Take in a record; return the clock."""
+        if timestamp <= NO_TIME:
+            return NO_TIME if self.clock is None else self.clock
         suspect, self._suspect = self._suspect, None
         if self.clock is None:
             self.clock, self._agreed = timestamp, 1

@@ -52,6 +52,7 @@ from streamapp.task.pending.entries import (
     sizes_of,
     text_of,
 )
+from streamapp.task.pending.event_time import NO_TIME
 from streamapp.task.pending.name_index import NameIndex
 from streamapp.task.pending.names import Name, Names
 
@@ -274,8 +275,8 @@ class Pending:
             self._live = live
         self._forget(self._first_born_from(clock - self.memory_ms))
 
-    def turn_back(self, clock: int) -> None:
-        """Count from `clock` what was kept later, by a clock that was wrong.
+    def turn(self, clock: int) -> None:
+        """Count from `clock` what was kept later, by a clock that was wrong, or before the clock began.
 
         What that clock let expire stays expired.
         """
@@ -283,7 +284,7 @@ class Pending:
         self._own_rows()
         born = self._between(self._first, self._next)["born"]
         self._births.append((self._first, born.copy()))
-        np.minimum(born, clock, out=born)
+        np.minimum(np.where(born == NO_TIME, clock, born), clock, out=born)
         gone = born[: max(self._live, self._closed_to) - self._first]
         np.minimum(gone, clock - self._ttl_ms - 1, out=gone)
 

@@ -41,7 +41,7 @@ def test_a_clock_that_was_wrong_moves_the_deadlines_back() -> None:
     table = Episodes()
     table.put(episode("a", 0, deadline=1100, opened=1000))
     table.put(episode("b", 1, deadline=150, opened=50))
-    table.turn_back(100)
+    table.turn(100)
     assert table.next_deadline() == 150
     table.remove(("m", "b"))
     assert table.next_deadline() == 200
@@ -114,8 +114,8 @@ class Undone(RuleBasedStateMachine):
             self.table.remove(("m", f"e{name}"))
 
     @rule(clock=st.integers(0, 50))
-    def turn_back(self, clock: int) -> None:
-        self.table.turn_back(clock)
+    def turn(self, clock: int) -> None:
+        self.table.turn(clock)
         for name, each in self.expected.items():
             late = max(each.opened - clock, 0)
             self.expected[name] = each._replace(opened=each.opened - late, deadline=each.deadline - late)

@@ -77,9 +77,9 @@ def test_a_clock_that_goes_back_holds_labels_from_there() -> None:
     early.hold(name(1), held(10))
     early.hold(name(2), held(90))
     early.checkpoint()
-    early.turn_back(20)
+    early.turn(20)
     assert [early.find(name(i), 20 + HOLD) is not None for i in (1, 2)] == [False, True]
-    early.turn_back(15)
+    early.turn(15)
     assert early.find(name(2), 16 + HOLD) is None
     early.rollback()
     assert early.find(name(2), 90 + HOLD) is not None

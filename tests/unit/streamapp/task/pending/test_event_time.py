@@ -107,7 +107,8 @@ def test_records_behind_that_do_not_follow_each_other_turn_nothing() -> None:
 
 TIMESTAMPS = st.lists(
     st.tuples(
-        st.integers(0, 50) | st.integers(0, 1000) | st.integers(0, 10_000), st.sampled_from([1, 1, 2, 3, 120])
+        st.just(-1) | st.integers(0, 50) | st.integers(0, 1000) | st.integers(0, 10_000),
+        st.sampled_from([1, 1, 2, 3, 120]),
     ),
     min_size=1,
     max_size=30,
@@ -132,3 +133,19 @@ def test_the_clock_does_not_depend_on_how_records_are_cut_into_runs(
         got += clocks_of(parts, timestamps[start:stop])
     assert got == expected
     assert whole.state() == parts.state()
+
+
+def test_a_record_without_a_time_never_moves_the_clock_and_says_nothing_about_others() -> None:
+    time = EventTime(DAY)
+    assert clocks_of(time, [NOW, -1, NOW + 1, -1]) == [NOW, NOW, NOW + 1, NOW + 1]
+    assert time.jumps == 0
+    assert clocks_of(time, [NOW + 2 * DAY, -1, NOW + 2 * DAY + 1])[-1] == NOW + 2 * DAY + 1, "two in a row"
+
+
+def test_a_clock_begins_with_the_first_record_that_has_a_time() -> None:
+    time = EventTime(DAY)
+    run = time.advance([-1, -1])
+    assert ([*run.clocks()], run.begins, time.clock) == ([-1, -1], False, None)
+    run = time.advance([NOW, NOW + 1])
+    assert ([*run.clocks()], run.begins, run.turned_back) == ([NOW, NOW + 1], True, False)
+    assert not time.advance([NOW + 2]).begins

@@ -361,7 +361,7 @@ def test_a_clock_that_goes_back_counts_what_waits_from_there_and_brings_nothing_
     pending.keep(kept(["new"], born=90_000))
     before = pending._rows["born"][:3].tolist()
     pending.checkpoint()
-    pending.turn_back(1010)
+    pending.turn(1010)
     assert states(pending, ["old", "settled", "new"], 1010) == ["expired", "settled", "open"]
     assert states(pending, ["new", "new"], 1010 + TTL) == ["open", "open"]
     assert states(pending, ["old", "new"], 1011 + TTL) == ["unknown", "expired"]
@@ -379,7 +379,7 @@ def test_times_that_a_clock_went_back_to_ascend() -> None:
         pending.keep(kept([f"i{at}"], born=at))
     pending.expire(1095)
     pending.keep(kept(["late"], born=1100))
-    pending.turn_back(960)
+    pending.turn(960)
     assert pending._between(pending._first, pending._next)["born"].tolist() == [859, 859, 960, 960, 960]
     names = ["i700", "i900", "i950", "i1000", "i1090", "late"]
     assert states(pending, names, 960) == ["unknown", "expired", "expired", "open", "open", "open"]
