@@ -6,7 +6,7 @@
   are numbered by first appearance, and a larger index is an error.
 - Labels are numbers: -1/+1, 0/1 or any k different ones; class names are canonical (`+1` is `1`).
 - An attribute that a line does not name is 0, never missing; `nan` is missing; infinity is refused.
-- Ranking data (`qid:`) and several labels a line are refused.
+- Ranking data (`qid:`) and several labels a line are refused. A label without pairs is a row of zeros.
 """
 
 from __future__ import annotations
@@ -73,22 +73,26 @@ class LibsvmDataset(FileDataset):
         )
         rows = None
         if features is None:
-            features, rows, labels = self._scan(paths)
-            if labelled and classes is None:
+            most = CLASSES_LIMIT if labelled and classes is None else None
+            features, rows, labels = self._scan(paths, most)
+            if most is not None:
                 vocabulary.codes([_name(label) for label in sorted(labels)])
         names = [f"f{number}" for number in range(1, features + 1)]
         super().__init__(paths, names, [None] * features, "class" if labelled else None, vocabulary)
         self.rows = rows
 
-    def _scan(self, paths: Sequence[Path]) -> tuple[int, int, set[float]]:
-        """Return the number of attributes, of rows, and the labels."""
+    def _scan(self, paths: Sequence[Path], most: int | None) -> tuple[int, int, set[float]]:
+        """Return the number of attributes, of rows, and the labels: at most `most` different ones."""
         largest, rows = -1, 0
         labels: set[float] = set()
         for path in paths:
-            for pairs, _ in self._pairs(path):
+            for pairs, block in self._pairs(path):
                 largest = max(largest, int(pairs.index.max(initial=-1)))
                 rows += len(pairs.label)
-                labels.update(np.unique(pairs.label).tolist())
+                new = set(np.unique(pairs.label).tolist()) - labels
+                if most is not None and len(labels) + len(new) > most:
+                    raise _too_many(path, block, pairs, labels, most)
+                labels |= new
         if largest < 0:
             message = "no index:value in any line; LIBSVM rows look like '+1 3:1 11:0.5'"
             raise DatasetError(message, str(paths[0]))
@@ -117,7 +121,11 @@ class LibsvmDataset(FileDataset):
         for at in np.argsort(first):  # by first appearance
             try:
                 codes[at] = self._classes.code(_name(distinct[at]))
-            except (UnknownValueError, TooManyValuesError):
+            except TooManyValuesError:
+                row = int(first[at])
+                message = _too_many_labels(distinct[at], self._classes.limit)
+                raise DatasetError(message, str(path), _line_of_row(block, row)) from None
+            except UnknownValueError:
                 message = (
                     f"label {_name(distinct[at])} must be one of the {len(self.classes)} classes "
                     f"{', '.join(self.classes[:20])}"
@@ -163,22 +171,26 @@ class LibsvmDataset(FileDataset):
         """Return what is wrong with the tokens of a line, None if nothing is."""
         label, *pairs = tokens
         if not _finite(label):
-            return f"label {label[:40]!r} must be one finite number; rows look like '+1 3:1 11:0.5'"
+            return _label_complaint(label)
         seen: set[int] = set()
         for pair in pairs:
             index, colon, value = pair.partition(":")
             if index == "qid":
-                return "qid: ranking data cannot be read; remove the column"
+                return (
+                    f"{pair[:40]!r}: ranking data cannot be read, rows are taken one by one; remove each qid:"
+                )
             if not colon or not _INDEX.fullmatch(index):
-                return f"{pair[:40]!r} must be index:value"
+                return f"{pair[:40]!r} must be index:value; rows look like '+1 3:1 11:0.5'"
             if int(index) < self._first:
-                return f"index {index} must be at least 1; add 1 to each if the file counts from 0"
+                return f"index {index} must be at least 1; if the file counts from 0, say --zero-based"
             if int(index) - self._first >= self._limit:
                 most = self._limit - 1 + self._first
                 return f"index {index} must be at most {most} (features={self._limit})"
             if int(index) in seen:
                 return f"index {index} occurs twice in the row"
             seen.add(int(index))
+            if not value:
+                return f"{pair[:40]!r} must be index:value without a blank after the colon"
             if value.lower() != "nan" and not _finite(value):
                 return f"{pair[:40]!r} must have a finite number (or nan for missing) after the colon"
         return None
@@ -230,6 +242,32 @@ def _numbers(text: bytes) -> npt.NDArray[np.float64] | None:
         return None
     numbers: npt.NDArray[np.float64] = table.column("n").to_numpy()
     return numbers
+
+
+def _too_many(path: Path, block: LineBlock, pairs: Pairs, known: set[float], most: int) -> DatasetError:
+    """Return the exception that names the line of the first label that is one too many."""
+    labels = set(known)
+    for row, label in enumerate(pairs.label.tolist()):
+        labels.add(label)
+        if len(labels) > most:
+            return DatasetError(_too_many_labels(label, most), str(path), _line_of_row(block, row))
+    raise AssertionError(most)
+
+
+def _too_many_labels(label: float, most: int) -> str:
+    return (
+        f"label {_name(label)} is distinct label number {most + 1}; a file has at most {most} classes: "
+        f"numbers to predict (regression) must be made classes before"
+    )
+
+
+def _label_complaint(label: str) -> str:
+    """Return the rule that a label breaks which is no finite number."""
+    if "," in label and all(_finite(part) for part in label.split(",") if part):
+        return f"label {label[:40]!r} must be one finite number; a row has one class: keep one label a line"
+    if ":" in label:
+        return f"label {label[:40]!r} must be one finite number; the line begins with a pair"
+    return f"label {label[:40]!r} must be one finite number; rows look like '+1 3:1 11:0.5'"
 
 
 def _finite(text: str) -> bool:

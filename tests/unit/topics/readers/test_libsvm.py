@@ -68,14 +68,17 @@ def test_indices_in_any_order_and_from_zero(read):
         ("1 a:2", "'a:2' must be index:value"),
         ("1 1.5:2", "'1.5:2' must be index:value"),
         ("1 -1:2", "'-1:2' must be index:value"),
-        ("1 0:2", "index 0 must be at least 1; add 1 to each if the file counts from 0"),
+        ("1 0:2", "index 0 must be at least 1; if the file counts from 0, say --zero-based"),
         ("1 1:2x", "'1:2x' must have a finite number"),
-        ("1 1:", "'1:' must have a finite number"),
-        ("1 1: 2", "'1:' must have a finite number"),
+        ("1 1:", "'1:' must be index:value without a blank after the colon"),
+        ("1 1: 2", "'1:' must be index:value without a blank after the colon"),
+        ("1,2", "label '1,2' must be one finite number; a row has one class"),
+        ("class x y", "label 'class' must be one finite number; rows look like '+1 3:1 11:0.5'"),
+        ("3 5 2", "'5' must be index:value; rows look like '+1 3:1 11:0.5'"),
         ("1 1:inf", "'1:inf' must have a finite number"),
         ("1 1:1e999", "'1:1e999' must have a finite number"),
         ("1 1:2 3:4 1:5", "index 1 occurs twice"),
-        ("1 qid:3 1:2", "qid: ranking data"),
+        ("1 qid:3 1:2", "'qid:3': ranking data cannot be read, rows are taken one by one; remove each qid:"),
         ("1 99999999:1", "index 99999999 must be at most 1000000"),
         (b"1 1:\xff", "must have a finite number"),
     ],
@@ -132,3 +135,53 @@ def test_against_an_obvious_parser(read):
         labels.append(label)
     _, x, y = read("\n".join(lines), features=30, classes=["0", "1", "2", "3"])
     assert np.array_equal(x, expected) and y.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "rule"),
+    [
+        ("2 qid:1 1:1 2:0\n1 qid:1 1:0 2:1\n", 1, "'qid:1': ranking data cannot be read"),
+        ("2 qid:1\n1 qid:2\n", 1, "'qid:1': ranking data cannot be read"),
+        ("1,2 1:1\n2 1:2\n", 1, "label '1,2' must be one finite number; a row has one class"),
+        ("1 1:1\n2 1:2\n1,3 2:1\n", 3, "label '1,3' must be one finite number; a row has one class"),
+        ("1 1: 0.5 2:1\n0 1:1\n", 1, "'1:' must be index:value without a blank"),
+        ("3 5 2\n1 1:1\n2 1:2\n", 1, "'5' must be index:value"),
+        ("label a b\n1 1:1\n2 1:2\n", 1, "label 'label' must be one finite number"),
+        ("1 1:1\n1:2 2:3\n", 2, "label '1:2' must be one finite number; the line begins with a pair"),
+        ("cat 1:1\ndog 2:1\n", 1, "label 'cat' must be one finite number"),
+        ("1 1:1\r\n0 0:1\r\n", 2, "if the file counts from 0, say --zero-based"),
+    ],
+)
+def test_files_that_break_a_rule_of_libsvm_are_not_taken_for_csv(tmp_path, text, line, rule):
+    path = tmp_path / "set"
+    path.write_text(text)
+    with pytest.raises(DatasetError) as caught:
+        list(open_dataset(path).batches())
+    assert str(caught.value).startswith(f"{path}:{line}: ") and rule in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["x\ttime\n5\t10:30\n6\t11:15\n", "2012-01-01 10:30,1,p\n2012-01-01 11:30,2,q\n", "1 2\n3 4\n"]
+)
+def test_times_and_numbers_between_blanks_are_not_libsvm(tmp_path, text):
+    path = tmp_path / "set"
+    path.write_text(text)
+    assert open_dataset(path).format == "csv"
+
+
+def test_a_label_alone_is_a_row_of_zeros(tmp_path):
+    path = tmp_path / "set"
+    path.write_text("0\n+1\n0 2:1\n-1 # none\n")
+    [(x, y)] = open_dataset(path).batches()
+    assert x.tolist() == [[0, 0], [0, 0], [0, 1], [0, 0]] and y.tolist() == [1, 2, 1, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"features": 1}])
+def test_numbers_to_predict_are_no_classes(read, options):
+    lines = "".join(f"{n / 8} 1:{n}\n" for n in range(1024)) + "\n0.125 1:1\n"
+    assert len(read(lines, **options)[0].classes) == 1024
+    with pytest.raises(
+        DatasetError, match=r"set.libsvm:1027: label -0.5 is distinct label number 1025.*regression"
+    ):
+        read(lines + "-0.5 1:1\n", **options)
+    assert read(lines + "-0.5 1:1\n", labelled=False, **options)[1].shape == (1026, 1)
