@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from confluent_kafka import Message
 
 from streamapp.web.topic_reader import Positions, Runs, TopicReader
-from streamapp.web.watched import Evaluated, Said, Watched
+from streamapp.web.watched import LARGEST, Evaluated, Said, Watched
 from topics.codecs import decode_evaluations, decode_model_events
 from topics.definitions import TopicNames
 from topics.records import EvaluationRecord, ModelEvent
-
-LARGEST: Final = 2**53
-"""Numbers of a record, beyond which it is none of ours."""
 
 
 class WatchReader(TopicReader):
@@ -44,6 +42,12 @@ class WatchReader(TopicReader):
         self._watched.apply(evaluations, events, positions)
 
 
+MEASURES: Final = tuple(
+    each.name for each in fields(EvaluationRecord) if each.name not in ("classes", "growth_stopped")
+)
+"""Members of an evaluation that are numbers."""
+
+
 def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
     """Return the evaluations among records of one partition; what is none is left out."""
     found = decode_evaluations([message.value() or b"" for message in messages])
@@ -51,7 +55,7 @@ def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
         Evaluated(key, message.partition() or 0, message.timestamp()[1], each)
         for message, each in zip(messages, found, strict=True)
         if isinstance(each, EvaluationRecord)
-        and _are_numbers(each.records, each.labels, each.accuracy)
+        and _are_numbers(*(getattr(each, name) for name in MEASURES))
         and (each.classes is None or _are_counts(each.classes))
         and (key := _key(message)) is not None
     ]

@@ -23,6 +23,8 @@ VERSION: Final = 1
 POINTS_MAX: Final = 400
 EVENTS_MAX: Final = 1000
 NODES_MAX: Final = 4000
+LARGEST: Final = 2**53
+"""Numbers of a record, beyond which it is none of ours."""
 """Nodes of which is kept when they split."""
 BEGINS: Final = ("created", "reset", "imported")
 """Events after which a model is another one: its curve begins anew."""
@@ -250,7 +252,8 @@ class Watched:
         """Let an event change what is known of its model, and of the nodes of its tree."""
         run, kind, detail = self._connection.execute, event.event, event.detail
         node = detail.get("node")
-        node = node if isinstance(node, int) else 0
+        has_node = isinstance(node, int) and 0 <= node <= LARGEST
+        node = node if has_node else 0  # all nodes may have got other numbers
         if kind in BEGINS or kind == "deleted":
             run("DELETE FROM split WHERE key = ?", [key])
             run("UPDATE model SET splits = 0, drifts = 0 WHERE key = ?", [key])
@@ -275,7 +278,7 @@ class Watched:
             run("DELETE FROM split WHERE key = ? AND node >= ?", [key, node])
         if kind in ("split", "revised"):
             run("UPDATE model SET splits = splits + 1 WHERE key = ?", [key])
-            if 0 <= node < NODES_MAX and is_drawn:
+            if has_node and node < NODES_MAX and is_drawn:
                 run("INSERT OR REPLACE INTO split VALUES (?, ?, ?)", [key, node, body])
 
     def _renumbers(self, key: str) -> bool:

@@ -6,22 +6,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 
-def share(value: float | None) -> str:
-    """Return a share in per cent.
+def share(value: object) -> str:
+    """Return a share in per cent; a dash for what is no number, which a topic may have in its place.
 
-    >>> share(0.9312), share(None)
-    ('93.1 %', '–')
+    >>> share(0.9312), share(None), share("<b>")
+    ('93.1 %', '–', '–')
     """
-    return "–" if value is None else f"{value * 100:.1f} %"
+    return f"{value * 100:.1f} %" if isinstance(value, int | float) else "–"
 
 
-def number(value: float | None) -> str:
-    """Return a count or a measure.
+def number(value: object) -> str:
+    """Return a count or a measure; a dash for what is no number.
 
-    >>> number(12345), number(0.123456), number(None)
-    ('12,345', '0.1235', '–')
+    >>> number(12345), number(0.123456), number(None), number([1])
+    ('12,345', '0.1235', '–', '–')
     """
-    if value is None:
+    if not isinstance(value, int | float):
         return "–"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}"
 
@@ -49,7 +49,7 @@ def test_of(detail: dict[str, Any]) -> str:
     attribute = str(detail.get("attribute"))
     if detail.get("test") == "numeric" and isinstance(detail.get("threshold"), int | float):
         return f"{attribute} <= {detail['threshold']:.6g}"
-    return f"{attribute} = {detail['category']}" if detail.get("test") == "category" else f"{attribute}?"
+    return f"{attribute} = {detail.get('category')}" if detail.get("test") == "category" else f"{attribute}?"
 
 
 def event_in_words(event: dict[str, Any]) -> str:

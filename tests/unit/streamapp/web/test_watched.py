@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from streamapp.web.charts import drift_timeline, split_in_words
 from streamapp.web.watched import EVENTS_MAX, POINTS_MAX, Evaluated, Said, Watched
+from streamapp.web.words import event_in_words
 from topics.records import EvaluationRecord, ModelEvent
 
 
@@ -160,3 +162,28 @@ def test_states_follow_controls(watched: Watched) -> None:
         assert model is not None
         states.append(model.state)
     assert states == ["", "frozen", "", "deleted", ""]
+
+
+ODD = (None, True, -1, 2**63, 1.5, math.nan, "x", "", [], [[1]], {}, {"a": [1]})
+MEMBERS = ("node", "attribute", "test", "threshold", "category", "former", "action", "level", "detector")
+MEMBERS += ("error_rate", "leaves", "gap", "bound", "labels", "reason", "learner", "query", "pair", "member")
+
+
+def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
+    kinds = ("created", "split", "revised", "pruned", "drift", "growth-stopped", "frozen", "deleted", "new")
+    events = [
+        said(
+            "k",
+            kind,
+            n,
+            **{"test": "numeric", "former": {"test": "category"}, "level": "drift"} | {member: odd},
+        )
+        for n, (kind, member, odd) in enumerate(itertools.product(kinds, MEMBERS, ODD))
+    ]
+    for event in events:
+        watched.apply([], [event], {})
+        (known,) = watched.events("k", count=1)
+        assert event_in_words(known)
+        drift_timeline([known])
+        for split_event in watched.splits("k").values():
+            split_in_words(split_event)
