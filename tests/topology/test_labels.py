@@ -74,6 +74,15 @@ def test_a_label_after_the_time_to_live_is_late_and_not_learned() -> None:
     assert partition.model().summary().labels == 1
 
 
+def test_a_label_behind_one_that_came_in_time_is_a_duplicate_however_late_it_is() -> None:
+    """Also in one run, and if the first one brings a class that the model does not know yet."""
+    partition = asked()
+    first = label({"id": "a", "label": "new"}, at=TTL)
+    others = [label({"id": "a", "label": "yes"}, at=TTL + 1) for _ in range(20)]
+    partition.feed(first, *others)
+    assert outcomes(partition) == {"labels.learned": 1, "labels.duplicate": 20}
+
+
 def test_a_late_label_with_its_features_is_learned_and_judged_by_the_answer_of_then() -> None:
     partition = asked()
     partition.labels({"id": "a", "label": "no", "features": {"x": 1}}, at=TTL + 1)

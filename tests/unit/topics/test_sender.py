@@ -67,7 +67,7 @@ def cluster() -> Iterator[dict[str, str]]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
-    for test in ("order", "refused", "columns", "gathered", "beside"):
+    for test in ("order", "refused", "columns", "gathered", "beside", "mixed"):
         for kernel in CLIENTS.values():
             owner.list_topics(topic_of(test, kernel), timeout=10)
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
@@ -172,6 +172,25 @@ def test_what_was_gathered_goes_to_its_partitions_in_order(
     sender.close()
     for (name, partition), records in expected.items():
         assert read(cluster, name, len(records), partition) == records
+
+
+def test_small_parts_with_headers_and_without_keep_their_own(
+    cluster: dict[str, str], kernel: ProduceRecords | None
+) -> None:
+    """Each combination of neighbours: records that go in one call have headers all of them, or none."""
+    topic = topic_of("mixed", kernel)
+    sender = sender_to(cluster, kernel)
+    has_headers = [False, True, True, False, False, True, False]
+    sent: list[tuple[bytes, Any]] = []
+    with sender.gathering():
+        for part, has in enumerate(has_headers):
+            values = [b"%d-%d" % (part, i) for i in range(2)]
+            headers = [[("h", value)] for value in values]
+            sender.offer_run(topic, 0, Spans.of(values), Spans.of(values), [0] * 2, headers if has else None)
+            sent += zip(values, headers if has else [None] * 2, strict=True)
+    sender.flush()
+    sender.close()
+    assert read(cluster, topic, len(sent)) == sent
 
 
 def test_while_a_sender_gathers_it_is_full_only_if_its_client_is(away: Sender) -> None:

@@ -1,6 +1,7 @@
 """A transactional producer without a broker: opened, and with a client that does not get on."""
 
 import threading
+from contextlib import nullcontext
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -155,3 +156,37 @@ def test_a_client_that_is_out_of_order_takes_no_record_and_its_transaction_has_t
     sender.abort()
     assert sender._failures is not failures, "a new client"
     assert not sender.is_open
+
+
+class NarrowProducer(StuckProducer):
+    """A client with room for one record, which is free again after each look at the broker."""
+
+    has_room = True
+
+    def begin_transaction(self) -> None:
+        self.steps.append("begin")
+
+    def produce(self, topic: str, value: bytes, *columns: Any) -> None:
+        if not self.has_room:
+            raise BufferError
+        self.has_room = False
+        self.steps.append(value.decode())
+
+    def poll(self, seconds: float) -> int:
+        self.has_room = self.has_room or seconds > 0
+        return 0
+
+    def commit_transaction(self, timeout: float) -> None:
+        self.steps.append("commit")
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+def test_a_commit_sends_all_that_was_offered_before_it_ends_the_transaction(gathers: bool) -> None:
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = narrow = NarrowProducer()
+    with sender.gathering() if gathers else nullcontext():
+        for value in (b"1", b"2", b"3"):
+            sender.offer_run("t", 0, [value], [b"k"], [0])
+        sender.commit({("instances", 0): 7}, b"group")
+    assert narrow.steps == ["begin", "1", "2", "3", "offsets", "commit"]
+    assert (sender.in_transaction, sender.is_full) == (False, False)

@@ -1490,6 +1490,33 @@ def test_a_partition_that_comes_back_keeps_its_task_if_it_stands_at_the_committe
     run(story)
 
 
+def test_a_partition_that_comes_back_is_committed_with_the_ids_that_its_topics_have_now() -> None:
+    """A topic may have been made again meanwhile, at the same positions."""
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        commit, committed = w.kafka.commit, list[Transaction]()
+
+        def noting(transaction: Transaction) -> None:
+            committed.append(transaction)
+            commit(transaction)
+
+        restore, ids = w.kafka.restore, {"instances": "again"}
+        w.kafka.commit = noting  # type: ignore[method-assign]
+        w.kafka.restore = lambda wanted: replace(restore(wanted), topic_ids=ids)  # type: ignore[method-assign]
+        await w.deliver(0)
+        await w.committer.commit("revoked")
+        task = w.manager.partitions[0].task
+        w.assignments.revoked()
+        await w.assign()
+        assert w.manager.partitions[0].task is task
+        await w.deliver(1)
+        await w.committer.commit("test")
+        assert [each.topic_ids for each in committed] == [{}, {TP("instances", 0): "again"}]
+
+    run(story)
+
+
 def test_a_partition_that_was_elsewhere_meanwhile_is_restored() -> None:
     async def story(w: Worker) -> None:
         await w.assign()

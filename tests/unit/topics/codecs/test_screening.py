@@ -67,6 +67,16 @@ def test_bad_keys(key: bytes | None, reason: str) -> None:
     assert keys_of(decoded) == ["schlüssel"]
 
 
+@pytest.mark.parametrize("longest", [b"k" * 40, "ü".encode() * 20])
+def test_a_key_may_have_as_many_bytes_as_a_text_and_no_more(longest: bytes) -> None:
+    decoded = decode_instances(
+        run_of([GOOD, GOOD], keys=[longest, longest + b"k"]), Limits(text_max_bytes=40)
+    )
+    assert reasons(decoded) == {1: "too-long"}
+    assert keys_of(decoded) == [longest.decode()]
+    assert decoded.malformed[0].detail == "a key of 41 bytes must have at most text.max.bytes=40"
+
+
 def test_a_key_with_malformed_records_only_is_not_among_the_keys() -> None:
     decoded = decode_instances(run_of([b"{", GOOD, GOOD, b"{"], keys=[b"w", b"y", b"x", b"z"]))
     assert sorted(decoded.keys) == ["x", "y"]
