@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
 )
 
 from topics.access import Access, Kind, denied_kind
-from topics.errors import BrokerError, CatalogueError
+from topics.errors import BrokerError, CatalogueError, UnansweredError
 
 logger = logging.getLogger(__name__)
 
@@ -282,5 +282,5 @@ class Cluster:
                 f"bootstrap.servers={self.address} did not answer within {self.timeout:g} s{reason}; "
                 f"start a broker there (for example 'grove broker') or set bootstrap.servers to one that runs"
             )
-            return BrokerError(message)
+            return UnansweredError(message)
         return BrokerError(f"bootstrap.servers={self.address} refused the request: {cause.str()}")

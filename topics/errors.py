@@ -46,6 +46,10 @@ class BrokerError(TopicsError):
     """A broker that cannot be reached in time or refuses a request: the message names its address."""
 
 
+class UnansweredError(BrokerError):
+    """No broker has answered in time; another attempt may get an answer."""
+
+
 class DeliveryError(BrokerError):
     """Records that the broker did not take: the message counts them and gives the first reason."""
 

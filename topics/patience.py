@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -46,11 +47,16 @@ class Patience:
         """Whether all seconds have passed."""
         return self.left <= 0
 
-    def pause(self, missing: str) -> float:
-        """Return the seconds until the next look; tells now and then what is missing."""
+    def note(self, missing: str) -> None:
+        """Tell now and then what is missing."""
         now = self._clock()
         if now - self._told_at >= TELL_S:
             self._told_at = now
-            self._tell(f"waiting, {now - self._began:.0f} s of at most {self.seconds:g} s: {missing}")
+            most = f" of at most {self.seconds:g} s" if math.isfinite(self.seconds) else ""
+            self._tell(f"waiting, {now - self._began:.0f} s{most}: {missing}")
+
+    def pause(self, missing: str) -> float:
+        """Return the seconds until the next look; tells now and then what is missing."""
+        self.note(missing)
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE_S)
         return min(pause, self.left)

@@ -12,7 +12,7 @@ from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from topics.definitions import TopicNames
-    from topics.replay import ReplayPlan, TopicReplayPlan
+    from topics.replay import LoopGroups, ReplayPlan, TopicReplayPlan
 
 of_labels, of_keys, of_time, of_records, of_topics = (
     partial(typer.Option, rich_help_panel=panel)
@@ -52,6 +52,15 @@ class ReplayOptions:
     rate: Annotated[
         float | None, of_time("--rate", "-r", help="Rows per second; default: as fast as possible.")
     ] = None
+    max_outstanding: Annotated[
+        int | None,
+        of_time(
+            "--max-outstanding",
+            help="Wait while so many rows are sent whose labels are not asked for, answered and learned.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None
     records: Annotated[int | None, of_time("--records", "-n", help="Stop after so many rows.", min=1)] = None
     from_row: Annotated[int, of_time("--from-row", help="Begin (or go on) at this row.", min=0)] = 0
     loop: Annotated[bool, of_time("--loop", help="Begin again at the end, until Ctrl-C.")] = False
@@ -74,6 +83,14 @@ class ReplayOptions:
     ] = None
     ids: Annotated[bool, of_records("--ids/--no-ids", help="Row numbers as instance ids.")] = True
     id_prefix: Annotated[str, of_records("--id-prefix", help="Prefix of the row number.")] = ""
+    oracle_group: Annotated[
+        str | None,
+        of_time(
+            "--oracle-group",
+            help="Who answers, for --max-outstanding.  [default: <application.id>-oracle]",
+            metavar="GROUP",
+        ),
+    ] = None
     seed: Annotated[int, typer.Option("--seed", help="Of lost labels, random delays, Zipf keys.")] = 1
 
     def plan(self, names: "TopicNames") -> "ReplayPlan":
@@ -86,6 +103,7 @@ class ReplayOptions:
             raise UsageError(message)
         given = dict(vars(self))
         n_keys = given.pop("n_keys")
+        given.pop("oracle_group")
         given["withhold"] = tuple(self.withhold or ())
         given["keys"] = tuple(self.keys or ([f"model-{i}" for i in range(n_keys)] if n_keys else ["default"]))
         try:
@@ -98,6 +116,13 @@ class ReplayOptions:
             raise UsageError(
                 f"--{text.replace('_', '-', 1)}" if "=" in text.split(" ")[0] else text
             ) from None
+
+    def groups(self, application: str) -> "LoopGroups":
+        """The groups of the label loop of an application."""
+        from topics.replay import LoopGroups
+
+        oracle = self.oracle_group or f"{application}-oracle"
+        return LoopGroups(application, oracle, f"{application}-feature-oracle")
 
 
 @dataclass(frozen=True)
@@ -172,6 +197,7 @@ def replay(
       grove replay --data examples/data/a9a.gz
       grove replay --data elec.csv --labels apart --label-delay 200 --rate 1000
       grove replay --data elec.csv --labels none --key a --key b
+      grove replay --data elec.csv --labels none --max-outstanding 1000
       grove replay --data elec.csv --labels none --withhold nswprice --withhold nswdemand
       grove replay --data 'gen:sea?n=1000000' --keys 64 --spread zipf --wire packed
       grove replay --data sales.parquet --target returned
@@ -190,14 +216,16 @@ def replay(
     import dataclasses
     import json
 
-    from streamapp.cli.progress import stoppable_progress
+    from streamapp.cli.progress import say_on_stderr, stoppable_progress
     from streamapp.datasets import open_data
     from topics.replay import Replay
 
-    _, kafka, names = given.connection()
+    settings, kafka, names = given.connection()
     plan = sent.plan(names)
+    groups = sent.groups(settings.application_id)
     rows = None if plan.records is None else plan.from_row + plan.records
-    running = Replay(open_data(data, rows, bounded_by="--records", **vars(file)), plan, kafka)
+    opened = open_data(data, rows, bounded_by="--records", **vars(file))
+    running = Replay(opened, plan, kafka, groups, say_on_stderr)
     with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.rows, so_far.total_rows))
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,25 +19,37 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class DemoProgress:
-    """Records in the topics, and of the inputs what is not committed."""
+    """Records in the topics, and what is not committed."""
 
     sent: int = 0
     labels: int = 0
+    controls: int = 0
     lag: int = 0
+    """Of the inputs, and of the requests that an oracle answers."""
 
 
 class DemoCluster:
     """The administration side of the demo's broker."""
 
-    def __init__(self, kafka: Mapping[str, Any], names: TopicNames, group: str, partitions: int) -> None:
+    def __init__(
+        self, kafka: Mapping[str, Any], names: TopicNames, group: str, partitions: int, *, features: bool
+    ) -> None:
+        """`group`: of the workers, with whose name those of the oracles begin; `features`: there are two."""
         self._client = AdminClient({**kafka, "log_level": 0})
-        # For committed offsets: AdminClient.list_consumer_group_offsets of confluent-kafka 2.16.1 corrupts
-        # memory (a crash, or a client that cannot be destroyed, within a few hundred calls).
-        self._consumer = Consumer({**kafka, "group.id": group, "log_level": 0})
         self._names = names
-        self._inputs = {
-            topic: [TopicPartition(topic, p) for p in range(partitions)]
-            for topic in (names.instances, names.feature_values, names.labels, names.controls)
+        inputs = (names.instances, names.feature_values, names.labels, names.controls)
+        reads = {group: inputs, f"{group}-oracle": (names.label_requests,)}
+        if features:
+            reads[f"{group}-feature-oracle"] = (names.feature_requests,)
+        # For committed offsets: AdminClient.list_consumer_group_offsets of confluent-kafka 2.16.1 corrupts
+        # memory (a crash, or a client that cannot be destroyed, within a few hundred calls). Those of a
+        # transaction that is open are not waited for: the next look has them.
+        self._readers = {
+            group: (
+                Consumer({**kafka, "group.id": group, "isolation.level": "read_uncommitted", "log_level": 0}),
+                [TopicPartition(topic, p) for topic in topics for p in range(partitions)],
+            )
+            for group, topics in reads.items()
         }
         self._looked = 0.0
         self.progress = DemoProgress()
@@ -46,23 +59,28 @@ class DemoCluster:
         if time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
-        everywhere = [partition for partitions in self._inputs.values() for partition in partitions]
+        everywhere = [place for _, places in self._readers.values() for place in places]
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = dict.fromkeys(everywhere, latest)
         try:
             # Before the ends: what is committed goes on meanwhile, and no lag is below 0.
-            committed = self._consumer.committed(everywhere, timeout=REQUEST_SECONDS)
+            committed = [
+                each
+                for consumer, places in self._readers.values()
+                for each in consumer.committed(places, timeout=REQUEST_SECONDS)
+            ]
             ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
             found = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
         except KafkaException:  # a leader or coordinator that moves; the next look has it
             return
         done = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there
-        counts = {
-            topic: sum(found[topic, p.partition] for p in partitions)
-            for topic, partitions in self._inputs.items()
-        }
-        lag = sum(counts.values()) - done
-        self.progress = DemoProgress(counts[self._names.instances], counts[self._names.labels], lag)
+        counts: Counter[str] = Counter()
+        for (topic, _), end in found.items():
+            counts[topic] += end
+        names = self._names
+        self.progress = DemoProgress(
+            counts[names.instances], counts[names.labels], counts[names.controls], counts.total() - done
+        )
 
     def has_members(self, group: str) -> bool:
         """Whether a consumer group has shared out its partitions."""
@@ -79,5 +97,7 @@ class DemoCluster:
 
     def close(self) -> None:
         """Leave the broker, while it is still there: a client may wait long for one that is gone."""
-        self._consumer.close()
-        del self._client, self._consumer
+        for consumer, _ in self._readers.values():
+            consumer.close()
+        self._readers.clear()
+        del self._client

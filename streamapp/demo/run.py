@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import secrets
@@ -39,6 +40,7 @@ from topics.admin import create
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
+from topics.patience import Patience
 from topics.sender import Sender
 
 PARTITIONS = 8
@@ -47,11 +49,13 @@ DEFAULT_RATE = 1200.0
 # With --features: a record is several questions and answers, 123 features of them for who buys all.
 FEATURES_RATE = 60.0
 FEATURES_RECORDS = 3_000
-READY_SECONDS = 120.0
+# Rows that the replay may be ahead of the labels: about twice what is under way on a machine that keeps up.
+MAX_OUTSTANDING = 1_500
+FEATURES_MAX_OUTSTANDING = 100
 READY_POLL_SECONDS = 0.1
 READ_SECONDS = 0.2
-STALL_SECONDS = 30.0
-REQUEST_SECONDS = 5.0
+SILENT_SECONDS = 30.0  # without a record although all is committed: then there are no more
+REQUEST_SECONDS = 30.0  # to a worker's pages; one that is busy is asked again
 BUNDLED = Path(__file__).parents[2] / "examples" / "data"
 
 
@@ -180,7 +184,9 @@ class _Demo:
         self._external = plan.bootstrap_servers is not None
         self._created = False
         self._web = ""  # address
-        self._cluster = DemoCluster(self._kafka, self._names, self._settings.application_id, PARTITIONS)
+        self._cluster = DemoCluster(
+            self._kafka, self._names, self._settings.application_id, PARTITIONS, features=plan.features
+        )
 
     @property
     def _total(self) -> int:
@@ -200,7 +206,7 @@ class _Demo:
         self._start("oracle", "oracle", *self._plan.data_options())
         if self._plan.features:
             self._start("feature-oracle", "oracle", "--features", *self._plan.data_options())
-        self._wait_until_ready()
+        self._wait_until_warm()
         if self._plan.web:
             self._start_web()
         group = f"{self._settings.application_id}-watch"
@@ -272,23 +278,34 @@ class _Demo:
         keys = [option for model in self._plan.models for option in ("--key", model.key)]
         rows = ["--records", str(self._truth.rows)]
         withheld = ["--withhold", "*"] if self._plan.features else []
-        return [*keys, *rows, *withheld, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
+        most = FEATURES_MAX_OUTSTANDING if self._plan.features else MAX_OUTSTANDING
+        ahead = ["--max-outstanding", str(most)]
+        return [*keys, *rows, *withheld, *ahead, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
 
-    def _wait_until_ready(self) -> None:
-        """Wait for worker and oracle: what is sent earlier is answered before labels can come back."""
+    def _wait_until_warm(self) -> None:
+        """Wait for worker and oracle: what is sent earlier is answered before labels can come back.
+
+        The worker has made the models by then, with all that has to be compiled or loaded for them.
+        """
         self._wait_for("oracle", lambda: self._oracle_is_ready("oracle"))
         if self._plan.features:
             self._wait_for("feature-oracle", lambda: self._oracle_is_ready("feature-oracle"))
         self._wait_for("worker", self._worker_is_ready)
+        self._wait_for("worker", self._models_are_made)
 
     def _wait_for(self, name: str, is_ready: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + READY_SECONDS
+        """Wait until a process is ready, as long as it runs, and say now and then that it is waited for."""
+        patience = Patience(math.inf, self._display.say)
         while not is_ready():
-            if time.monotonic() > deadline:
-                message = f"the {name} was not ready within {READY_SECONDS:.0f} s; {self._last_words(name)}"
-                raise StreamappError(message)
+            patience.note(f"the {name} is not ready yet; {self._last_words(name)}")
             self._processes[name].wait(READY_POLL_SECONDS)
             self._check_processes()
+
+    def _models_are_made(self) -> bool:
+        """Whether the worker has committed the commands that make the models."""
+        self._cluster.look()
+        progress = self._cluster.progress
+        return progress.controls == len(self._plan.models) and progress.lag == 0
 
     def _oracle_is_ready(self, name: str) -> bool:
         """Whether it has joined its group; it has read the data set by then."""
@@ -303,17 +320,20 @@ class _Demo:
             return False
 
     def _follow(self, watch: Watch) -> None:
-        """Read what comes back until every record is answered and every label asked for is learned."""
+        """Read what comes back until every record is answered and every label asked for is learned.
+
+        Also until nothing comes any more although worker and oracles have committed all there is.
+        """
         moved = time.monotonic()
         while True:
             self._check_processes()
-            if watch.read(READ_SECONDS):
+            if watch.read(READ_SECONDS) or not (self._replayed and self._cluster.progress.lag == 0):
                 moved = time.monotonic()
             self._cluster.look()
             self._display.update(watch, self._cluster.progress.lag)
             if self._replayed and watch.complete and self._settled(watch):
                 return
-            if self._replayed and time.monotonic() - moved > STALL_SECONDS:
+            if time.monotonic() - moved > SILENT_SECONDS:
                 return
 
     @property
@@ -372,10 +392,7 @@ class _Demo:
         first, n = self._settings.web_port, self._plan.workers
         # Several workers have a parent, which has the port; worker n has port + n.
         for port in [first] if n == 1 else range(first + 1, first + n + 1):
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{port}/metrics", timeout=REQUEST_SECONDS
-            ) as answer:
-                text = answer.read().decode()
+            text = self._metrics(port)
             for family in text_string_to_metric_families(text):
                 total += sum(
                     sample.value
@@ -384,6 +401,18 @@ class _Demo:
                     and sample.labels == {"topic": "labels", "outcome": "learned"}
                 )
         return int(total)
+
+    def _metrics(self, port: int) -> str:
+        """Return what a worker counts; a worker that is too busy to answer is asked again while it runs."""
+        while True:
+            try:
+                with urllib.request.urlopen(
+                    f"http://127.0.0.1:{port}/metrics", timeout=REQUEST_SECONDS
+                ) as answer:
+                    text: str = answer.read().decode()
+                    return text
+            except TimeoutError:
+                self._check_processes()
 
 
 def _environment(settings: Settings) -> dict[str, str]:

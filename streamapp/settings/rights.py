@@ -92,6 +92,12 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         Right("group", "-label-studio", ("Read",)),
     ),
     "replay": _topics((INSTANCES, LABELS), "Write"),
+    "replay --max-outstanding": (
+        *_topics((INSTANCES, LABELS), "Write"),
+        *_topics((LABEL_REQUESTS,), "Describe"),
+        Right("group", "", ("Describe",)),
+        Right("group", "-oracle", ("Describe",)),
+    ),
     "replay --from-topic": _topics((INSTANCES, LABELS), "Write"),
     "replay --from-topic, other topics": _topics((INSTANCES, LABELS), "Read"),
     "oracle": (

@@ -337,6 +337,11 @@ def operators(place: Installation, directory: Path) -> list[Case]:
     return [
         Case("topics create", prefix=fresh),
         Case(
+            "replay --max-outstanding",
+            ("1000", DATA, "--labels=none", "--records=10", "--key=shop"),
+            prefix=fresh,
+        ),
+        Case(
             "replay --from-topic",
             (place.names.instances, f"--from-topic={place.names.labels}", "--json"),
             prefix=fresh,

@@ -8,10 +8,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from tests.broker.kafka_log import read_topic
-from tests.broker.workers import PATIENCE
+from tests.broker.workers import PATIENCE, wait_until
 from tests.unit.topics.memory_dataset import MemoryDataset, counting
 from topics import admin
 from topics.cluster import Cluster
@@ -19,7 +20,7 @@ from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import BrokerError, CatalogueError, DatasetError, DeliveryError
 from topics.partitioner import partition_of
-from topics.replay import Replay, ReplayPlan, ReplayProgress
+from topics.replay import LoopGroups, Replay, ReplayPlan, ReplayProgress
 
 pytestmark = pytest.mark.broker
 
@@ -289,3 +290,68 @@ def test_stopped_while_the_broker_is_away_ends_with_the_reason(private_broker):
     thread.join(PATIENCE)
     assert not thread.is_alive()
     assert "not delivered within 10 s of the stop: the broker is away" in raised[0]
+
+
+class Loop:
+    """Workers and oracle of a replay, who commit what the test wants."""
+
+    def __init__(self, kafka, names):
+        self.kafka, self.names, self.cluster = kafka, names, Cluster(kafka)
+        self.groups = LoopGroups(*(f"{names.prefix}{who}" for who in ("workers", "oracle", "features")))
+        self.producer = Producer(kafka)
+
+    def ends(self, topic):
+        places = [TopicPartition(topic, p) for p in range(PARTITIONS)]
+        found = self.cluster.offsets(places, OffsetSpec.latest())
+        return [found[topic, p] for p in range(PARTITIONS)]
+
+    def sent(self):
+        return sum(self.ends(self.names.instances))
+
+    def commit(self, group, topic):
+        consumer = Consumer(self.kafka | {"group.id": group})
+        ends = [TopicPartition(topic, p, at) for p, at in enumerate(self.ends(topic))]
+        consumer.commit(offsets=ends, asynchronous=False)
+        consumer.close()
+
+    def put(self, topic):
+        self.producer.produce(topic, b"{}", b"default", partition_of(b"default", PARTITIONS))
+        assert self.producer.flush(PATIENCE) == 0
+
+
+def test_a_replay_waits_for_the_label_loop_and_is_never_further_ahead_than_it_may(kafka, names):
+    loop, told = Loop(kafka, names), threading.Event()
+    plan = ReplayPlan(names=names, labels="none", max_outstanding=10)
+    replay = Replay(counting(40), plan, kafka, loop.groups, lambda line: told.set())
+    thread = threading.Thread(target=replay.run)
+    thread.start()
+    wait_until(lambda: loop.sent() == 10, PATIENCE, loop.sent)
+    loop.put(names.label_requests)
+    loop.commit(loop.groups.workers, names.instances)
+    assert loop.sent() == 10, "the oracle has a request before it"
+    assert told.wait(PATIENCE), "a person hears that it waits"
+    assert loop.sent() == 10
+    loop.put(names.labels)
+    loop.commit(loop.groups.oracle, names.label_requests)
+    assert loop.sent() == 10, "the workers have a label before them"
+    loop.commit(loop.groups.workers, names.labels)
+    for most in (20, 30, 40):  # of these rows nothing is asked
+        wait_until(lambda most=most: loop.sent() == most, PATIENCE, loop.sent)
+        loop.commit(loop.groups.workers, names.instances)
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def test_labels_in_their_instances_need_no_oracle_and_a_stop_ends_the_wait(kafka, names):
+    loop = Loop(kafka, names)
+    plan = ReplayPlan(names=names, max_outstanding=7)
+    replay = Replay(counting(40), plan, kafka, loop.groups)
+    reports = []
+    thread = threading.Thread(target=lambda: reports.append(replay.run()))
+    thread.start()
+    wait_until(lambda: loop.sent() == 7, PATIENCE, loop.sent)
+    loop.commit(loop.groups.workers, names.instances)
+    wait_until(lambda: loop.sent() == 14, PATIENCE, loop.sent)
+    replay.stop()
+    thread.join(PATIENCE)
+    assert (reports[0].rows, reports[0].stopped) == (14, True)

@@ -31,7 +31,7 @@ from topics.sender import Sender
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.02  # `consume` takes that long unless a whole batch is there
-COMMIT_S = 0.5
+COMMIT_S = 0.2
 PROGRESS_S = 0.1
 NOW = 0  # as a timestamp: the time of sending
 

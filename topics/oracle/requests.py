@@ -92,6 +92,8 @@ class RequestTopic:
                     requests.append(message)
             else:
                 self._assignment.ended(partition)
+                if self._assignment.has(partition):
+                    self._trackers.setdefault(partition, OffsetTracker()).reach(offset)
         if requests:
             self._heard = time.monotonic()
         return requests
@@ -165,13 +167,17 @@ class OffsetTracker:
 
     def __init__(self) -> None:
         self._open: dict[int, None] = {}  # in ascending order
-        self._next = -1  # behind the highest offset begun
+        self._next = -1  # after the highest offset begun, or the end that was reached
         self._committed = -1
 
     def begin(self, offset: int) -> None:
         """Note a consumed record."""
         self._open[offset] = None
         self._next = offset + 1
+
+    def reach(self, offset: int) -> None:
+        """Note that nothing was to be done up to an offset: markers of transactions take some, too."""
+        self._next = max(self._next, offset)
 
     def finish(self, offset: int) -> None:
         """Note that nothing more is to be done about a record."""

@@ -2,12 +2,14 @@
 
 from topics.delay import Delay
 from topics.replay.from_topics import TopicReplay, TopicReplayPlan, TopicReplayProgress, target_of
+from topics.replay.label_loop import LoopGroups
 from topics.replay.plan import LabelMode, ReplayPlan, Spread
 from topics.replay.replay import Replay, ReplayProgress
 
 __all__ = [
     "Delay",
     "LabelMode",
+    "LoopGroups",
     "Replay",
     "ReplayPlan",
     "ReplayProgress",

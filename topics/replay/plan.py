@@ -34,6 +34,8 @@ class ReplayPlan:
 
     rate: rows per second; None: as fast as possible. records: rows to send, None: all. from_row: the first
     row to send; rows are numbered from 0 and with `loop`, which begins again at the end, go on counting.
+    max_outstanding: rows that may be sent beyond the last one that has gone through the label loop (see
+    `label_loop`); None: the replay does not wait for it.
     start_ms: None: records bear the time of sending; else row i bears start_ms + i·step_ms, whenever it is
     sent. seed: of lost labels, random delays and Zipf keys, each drawn by row number.
     """
@@ -58,6 +60,7 @@ class ReplayPlan:
     start_ms: int | None = None
     step_ms: float = 1.0
     seed: int = 1
+    max_outstanding: int | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (
@@ -78,6 +81,8 @@ class ReplayPlan:
                 _refuse(name, getattr(self, name), f"at least {least}")
         if self.records is not None and self.records < 1:
             _refuse("records", self.records, "at least 1, or None for all")
+        if self.max_outstanding is not None and self.max_outstanding < 1:
+            _refuse("max_outstanding", self.max_outstanding, "at least 1, or None for no waiting")
         if self.zipf_exponent < 0:
             _refuse("zipf_exponent", self.zipf_exponent, "at least 0")
         if self.start_ms is not None and (self.start_ms < 0 or self.step_ms < 0):

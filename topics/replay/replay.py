@@ -12,10 +12,12 @@ import numpy as np
 
 from topics.cluster import Cluster
 from topics.errors import CatalogueError, DatasetError
+from topics.patience import Patience
 from topics.readers.dataset import Batch, Dataset
 from topics.replay.blocks import BlockEmitter
 from topics.replay.emission import Emitter, Outgoing, RowEmitter, Rows
 from topics.replay.keys import KeyRing
+from topics.replay.label_loop import LabelLoop, LoopGroups, stations_of
 from topics.replay.owed import OwedLabels
 from topics.replay.plan import ReplayPlan
 from topics.replay.timeline import Timeline
@@ -25,6 +27,8 @@ CHUNK_ROWS = 2000
 CHUNK_ROWS_OF_BLOCKS = 16_000
 CHUNK_S = 0.01  # of schedule sent at once: no row is early by more
 PROGRESS_S = 0.1
+LOOK_S = 0.1  # between two looks at the label loop
+MARKS = 8  # at least so many marks are on their way through the loop when as many rows are as may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,19 @@ class ReplayProgress:
 class Replay:
     """Sends a data set as a plan says; `run` in one thread, `stop` from any or from a signal handler."""
 
-    def __init__(self, dataset: Dataset, plan: ReplayPlan, kafka: Mapping[str, Any]) -> None:
-        """Reach the broker and find the partitions; `kafka` holds client properties under Kafka's names."""
+    def __init__(
+        self,
+        dataset: Dataset,
+        plan: ReplayPlan,
+        kafka: Mapping[str, Any],
+        groups: LoopGroups | None = None,
+        tell: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """Reach the broker and find the partitions; `kafka` holds client properties under Kafka's names.
+
+        With `max_outstanding`: `groups` are those of the label loop, and `tell` takes a line every few
+        seconds for which it is waited for.
+        """
         if not dataset.names:
             message = "the data set has no attribute beside the class; instances need one at least"
             raise DatasetError(message)
@@ -64,6 +79,15 @@ class Replay:
         blocks = plan.format == "arrow"
         self._emitter: Emitter = (BlockEmitter if blocks else RowEmitter)(plan, dataset, ring)
         self._sender = Sender(kafka, self._stop.is_set)
+        self._loop: LabelLoop | None = None
+        if plan.max_outstanding is not None:
+            if groups is None:
+                message = "max_outstanding needs the groups of the label loop"
+                raise ValueError(message)
+            self._loop = LabelLoop(kafka, plan.names, stations_of(plan, groups))
+        self._tell = tell
+        self._marked = 0  # rows before the newest mark
+        self._look_at = 0.0
         self._rows = self._instances = self._labels = self._lost = 0
         self._started = 0.0
 
@@ -80,12 +104,16 @@ class Replay:
             return self._run(progress)
         finally:
             self._sender.close()
+            if self._loop is not None:
+                self._loop.close()
 
     def _run(self, progress: Callable[[ReplayProgress], object] | None) -> ReplayProgress:
         self._started = time.monotonic()
         reported = 0.0
         for numbers, batch in self._wanted():
             self._wait_until(self._timeline.scheduled(int(numbers[0])))
+            if self._loop is not None:
+                self._wait_for(self._loop, len(numbers))
             if self._stop.is_set():
                 break
             self._send_rows(numbers, batch)
@@ -117,6 +145,30 @@ class Replay:
                 return
             wake = min(scheduled, self._owed.next_due) if self._timeline.on_the_clock else scheduled
             self._stop.wait(max(0.0, wake - now))
+
+    def _wait_for(self, loop: LabelLoop, n: int) -> None:
+        """Return when `n` more rows are not too many for the label loop, or when stopped.
+
+        Labels that are due by the clock are sent meanwhile.
+        """
+        most = self.plan.max_outstanding
+        assert most is not None
+        if self._rows > self._marked and self._rows - self._marked >= most // MARKS:
+            self._sender.flush()
+            self._marked = self._rows
+            loop.mark(self._rows)
+        patience = Patience(np.inf, self._tell)
+        while not self._stop.is_set():
+            if self._elapsed() >= self._look_at:
+                loop.look()
+                self._look_at = self._elapsed() + LOOK_S
+            outstanding = self._rows - loop.settled
+            if outstanding + n <= most:
+                return
+            patience.note(f"{outstanding:,} rows are not through the label loop: {loop.missing}")
+            if self._timeline.on_the_clock:
+                self._send_due(self._elapsed())
+            self._stop.wait(max(0.0, self._look_at - self._elapsed()))
 
     def _send_rows(self, numbers: np.ndarray, batch: Batch) -> None:
         """Send rows, and the labels that are due among them."""
@@ -211,6 +263,8 @@ class Replay:
 
 def _chunk_rows(plan: ReplayPlan) -> int:
     most = CHUNK_ROWS_OF_BLOCKS if plan.format == "arrow" else CHUNK_ROWS
+    if plan.max_outstanding is not None:
+        most = max(1, min(most, plan.max_outstanding // MARKS))
     return most if plan.rate is None else int(np.clip(plan.rate * CHUNK_S, 1, most))
 
 

@@ -29,6 +29,18 @@ def test_in_any_order():
     assert tracker.committable() == 17
 
 
+def test_an_end_that_was_reached_is_committed_behind_what_is_dealt_with():
+    tracker = OffsetTracker()
+    tracker.begin(10)
+    tracker.reach(12)  # a transaction's marker lies at 11
+    assert tracker.committable() == 10
+    tracker.finish(10)
+    assert tracker.committable() == 12
+    tracker.committed(12)
+    tracker.reach(12)
+    assert tracker.committable() is None
+
+
 @given(st.data())
 def test_against_the_plain_rule(data):
     tracker, position = OffsetTracker(), 0

@@ -21,6 +21,7 @@ from topics.replay import ReplayPlan
         ({"block_rows": 0}, "block_rows=0 must be at least 1"),
         ({"from_row": -1}, "from_row=-1 must be at least 0"),
         ({"records": 0}, "records=0 must be at least 1"),
+        ({"max_outstanding": 0}, "max_outstanding=0 must be at least 1"),
         ({"zipf_exponent": -1}, "zipf_exponent=-1 must be at least 0"),
         ({"start_ms": -5}, "start_ms, step_ms="),
         ({"label_delay": Delay(5)}, "label_delay=5 must be 0 unless labels=apart"),
