@@ -1,16 +1,17 @@
 """Cluster: Kafka's administration client; whether it is reachable, and which topics there are.
 
 Every call is bounded in time, and a cluster that does not answer is one clear error instead of librdkafka's
-endless attempts and lines on stderr.
+endless attempts and lines on stderr. Where nobody listens that error comes within ten seconds; a broker that
+takes connections, and does not answer because it is busy, is asked again, with a line in the log every few
+seconds.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import (
     IsolationLevel,
@@ -30,10 +31,13 @@ from confluent_kafka.admin import (
 
 from topics.access import Access, Kind, denied_kind
 from topics.errors import BrokerError, CatalogueError, UnansweredError
+from topics.patience import LEAST_S, Patience
 
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 8.0  # of one request; a person waits at most ten seconds for "not there"
+
+_Answer = TypeVar("_Answer")
 
 # Answers of a broker that is still getting ready: leaders of new topics, the coordinator of a first group.
 NOT_YET = (
@@ -86,13 +90,18 @@ class _Complaint:
     def __init__(self) -> None:
         self.text = ""
         self.of_credentials = False  # the broker answers, but does not let this client in
+        self.of_all = False  # not one broker can be reached
 
     def clear(self) -> None:
         """Forget it: a broker has answered since."""
-        self.text, self.of_credentials = "", False
+        self.text, self.of_credentials, self.of_all = "", False, False
 
     def __call__(self, error: KafkaError) -> None:
         refused = error.code() == KafkaError._AUTHENTICATION  # noqa: SLF001 - librdkafka's own codes look so
+        down = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
+        self.of_all = self.of_all or refused or down
+        if down and self.text:
+            return  # the reason is more than that
         if refused or not self.of_credentials:
             self.text, self.of_credentials = error.str().split(" (after ")[0], refused
 
@@ -104,13 +113,19 @@ class Cluster:
     that only producers or consumers know are left out.
     """
 
-    def __init__(self, kafka: Mapping[str, Any], timeout: float = TIMEOUT_S) -> None:
-        """Open no connection yet: librdkafka does that with the first request."""
+    def __init__(
+        self, kafka: Mapping[str, Any], timeout: float = TIMEOUT_S, patience_s: float = LEAST_S
+    ) -> None:
+        """Open no connection yet: librdkafka does that with the first request.
+
+        `timeout`: seconds of one request; `patience_s`: after so many a busy broker is not asked again.
+        """
         self.address = str(kafka.get("bootstrap.servers", "")).strip()
         if not self.address:
             message = "bootstrap.servers must be set, for example bootstrap.servers=localhost:9092"
             raise BrokerError(message)
         self.timeout = timeout
+        self._patience_s = patience_s
         self.access = Access.of(kafka)
         self._complaint = _Complaint()
         self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complaint})
@@ -129,9 +144,9 @@ class Cluster:
 
     @property
     def complaint(self) -> str:
-        """Why the client cannot connect, in its words; empty while it can, or does not know yet."""
+        """Why the client can reach no broker, in its words; empty while it can, or does not know yet."""
         self._client.poll(0)  # serves error_cb
-        return self._complaint.text
+        return self._complaint.text if self._complaint.of_all else ""
 
     def partition_counts(self, names: Iterable[str] | None = None) -> dict[str, int]:
         """Return topic → number of partitions of those topics in `names` (default: all) that exist."""
@@ -154,26 +169,37 @@ class Cluster:
     @property
     def id(self) -> str | None:
         """What the cluster calls itself, whatever its address; None before Kafka 0.10.1."""
-        try:
-            known: str | None = self._client.list_topics(timeout=self.timeout).cluster_id
-        except KafkaException as failure:
-            raise self.error(failure) from None
+        metadata = self._answer(lambda: self._client.list_topics(timeout=self.timeout))
+        known: str | None = metadata.cluster_id
         return known
 
     def topics(self) -> dict[str, Any]:
         """Return topic → metadata (partitions with leader, replicas, in-sync replicas) of all topics."""
-        try:
-            found = dict(self._client.list_topics(timeout=self.timeout).topics)
-        except KafkaException as failure:
-            raise self.error(failure) from None
-        self._complaint.clear()
-        return found
+        return dict(self._answer(lambda: self._client.list_topics(timeout=self.timeout)).topics)
+
+    def _answer(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return the answer to a request, which is made again while a broker is there and too busy for it."""
+        patience = Patience(self._patience_s, logger.warning)
+        while True:
+            try:
+                answer = ask()
+            except KafkaException as failure:
+                is_busy = failure.args[0].code() in UNANSWERED and not self.complaint
+                if not is_busy or patience.is_over:
+                    raise self.error(failure) from None
+            else:
+                self._complaint.clear()
+                return answer
+            self._client.poll(patience.pause(f"bootstrap.servers={self.address} does not answer yet"))
 
     def hidden(self, names: Iterable[str]) -> list[str]:
         """Return those of the topics, none of which is seen, that may exist: this client may not see them."""
         asked = list(names)
         if not asked:
             return []
+        return self._answer(lambda: self._hidden(asked))
+
+    def _hidden(self, asked: list[str]) -> list[str]:
         futures = self._client.describe_topics(TopicCollection(asked), request_timeout=self.timeout)
         found = []
         for name, future in futures.items():
@@ -184,7 +210,7 @@ class Cluster:
                 if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     found.append(name)
                 elif code != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise self.error(failure) from None
+                    raise
         return found
 
     def offsets(
@@ -196,10 +222,10 @@ class Cluster:
         """Return the offset that `spec` means of each partition: the first one, the end.
 
         A topic made a moment ago has leaders in the metadata before the broker acts as one, and leaders
-        move: such partitions are asked for once more, and again, for as long as a request may take.
+        move: such partitions are asked for once more, and again, and those of a busy broker.
         """
         found: dict[tuple[str, int], int] = {}
-        deadline = time.monotonic() + self.timeout
+        patience = Patience(self._patience_s, logger.warning)
         left = list(partitions)
         while left:
             futures = self._client.list_offsets(
@@ -210,12 +236,14 @@ class Cluster:
                 try:
                     found[tp.topic, tp.partition] = int(future.result(timeout=self.timeout + 1).offset)
                 except KafkaException as failure:
-                    if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                    code = failure.args[0].code()
+                    is_early = code in NOT_YET or (code in UNANSWERED and not self.complaint)
+                    if not is_early or patience.is_over:
                         raise self.error(failure, tp.topic, "Describe", "topic") from None
                     refresh_leaders(self._client, failure, tp.topic, self.timeout)
                     left.append(tp)
             if left:
-                self._client.poll(0.05)
+                self._client.poll(patience.pause(f"{len(left)} partitions have no leader that answers yet"))
         return found
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -233,6 +261,11 @@ class Cluster:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
+        return self._answer(lambda: self._described(resources, wanted))
+
+    def _described(
+        self, resources: list[ConfigResource], wanted: Callable[[ConfigEntry], bool]
+    ) -> dict[str, dict[str, str]]:
         futures = self._client.describe_configs(resources, request_timeout=self.timeout)
         answers = {}
         for resource, future in futures.items():
@@ -241,7 +274,7 @@ class Cluster:
             except KafkaException as failure:
                 if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     continue
-                raise self.error(failure) from None
+                raise
             answers[resource.name] = {
                 key: str(entry.value) for key, entry in entries.items() if wanted(entry)
             }
@@ -279,7 +312,8 @@ class Cluster:
         if cause.code() < 0:
             reason = f" ({self._complaint.text})" if self._complaint.text else ""
             message = (
-                f"bootstrap.servers={self.address} did not answer within {self.timeout:g} s{reason}; "
+                f"bootstrap.servers={self.address} did not answer within "
+                f"{self.timeout if reason else max(self.timeout, self._patience_s):g} s{reason}; "
                 f"start a broker there (for example 'grove broker') or set bootstrap.servers to one that runs"
             )
             return UnansweredError(message)

@@ -38,15 +38,16 @@ def broker(
       grove broker --directory ./kafka-data --topics
       grove broker --port 0
     """
+    from streamapp.cli.progress import say_on_stderr
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.embedded import EmbeddedBroker
     from streamapp.errors import EmbeddedBrokerError
 
-    with interrupted_by_terminate(), EmbeddedBroker(directory, port=port or None, heap_mb=heap_mb) as running:
+    made = EmbeddedBroker(directory, port=port or None, heap_mb=heap_mb, tell=say_on_stderr)
+    with interrupted_by_terminate(), made as running:
         typer.echo(f"Kafka is ready at {running.bootstrap_servers}  (Ctrl-C ends it)")
         typer.echo(f"  export GROVE_KAFKA_BOOTSTRAP_SERVERS={running.bootstrap_servers}")
         if topics:
-            from streamapp.cli.progress import say_on_stderr
             from topics.admin import create
             from topics.definitions import DEFAULT_PREFIX, TopicNames
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.definitions import TopicNames
 
-REQUEST_SECONDS = 10.0
+REQUEST_SECONDS = 60.0
 LOOK_SECONDS = 1.0
 
 

@@ -115,7 +115,7 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
         servers = plan.bootstrap_servers
         if servers is None:
             display.say("starting Apache Kafka")
-            servers = cleanup.enter_context(EmbeddedBroker()).bootstrap_servers
+            servers = cleanup.enter_context(EmbeddedBroker(tell=display.say)).bootstrap_servers
         demo = _Demo(plan, display, truth, directory, servers)
         cleanup.callback(demo.close)
         demo.make_topics()

@@ -1,14 +1,15 @@
 """One Kafka node as a child process: format, start, wait until it serves, stop, start again."""
 
 import fcntl
+import math
 import secrets
 import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import uuid
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -17,10 +18,10 @@ from streamapp.embedded.configuration import logging_properties, server_properti
 from streamapp.embedded.jars import fetch_jars
 from streamapp.errors import EmbeddedBrokerError
 from streamapp.worker.child_process import GuardedProcess
+from topics.patience import Patience
 
 HOST = "127.0.0.1"
 QUIET_PORTS = range(20_000, 32_000)  # below those that systems give to connections
-START_SECONDS = 240  # twenty times what it takes: a process that ends is noticed at once
 POLL_SECONDS = 0.2
 QUICK = ["-XX:TieredStopAtLevel=1"]  # what runs for seconds only is not worth Java's second compiler
 
@@ -39,7 +40,10 @@ class EmbeddedBroker:
         heap_mb: int = 512,
         *,
         brief: bool = False,
+        tell: Callable[[str], object] = lambda _: None,
     ) -> None:
+        """`tell`: takes a line every few seconds for which the broker takes to start."""
+        self._tell = tell
         self._temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="grove-broker-")) if directory is None else directory
         self._heap_mb = heap_mb
@@ -187,7 +191,7 @@ class EmbeddedBroker:
         from confluent_kafka import KafkaError, KafkaException
         from confluent_kafka.admin import AdminClient
 
-        deadline = time.monotonic() + START_SECONDS
+        patience = Patience(math.inf, self._tell)  # a process that ends is noticed at once
         client = AdminClient(
             {
                 "bootstrap.servers": self.bootstrap_servers,
@@ -196,7 +200,7 @@ class EmbeddedBroker:
                 "log_level": 0,
             }
         )
-        while time.monotonic() < deadline:
+        while True:
             if not self.running:
                 message = f"the broker ended while starting: {self.last_words()}"
                 raise EmbeddedBrokerError(message)
@@ -207,8 +211,7 @@ class EmbeddedBroker:
                 not_yet = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - librdkafka's names
                 if error.args[0].code() not in not_yet:
                     raise
-        message = f"the broker did not answer within {START_SECONDS} s; its log is {self.log_file}"
-        raise EmbeddedBrokerError(message)
+            patience.note(f"Apache Kafka starts; its log is {self.log_file}")
 
     def last_words(self) -> str:
         """The last error line of the log (a temporary log is gone when somebody wants to look)."""

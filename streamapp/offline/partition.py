@@ -7,6 +7,7 @@ written twice, and checksums tell what is whole.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -26,10 +27,13 @@ from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
 from streamapp.task.sources import SOURCES, SourceName, in_words, source_topics
 from topics.definitions import TopicNames
+from topics.patience import Patience
 from topics.records import RawRecords
 
-TIMEOUT_S: Final = 15.0
-"""How long open transactions are waited for; a worker ends its own in a tenth of a second."""
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 60.0
+"""How long open transactions, or a busy broker, are waited for; a worker ends its own in a moment."""
 PAUSE_S: Final = 0.2
 
 
@@ -57,7 +61,7 @@ class StoredPartition:
 
     def now(self) -> Arrived | None:
         """Return the task as it stood at the committed offsets; None if nothing was processed yet."""
-        deadline = time.monotonic() + TIMEOUT_S
+        patience = Patience(TIMEOUT_S, logger.warning)
         while True:
             try:
                 committed = self._committed()
@@ -72,9 +76,10 @@ class StoredPartition:
                 reason = f"a transaction is still open ({error})"
             except RestoreError as error:  # the journal was trimmed between two looks at it
                 reason = error.reason
-            if time.monotonic() > deadline:
+            if patience.is_over:
                 message = f"partition {self.number}: {reason}"
                 raise OfflineError(message)
+            patience.note(f"partition {self.number}: {reason}")
             time.sleep(PAUSE_S)
 
     def at(self, offset: int, *, behind: bool = False) -> Arrived:

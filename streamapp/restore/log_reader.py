@@ -202,7 +202,7 @@ class LogReader:
     def _is_hidden(self, topic: str) -> bool:
         """Whether a topic is not to be seen by this client; a broker that is away says nothing."""
         try:
-            return bool(Cluster(self._kafka, REQUEST_S).hidden([topic]))
+            return bool(Cluster(self._kafka, REQUEST_S, patience_s=0.0).hidden([topic]))
         except BrokerError:
             return False
 

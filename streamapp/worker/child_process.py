@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-STOP_SECONDS = 30  # more than the reaper's own timeout
-
 
 class GuardedProcess:
     """A command with its output in a file; ended by `stop()`, or by the guard when this process is gone.
@@ -59,7 +57,7 @@ class GuardedProcess:
     def stop(self, kill: bool = False) -> int:
         """End it and wait for that; returns the exit status."""
         self.ask_to_stop(kill)
-        return self._wait(STOP_SECONDS)
+        return self._wait(None)  # the reaper kills a process that does not end
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Block until it ends by itself, at most so long; exit status, or None if it still runs."""

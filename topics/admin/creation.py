@@ -43,7 +43,8 @@ def create(
         raise ValueError(message)
     wanted = names.all()
     patience = Patience(seconds_for(partitions * len(wanted)) if timeout is None else timeout, tell)
-    cluster = Cluster(kafka, min(TIMEOUT_S, patience.seconds))
+    # It is asked again by what is waited for here.
+    cluster = Cluster(kafka, min(TIMEOUT_S, patience.seconds), patience_s=0.0)
     present = topics_of(cluster, patience)
     missing = [
         NewTopic(name, num_partitions=partitions, replication_factor=replication, config=topic.config)

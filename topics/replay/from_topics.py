@@ -29,7 +29,8 @@ BATCH: Final = 2000
 POLL_S: Final = 0.1
 AHEAD: Final = 4000  # records of a partition that wait for those of others, before it is paused
 PROGRESS_S: Final = 0.1
-SILENCE_S: Final = 30.0
+SILENCE_S: Final = 120.0
+"""Seconds for which a partition that has records may bring none: a busy broker needs some."""
 
 Place = tuple[str, int]
 

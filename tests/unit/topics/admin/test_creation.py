@@ -82,6 +82,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BusyBroker]:
 
         class Known(Cluster):
             client = broker
+            complaint = ""
 
             def topics(self) -> dict[str, Any]:
                 return dict(broker.list_topics().topics)
