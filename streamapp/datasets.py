@@ -66,11 +66,18 @@ def open_data(
     delimiter: str | None = None,
     ignore: Sequence[str] | None = None,
     nominal: Sequence[str] | None = None,
+    skip_lines: int | None = None,
+    missing: Sequence[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    quotes: bool | None = None,
+    zero_based: bool = False,
     bounded_by: str = "",
 ) -> Dataset:
     """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator.
 
-    target, ignore, nominal: columns by name, or by index if no column has that name.
+    target, ignore, nominal: columns by name, or by index if no column has that name; the other options are
+    those of `topics.readers.open_dataset`.
     bounded_by: the option that `rows` comes from, for the message that it is missing.
     Raises UsageError for an option of files with a generator, which says itself what its columns are.
     """
@@ -82,6 +89,12 @@ def open_data(
             "--delimiter": delimiter is not None,
             "--ignore": bool(ignore),
             "--nominal": bool(nominal),
+            "--skip-lines": skip_lines is not None,
+            "--missing": bool(missing),
+            "--decimal": decimal is not None,
+            "--thousands": thousands is not None,
+            "--quotes/--no-quotes": quotes is not None,
+            "--zero-based": zero_based,
         }
         if useless := [option for option, is_given in said.items() if is_given]:
             message = f"{', '.join(useless)} must be left out with --data {address}: they are for files"
@@ -105,6 +118,12 @@ def open_data(
         delimiter=delimiter,
         ignore=list(ignore or ()),
         nominal=list(nominal or ()),
+        skip_lines=skip_lines,
+        missing=missing or None,
+        decimal=decimal,
+        thousands=thousands,
+        quotes=quotes,
+        zero_based=zero_based,
     )
 
 

@@ -51,10 +51,47 @@ class FileOptions:
         str | None,
         of_data(
             "--delimiter",
-            help="Between the cells of a CSV file: a character or tab; default: by its content.",
+            help="Between the cells of a CSV file: a character, tab or blanks; default: by its content.",
             metavar="CHARACTER",
         ),
     ] = None
+    skip_lines: Annotated[
+        int | None,
+        of_data(
+            "--skip-lines",
+            help="Lines before the header or first row of a CSV file; default: comments and titles.",
+            metavar="N",
+            min=0,
+        ),
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        of_data(
+            "--missing",
+            help="Word for a missing value in a CSV file; may be repeated.  [default: ? and those of pandas]",
+            metavar="WORD",
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        of_data("--decimal", help="Decimal sign in a CSV file: . or ,  [default: .]", metavar="SIGN"),
+    ] = None
+    thousands: Annotated[
+        str | None,
+        of_data(
+            "--thousands",
+            help="What groups digits in a CSV file: , . ' _ or space; default: nothing.",
+            metavar="CHARACTER",
+        ),
+    ] = None
+    quotes: Annotated[
+        bool | None,
+        of_data("--quotes/--no-quotes", help='Whether " quotes cells of a CSV file.  [default: quotes]'),
+    ] = None
+    zero_based: Annotated[
+        bool,
+        of_data("--zero-based", help="The indices of a LIBSVM file count from 0; else from 1."),
+    ] = False
     ignore: Annotated[
         list[str] | None,
         of_data(
@@ -74,10 +111,10 @@ class FileOptions:
 
 
 def say_inferred(dataset: "Dataset", file: FileOptions) -> None:
-    """Say on standard error what was made of a file; of a generator everything is known."""
+    """Write to standard error what was inferred of a file; a generator declares everything."""
     from topics.readers import FileDataset
-    from topics.readers.inference import inference
+    from topics.readers.inference import inference_lines
 
     if isinstance(dataset, FileDataset):
-        said = inference(dataset, file.target is not None, file.header is not None)
-        typer.echo(f"grove: {said}", err=True)
+        for line in inference_lines(dataset, file.target is not None, file.header is not None):
+            typer.echo(f"grove: {line}", err=True)

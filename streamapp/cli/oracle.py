@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamapp.cli.data_options import Data, FileOptions
+from streamapp.cli.data_options import Data, FileOptions, say_inferred
 from streamapp.cli.options import Json, SettingsOptions
 from streamapp.errors import UsageError
 
@@ -101,7 +101,10 @@ def oracle(
 
     settings, kafka, names = given.connection()
     plan = answers.plan(names, settings.application_id)
-    running = Oracle(open_data(data, **vars(file)), plan, kafka)
+    dataset = open_data(data, **vars(file))
+    if not as_json:
+        say_inferred(dataset, file)
+    running = Oracle(dataset, plan, kafka)
     with stoppable_progress(running.stop, "Answering", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.requests))
     if as_json:

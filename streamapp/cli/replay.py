@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamapp.cli.data_options import AnyData, FileOptions
+from streamapp.cli.data_options import AnyData, FileOptions, say_inferred
 from streamapp.cli.options import Json, SettingsOptions
 from streamapp.errors import UsageError
 
@@ -224,8 +224,10 @@ def replay(
     plan = sent.plan(names)
     groups = sent.groups(settings.application_id)
     rows = None if plan.records is None else plan.from_row + plan.records
-    opened = open_data(data, rows, bounded_by="--records", **vars(file))
-    running = Replay(opened, plan, kafka, groups, say_on_stderr)
+    dataset = open_data(data, rows, bounded_by="--records", **vars(file))
+    if not as_json:
+        say_inferred(dataset, file)
+    running = Replay(dataset, plan, kafka, groups, say_on_stderr)
     with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.rows, so_far.total_rows))
     if as_json:

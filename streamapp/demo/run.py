@@ -41,6 +41,8 @@ from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.partitioner import partition_of
 from topics.patience import Patience
+from topics.readers import FileDataset
+from topics.readers.inference import inference_lines
 from topics.sender import Sender
 
 PARTITIONS = 8
@@ -70,6 +72,12 @@ class DemoPlan:
     delimiter: str | None = None
     ignore: Sequence[str] | None = None
     nominal: Sequence[str] | None = None
+    skip_lines: int | None = None
+    missing: Sequence[str] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    quotes: bool | None = None
+    zero_based: bool = False
     records: int | None = None
     workers: int = 1
     rate: float = DEFAULT_RATE
@@ -104,12 +112,26 @@ class DemoPlan:
             options += ["--delimiter", self.delimiter]
         options += [f"--ignore={column}" for column in self.ignore or ()]
         options += [f"--nominal={column}" for column in self.nominal or ()]
+        options += [f"--missing={word}" for word in self.missing or ()]
+        options += [
+            f"--{name}={value}"
+            for name, value in (
+                ("skip-lines", self.skip_lines),
+                ("decimal", self.decimal),
+                ("thousands", self.thousands),
+            )
+            if value is not None
+        ]
+        if self.quotes is not None:
+            options.append("--quotes" if self.quotes else "--no-quotes")
+        if self.zero_based:
+            options.append("--zero-based")
         return options
 
 
 def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
     """Run everything and return the summary; raises when not every record was answered."""
-    truth = read_truth(plan)
+    truth = read_truth(plan, display.say)
     with ExitStack() as cleanup:
         directory = cleanup.enter_context(_work_directory())
         servers = plan.bootstrap_servers
@@ -126,8 +148,11 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
         return demo.run()
 
 
-def read_truth(plan: DemoPlan) -> Truth:
-    """Read the data set once, for the classes of its rows and to find mistakes before anything is started."""
+def read_truth(plan: DemoPlan, say: Callable[[str], None] | None = None) -> Truth:
+    """Read the data set once, for the classes of its rows and to find mistakes before anything is started.
+
+    `say` gets one line with what was inferred of a file that the plan names.
+    """
     dataset = open_data(
         plan.address,
         plan.records,
@@ -137,9 +162,18 @@ def read_truth(plan: DemoPlan) -> Truth:
         delimiter=plan.delimiter,
         ignore=plan.ignore,
         nominal=plan.nominal,
+        skip_lines=plan.skip_lines,
+        missing=plan.missing,
+        decimal=plan.decimal,
+        thousands=plan.thousands,
+        quotes=plan.quotes,
+        zero_based=plan.zero_based,
         bounded_by="--records",
     )
     check_attributes(dataset)
+    if say is not None and plan.data is not None and isinstance(dataset, FileDataset):
+        for line in inference_lines(dataset, plan.target is not None, plan.header is not None):
+            say(line)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     left = plan.records
     extent = None

@@ -7,8 +7,6 @@ line.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 
@@ -21,6 +19,7 @@ import pyarrow.csv as pacsv
 from topics.errors import DatasetError
 from topics.readers.dataset import Batch
 from topics.readers.layout import Column, FileLayout
+from topics.readers.number_form import PLAIN, NumberForm
 from topics.readers.source import LineBlock
 from topics.readers.vocabulary import MISSING, TooManyValuesError, UnknownValueError, Vocabulary
 
@@ -28,8 +27,7 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
-_BLANK_LINES = re.compile(rb"^[ \t]+\r?$", re.MULTILINE)
-_TEXT = pa.dictionary(pa.int32(), pa.string())
+TEXT = pa.dictionary(pa.int32(), pa.string())
 _SHOWN = 60  # characters of a bad value in a message
 
 
@@ -43,12 +41,14 @@ class DelimitedBlocks:
         delimiter: str,
         quote: str,
         missing: frozenset[str] = MISSING,
+        numbers: NumberForm = PLAIN,
         *,
         blanks_count: bool = False,
     ) -> None:
-        """Prepare the parser for the columns of `layout`; `path` is for messages.
+        """Prepare the parser for the columns of `layout`.
 
-        blanks_count: vocabularies get texts with the blanks around them.
+        path is for messages; quote: one character, or nothing where no character quotes; blanks_count:
+        vocabularies get texts with the blanks around them.
         """
         self.path = path
         self.layout = layout
@@ -56,7 +56,11 @@ class DelimitedBlocks:
         self.quote = quote
         self.missing = missing
         self._blanks_count = blanks_count
-        self._numbers_as_text = False
+        self.numbers = numbers
+        self.separated_by = repr(delimiter)
+        # A tab may be a cell of its own: then only lines of other blanks hold nothing.
+        self._blank_lines = re.compile(rb"^ +\r?$" if delimiter == "\t" else rb"^[ \t]+\r?$", re.MULTILINE)
+        self._numbers_as_text = not numbers.is_plain
 
     def parse(self, block: LineBlock) -> Batch:
         """Return x: float64[m, d] and y: int32[m] of the m rows of a block."""
@@ -67,7 +71,7 @@ class DelimitedBlocks:
         # From here on once per file: a file with blanks around its missing values has them everywhere.
         self._numbers_as_text = True
         try:
-            return self._filled(self._table(_BLANK_LINES.sub(b"", block.text)))
+            return self._filled(self._table(self._blank_lines.sub(b"", block.text)))
         except pa.ArrowInvalid as failure:
             raise self._blame(block, str(failure)) from None
 
@@ -75,7 +79,7 @@ class DelimitedBlocks:
         """Return the used columns; dictionaries where nominal."""
         columns = self.layout.columns
         number = pa.string() if self._numbers_as_text else pa.float64()
-        used = sorted(self.layout.used)
+        used = sorted(self.layout.read)
         return pacsv.read_csv(
             pa.py_buffer(text),
             read_options=pacsv.ReadOptions(
@@ -85,79 +89,88 @@ class DelimitedBlocks:
             ),
             parse_options=pacsv.ParseOptions(
                 delimiter=self.delimiter,
-                quote_char=self.quote,
-                newlines_in_values=self.quote.encode() in text,
+                quote_char=self.quote or False,
+                newlines_in_values=bool(self.quote) and self.quote.encode() in text,
             ),
             convert_options=pacsv.ConvertOptions(
-                column_types={str(j): number if columns[j].vocabulary is None else _TEXT for j in used},
+                column_types={str(j): number if columns[j].vocabulary is None else TEXT for j in used},
                 include_columns=[str(j) for j in used],
                 null_values=sorted(self.missing),
                 strings_can_be_null=True,
             ),
         )
 
-    def _filled(self, table: pa.Table) -> Batch:
+    def _filled(self, table: pa.Table, *, as_text: bool | None = None, trim: bool = True) -> Batch:
+        """Return the chunk of a table; as_text: numbers are texts; trim: blanks around words do not count."""
         layout = self.layout
+        as_text = self._numbers_as_text if as_text is None else as_text
+        trim = trim and not self._blanks_count
         x = np.empty((table.num_rows, len(layout.features)))
         for at, j in enumerate(layout.features):
-            x[:, at] = self._column(table.column(str(j)), layout.columns[j])
+            x[:, at] = self._column(table.column(str(j)), layout.columns[j], as_text=as_text, trim=trim)
         if np.isinf(x).any():
             message = "a number is not finite"
             raise pa.ArrowInvalid(message)
+        for j in layout.empty:
+            codes = self._column(table.column(str(j)), layout.columns[j], as_text=as_text, trim=trim)
+            if not np.isnan(codes).all():
+                message = "a column that is empty in the first rows is not"
+                raise pa.ArrowInvalid(message)
         if layout.target is None:
             return x, np.full(table.num_rows, -1, dtype=np.int32)
         vocabulary = layout.columns[layout.target].vocabulary
         assert vocabulary is not None
-        return x, _codes(table.column(str(layout.target)), vocabulary, self._blanks_count)
+        return x, _codes(table.column(str(layout.target)), vocabulary, trim=trim)
 
-    def _column(self, cells: pa.ChunkedArray, column: Column) -> npt.NDArray[np.float64]:
+    def _column(
+        self, cells: pa.ChunkedArray, column: Column, *, as_text: bool, trim: bool
+    ) -> npt.NDArray[np.float64]:
         if column.vocabulary is not None:
-            codes = _codes(cells, column.vocabulary, self._blanks_count).astype(np.float64)
+            codes = _codes(cells, column.vocabulary, trim=trim).astype(np.float64)
             codes[codes < 0] = np.nan
             return codes
-        if self._numbers_as_text:
+        if as_text:
             trimmed = pc.utf8_trim_whitespace(cells)
             absent = pc.is_in(trimmed, value_set=pa.array(sorted(self.missing)))
-            cells = pc.cast(pc.if_else(absent, pa.scalar(None, pa.string()), trimmed), pa.float64())
+            cells = self.numbers.numbers(pc.if_else(absent, pa.scalar(None, pa.string()), trimmed))
         numbers: npt.NDArray[np.float64] = cells.to_numpy()
         return numbers
 
     def _blame(self, block: LineBlock, failure: str) -> DatasetError:
         """Return the exception that names the first bad line of a block and the rule it breaks."""
-        try:
-            for line, cells in self._records(block):
-                message = self._complaint(cells)
-                if message:
-                    return DatasetError(message, self.path, line)
-        except csv.Error as error:
-            failure = str(error)
+        for line, cells in self._records(block):
+            message = self._complaint(cells)
+            if message:
+                return DatasetError(message, self.path, line)
         last = block.line + block.text.count(b"\n")
         return DatasetError(f"cannot be read up to line {last}: {failure}", self.path, block.line)
 
     def _records(self, block: LineBlock) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the last line of each record, and its cells."""
-        lines = csv.reader(
-            io.StringIO(decoded(block, self.path), newline=""),
-            delimiter=self.delimiter,
-            quotechar=self.quote,
-            skipinitialspace=True,
-        )
-        for cells in lines:
-            if any(cell.strip() for cell in cells) or len(cells) > 1:
-                yield block.line + lines.line_num - 1, cells
+        """Yield the number of the line of each record, and its cells."""
+        for line, text in enumerate(decoded(block, self.path).split("\n"), block.line):
+            if text.strip():
+                yield line, [cell.strip() for cell in text.split(self.delimiter)]
 
     def _complaint(self, cells: list[str]) -> str | None:
         columns = self.layout.columns
         if len(cells) != len(columns):
-            return f"{len(cells)} values, expected {len(columns)} separated by {self.delimiter!r}"
+            return f"{len(cells)} values, expected {len(columns)} separated by {self.separated_by}"
         for j in self.layout.used:
-            message = complaint(columns[j], cells[j].strip(), self.missing)
+            message = complaint(columns[j], cells[j], self.missing, self.numbers)
             if message:
                 return message
+        for j in self.layout.empty:
+            if cells[j].strip():
+                return (
+                    f"{cells[j].strip()[:_SHOWN]!r} stands in column {j + 1}, which has no name and is empty "
+                    "in the first rows; name the column in the header, or delete the value"
+                )
         return None
 
 
-def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> str | None:
+def complaint(
+    column: Column, cell: str, missing: frozenset[str] = MISSING, numbers: NumberForm = PLAIN
+) -> str | None:
     """Return what is wrong with the cell of a column, None if nothing is."""
     text = cell.strip()
     shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
@@ -166,12 +179,13 @@ def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> s
             return None
         if INFINITY.fullmatch(text):
             return f"{column.name}={shown} must be a finite number (or ? for missing)"
-        if not NUMBER.fullmatch(text):
+        if not numbers.matches(text):
             return (
-                f"{column.name}={shown} must be a number (or ? for missing); "
-                f"if the column holds words, declare it nominal (--nominal, CSV only)"
+                f"{column.name}={shown} must be a number (or ? for missing); if the column holds words, "
+                "declare it nominal (--nominal, CSV only); if this stands for a missing value, name that "
+                "(--missing)"
             )
-        if not np.isfinite(float(text)):
+        if not np.isfinite(numbers.number(text)):
             return f"{column.name}={shown} must be a finite number (or ? for missing)"
         return None
     try:
@@ -189,20 +203,20 @@ def complaint(column: Column, cell: str, missing: frozenset[str] = MISSING) -> s
     return None
 
 
-def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary, blanks_count: bool) -> npt.NDArray[np.int32]:
+def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary, *, trim: bool) -> npt.NDArray[np.int32]:
     """Return the codes of a column of dictionaries: int32[m], -1 where missing."""
     try:
-        pieces = [_codes_of(chunk, vocabulary, blanks_count) for chunk in cells.chunks]
+        pieces = [_codes_of(chunk, vocabulary, trim) for chunk in cells.chunks]
     except (UnknownValueError, TooManyValuesError) as failure:
         raise pa.ArrowInvalid(str(failure)) from None
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
 
 
-def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary, blanks_count: bool) -> npt.NDArray[np.int32]:
+def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary, trim: bool) -> npt.NDArray[np.int32]:
     # One slot more than values: index -1, the last one, is where nulls look.
     table = np.full(len(cells.dictionary) + 1, -1, dtype=np.int32)
-    texts = cells.dictionary if blanks_count else pc.utf8_trim_whitespace(cells.dictionary)
-    table[:-1] = vocabulary.codes(texts.to_pylist())
+    words = pc.utf8_trim_whitespace(cells.dictionary) if trim else cells.dictionary
+    table[:-1] = vocabulary.codes(words.to_pylist())
     codes: npt.NDArray[np.int32] = table[cells.indices.fill_null(-1).to_numpy()]
     return codes
 

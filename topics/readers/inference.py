@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from topics.readers.csv import CsvDataset
+from topics.readers.csv.dataset import CsvDataset
 from topics.readers.dataset import FileDataset
 
 FIRST_ROWS = 1000
 SHOWN_CLASSES = 6
+SHOWN_GUESSES = 8
 
 
 def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str:
@@ -21,8 +22,15 @@ def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> s
         parts[0] += f" {'with' if dataset.header else 'without'} a header{otherwise}"
     if dataset.format != "libsvm":  # there the label comes first
         parts.append(f"target {dataset.target!r}{'' if target_given else ' (else --target)'}")
-    parts += [_features(dataset), _classes(dataset), *dataset.guesses]
+    parts += [_features(dataset), _classes(dataset)]
     return "; ".join(parts)
+
+
+def inference_lines(dataset: FileDataset, target_given: bool, header_given: bool) -> list[str]:
+    """Return the same, and a line for each of the first guesses of the reader."""
+    lines = [inference(dataset, target_given, header_given), *dataset.guesses[:SHOWN_GUESSES]]
+    more = len(dataset.guesses) - SHOWN_GUESSES
+    return [*lines, f"and {more} more guesses of this kind"] if more > 0 else lines
 
 
 def _features(dataset: FileDataset) -> str:

@@ -29,6 +29,7 @@ class FileLayout:
     columns: tuple[Column, ...]
     features: tuple[int, ...]  # indices of the attributes
     target: int | None  # index of the class; None: the rows have none
+    empty: tuple[int, ...] = ()  # indices of columns that must hold nothing
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -39,6 +40,11 @@ class FileLayout:
     def used(self) -> tuple[int, ...]:
         """Return the indices of the attributes and of the class."""
         return self.features if self.target is None else (*self.features, self.target)
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Return the indices of all columns whose cells are looked at."""
+        return (*self.used, *self.empty)
 
     @property
     def vocabularies(self) -> tuple[Vocabulary | None, ...]:

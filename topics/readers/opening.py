@@ -11,7 +11,8 @@ from typing import Any
 from topics.errors import DatasetError
 from topics.readers.arff import ArffDataset
 from topics.readers.columnar import ColumnarDataset, columnar_files
-from topics.readers.csv import CsvDataset, Nominal
+from topics.readers.csv.columns import Nominal
+from topics.readers.csv.dataset import CsvDataset
 from topics.readers.dataset import FileDataset
 from topics.readers.layout import ColumnRef
 from topics.readers.libsvm import LibsvmDataset
@@ -29,7 +30,8 @@ _READERS: Mapping[str, Any] = {
 }
 _TAKES = {
     "arff": {"target", "ignore"},
-    "csv": {"target", "header", "delimiter", "nominal", "ignore", "classes"},
+    "csv": {"target", "header", "delimiter", "nominal", "ignore", "classes"}
+    | {"skip_lines", "missing", "decimal", "thousands", "quotes"},
     "libsvm": {"features", "zero_based", "classes"},
     "parquet": {"target", "nominal", "ignore", "classes"},
     "arrow": {"target", "nominal", "ignore", "classes"},
@@ -49,6 +51,11 @@ def open_dataset(
     features: int | None = None,
     zero_based: bool = False,
     labelled: bool = True,
+    skip_lines: int | None = None,
+    missing: Sequence[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    quotes: bool | None = None,
 ) -> FileDataset:
     """Return the data set in a file, or in several files one after the other; gzip is unpacked on the way.
 
@@ -59,7 +66,9 @@ def open_dataset(
     nominal: CSV only (nominal also Parquet, Arrow); see `topics.readers.csv`. ignore: columns to leave out
     (not LIBSVM). classes: the class names in code order (not ARFF); any other label is an error then.
     features, zero_based: LIBSVM only; see `topics.readers.libsvm`. labelled: False if no column is the
-    class; y is -1 then.
+    class; y is -1 then. CSV only: skip_lines: lines before the header; missing: the words that stand for
+    missing values, beside an empty cell; decimal: `.` or `,`; thousands: what stands between groups of
+    digits; quotes: False if `"` is a character like others.
     """
     many = [source] if isinstance(source, str | os.PathLike) else list(source)
     paths = [Path(path) for path in many]
@@ -79,6 +88,11 @@ def open_dataset(
         "classes": classes,
         "features": features,
         "zero_based": zero_based or None,
+        "skip_lines": skip_lines,
+        "missing": missing,
+        "decimal": decimal,
+        "thousands": thousands,
+        "quotes": quotes,
     }
     given = {name: value for name, value in options.items() if value is not None}
     if useless := sorted(given.keys() - _TAKES[chosen]):
@@ -112,9 +126,6 @@ def _format_of_text(paths: list[Path], format: FileFormat | None) -> str:
     start = head(paths[0]).text
     if b"\0" in start:
         message = "is not text; ARFF, LIBSVM, CSV, Parquet and Arrow files can be read"
-        raise DatasetError(message, str(paths[0]))
-    if b"\r" in start and b"\n" not in start:
-        message = "its lines end with carriage returns alone; make line feeds of them (tr '\\r' '\\n')"
         raise DatasetError(message, str(paths[0]))
     return format or sniff_format(start)
 

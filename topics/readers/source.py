@@ -11,12 +11,17 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from topics.errors import DatasetError
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 64 << 20
+
+NEVER_CLOSED = (
+    'a quote " is opened and never closed; close it, write """" for a quote alone in a cell, or read quotes '
+    "as characters like others (--no-quotes)"
+)
 
 _GZIP = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -40,48 +45,101 @@ class LineBlock:
     line: int  # number of the first line, counted from 1
 
 
-def blocks(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> Iterator[LineBlock]:
-    """Yield the unpacked content of a file in blocks of whole lines.
+class Ends(Protocol):
+    """Takes the pieces of a file one after the other, and cuts them where a line or a record ends."""
 
-    With `quote` a line end inside quotes does not end a line: a block is cut where the quotes before it are
-    even.
-    """
+    def add(self, piece: bytes) -> bytes:
+        """Return what is whole of the text so far and was not returned before."""
+
+    def __len__(self) -> int:
+        """Return the length of the rest."""
+
+    @property
+    def rest(self) -> bytes:
+        """Return what follows the last whole line or record."""
+
+    @property
+    def opened(self) -> int | None:
+        """Return where in the rest a quote stands that is not closed, None if there is none."""
+
+
+class LineEnds:
+    """Cuts a text where its lines end."""
+
+    opened = None
+
+    def __init__(self) -> None:
+        self._text = bytearray()
+
+    def add(self, piece: bytes) -> bytes:
+        """Return the lines that end in the piece, from their beginnings on."""
+        cut = piece.rfind(b"\n") + 1
+        if not cut:
+            self._text += piece
+            return b""
+        lines = bytes(self._text) + piece[:cut]
+        self._text = bytearray(piece[cut:])
+        return lines
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    @property
+    def rest(self) -> bytes:
+        """Return the line that has no end yet."""
+        return bytes(self._text)
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES, ends: Ends | None = None) -> Iterator[LineBlock]:
+    """Yield the unpacked content of a file in blocks of whole lines, or of what `ends` takes for whole."""
+    ends = LineEnds() if ends is None else ends
     line = 1
-    rest = b""
     for piece in _pieces(path, size):
-        rest += piece
-        cut = _last_line_end(rest, quote)
-        if cut:
-            yield LineBlock(rest[:cut], line)
-            line += rest.count(b"\n", 0, cut)
-            rest = rest[cut:]
-        elif len(rest) > LONGEST_LINE:
-            rule = "no quote may stay open" if quote and quote in rest else "a line must have an end"
-            message = f"no line end within {LONGEST_LINE >> 20} MiB; {rule}"
-            raise DatasetError(message, str(path), line)
+        text = ends.add(piece)
+        if text:
+            yield LineBlock(text, line)
+            line += text.count(b"\n")
+        elif len(ends) > LONGEST_LINE:
+            raise _too_long(path, line, ends)
+    rest = ends.rest
+    if ends.opened is not None:
+        raise DatasetError(NEVER_CLOSED, str(path), line + rest.count(b"\n", 0, ends.opened))
     if rest:
-        if quote and rest.count(quote) % 2:
-            message = f"a quote {quote.decode()} is opened and never closed"
-            raise DatasetError(message, str(path), line + rest[: rest.rfind(quote)].count(b"\n"))
         yield LineBlock(rest, line)
 
 
-def _last_line_end(text: bytes, quote: bytes | None) -> int:
-    """Return the length of the whole lines at the beginning of `text`; 0 if there is none."""
-    cut = text.rfind(b"\n") + 1
-    if quote and quote in text:
-        while cut and text.count(quote, 0, cut) % 2:
-            cut = text.rfind(b"\n", 0, cut - 1) + 1
-    return cut
+def _too_long(path: Path, line: int, ends: Ends) -> DatasetError:
+    if ends.opened is not None:
+        line += ends.rest.count(b"\n", 0, ends.opened)
+        rule = (
+            "the quote that is opened here must be closed, or quotes read as other characters (--no-quotes)"
+        )
+    else:
+        rule = "a line must have an end"
+    return DatasetError(f"no line end within {LONGEST_LINE >> 20} MiB; {rule}", str(path), line)
+
+
+def beginning(path: Path, size: int = BLOCK_BYTES, lines: int = 3) -> tuple[bytes, bool]:
+    """Return the first whole lines of a file, some of them, and whether that is all of it."""
+    text = b""
+    for piece in _pieces(path, size):
+        if text.count(b"\n") >= lines or len(text) > LONGEST_LINE:
+            return text[: text.rfind(b"\n") + 1], False
+        text += piece
+    return text, True
 
 
 def _pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Yield the unpacked bytes of a file without a byte-order mark."""
+    """Yield the unpacked bytes of a file without a byte-order mark.
+
+    Lines that end with carriage returns alone, as on the first Macintosh, get line feeds.
+    """
     try:
         with path.open("rb") as raw, _unpacked(path, raw) as stream:
             piece = stream.read(size).removeprefix(_UTF8_MARK)
+            has_returns = b"\r" in piece[:-1] and b"\n" not in piece
             while piece:
-                yield piece
+                yield piece.replace(b"\r", b"\n") if has_returns else piece
                 piece = stream.read(size)
     except (EOFError, zlib.error, gzip.BadGzipFile) as failure:
         message = f"the gzip file is damaged: {failure}; fetch or pack it again"
@@ -107,9 +165,9 @@ def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
     return raw
 
 
-def head(path: Path, size: int = BLOCK_BYTES, quote: bytes | None = None) -> LineBlock:
+def head(path: Path, size: int = BLOCK_BYTES) -> LineBlock:
     """Return the first block of a file."""
-    for block in blocks(path, size, quote):
+    for block in blocks(path, size):
         return block
     message = "is empty"
     raise DatasetError(message, str(path))

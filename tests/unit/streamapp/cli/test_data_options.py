@@ -41,6 +41,11 @@ def test_a_target_that_is_no_column(capsys: pytest.CaptureFixture[str], rows: Pa
         (["--ignore", "f1"], "--ignore"),
         (["--nominal", "f1"], "--nominal"),
         (["--delimiter", "tab"], "--delimiter"),
+        (["--skip-lines", "0", "--missing", "-", "--decimal", ","], "--skip-lines, --missing, --decimal"),
+        (
+            ["--thousands", "space", "--no-quotes", "--zero-based"],
+            "--thousands, --quotes/--no-quotes, --zero-based",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["prequential", "replay", "oracle", "demo"])
@@ -96,3 +101,37 @@ def test_the_demo_reads_and_passes_on_the_same_options(tmp_path: Path) -> None:
     assert plan.data_options() == ["--data", str(path), "--target=-1", "--ignore=note"]
     plan = DemoPlan(data=str(path), delimiter="tab", nominal=("a", "b"))
     assert plan.data_options()[2:] == ["--delimiter", "tab", "--nominal=a", "--nominal=b"]
+    plan = DemoPlan(data=str(path), skip_lines=0, missing=("-",), decimal=",", thousands=".", quotes=False)
+    assert plan.data_options()[2:] == [
+        "--missing=-",
+        "--skip-lines=0",
+        "--decimal=,",
+        "--thousands=.",
+        "--no-quotes",
+    ]
+    assert DemoPlan(data=str(path), quotes=True, zero_based=True).data_options()[2:] == [
+        "--quotes",
+        "--zero-based",
+    ]
+
+
+def test_guesses_are_said_with_the_option_that_says_otherwise(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("# exported\nx;y;class\n1,5;None;p\n2,25;a;q\n3;b;q\n")
+    assert main(["prequential", "--data", str(path), "--decimal", ","]) == 0
+    said = capsys.readouterr().err
+    assert "grove: cells are separated by ';' (else --delimiter)\n" in said
+    assert "such as '# exported' (else --skip-lines 0)\n" in said
+    assert "'None' in column 'y' is a missing value (else --missing '?')\n" in said
+    assert main(["prequential", "--data", str(path), "--decimal", ",", "--missing", "?", "--json"]) == 0
+    assert "grove:" not in capsys.readouterr().err
+
+
+def test_a_libsvm_file_that_counts_from_0(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "rows.svm"
+    path.write_text("1 0:0.5 1:1\n-1 1:2\n")
+    assert "add 1 to each" in refused(capsys, "prequential", "--data", str(path))
+    assert main(["prequential", "--data", str(path), "--zero-based"]) == 0
+    assert "2 numeric features" in capsys.readouterr().err

@@ -244,7 +244,6 @@ class TestMistakes:
             ("\ufeffa,b,class\r\n\r\n", "has no rows"),
             ("\n\n", "has no rows"),
             ("class\nx\ny\n", "no attribute beside the class"),
-            ("a,b,class\r1,2,x\r3,4,y\r", "its lines end with carriage returns alone"),
             (
                 "@relation r\n@attribute class {x,y}\n@data\nx\n",
                 "no attribute beside the class",

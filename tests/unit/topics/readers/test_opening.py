@@ -32,12 +32,29 @@ def test_format_and_compression_are_found_by_content_not_by_name(tmp_path, forma
 
 @pytest.mark.parametrize(
     "line",
-    ["1 2 3", "1:2 3:4", "5.1,3.5,1.4,0.2,setosa", "12:30,1", "a b:1"],
+    ["1 2 3", "5.1,3.5,1.4,0.2,setosa", "12:30,1"],
 )
 def test_text_that_only_resembles_libsvm_is_csv(tmp_path, line):
     path = tmp_path / "set"
     path.write_text(line + "\n" + line + "\n")
     assert open_dataset(path).format == "csv"
+
+
+@pytest.mark.parametrize("line", ["1:2 3:4", "a b:1", "one long sentence of words"])
+def test_lines_that_nothing_cuts_into_values_are_refused(tmp_path, line):
+    path = tmp_path / "set"
+    path.write_text(line + "\n" + line + "\n")
+    with pytest.raises(DatasetError, match=r"set:1: .* is one value: .*--delimiter.*--format.*LIBSVM"):
+        open_dataset(path)
+
+
+def test_lines_that_end_with_carriage_returns_alone(tmp_path):
+    path = tmp_path / "set"
+    path.write_bytes(b"x,k\r1,a\r2,b\r")
+    [(x, y)] = open_dataset(path).batches()
+    assert x.tolist() == [[1], [2]] and y.tolist() == [0, 1]
+    path.write_bytes(TEXTS["arff"].replace("\n", "\r").encode())
+    assert open_dataset(path).format == "arff"
 
 
 def test_a_gzip_file_of_several_members_is_one_text(tmp_path):

@@ -28,23 +28,6 @@ def test_blocks_are_whole_lines_and_together_the_file(tmp_path, text, size, pack
         before += len(block.text)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(text=LINES.filter(lambda t: t and t.count('"') % 2 == 0), size=st.integers(1, 40))
-def test_line_ends_inside_quotes_end_no_block(tmp_path, text, size):
-    path = tmp_path / "file"
-    path.write_text(text)
-    found = list(blocks(path, size, quote=b'"'))
-    assert b"".join(block.text for block in found) == text.encode()
-    assert all(block.text.count(b'"') % 2 == 0 for block in found)
-
-
-def test_an_open_quote_at_the_end_is_an_error_with_its_line(tmp_path):
-    path = tmp_path / "file"
-    path.write_text('a\n"b"\nc "d\ne\n')
-    with pytest.raises(DatasetError, match=r'file:3: a quote " is opened and never closed'):
-        list(blocks(path, quote=b'"'))
-
-
 def test_a_line_without_end_is_refused_before_it_fills_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "LONGEST_LINE", 1 << 20)
     path = tmp_path / "file"

@@ -1,0 +1,242 @@
+"""Columns of a CSV file: their names, what each is used for, and of which kind it is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from topics.errors import DatasetError
+from topics.readers.csv.blocks import Dialect
+from topics.readers.csv.header import unique_names
+from topics.readers.csv.records import Record
+from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT
+from topics.readers.delimited import INFINITY
+from topics.readers.layout import Column, ColumnRef, FileLayout, default_target, find_column
+from topics.readers.number_form import NumberForm, other_form
+from topics.readers.vocabulary import Vocabulary, canonical_label
+
+Nominal = Mapping[str, Sequence[str]] | Sequence[ColumnRef]
+
+RARE = 100
+"""Of so many cells one may be a word among numbers and is a mistake, or a missing value, more are values."""
+ROW_NUMBERS_FROM = 10
+
+_MEASURE = re.compile(r"[-+]?\s*[$€£]?\s*[-+]?[0-9][0-9.,]*\s*[%€$£]?")
+_SEVERAL = re.compile(r"\s|:")
+
+
+@dataclass(frozen=True)
+class Named:
+    """The columns of a file in file order."""
+
+    names: list[str]
+    rows: list[Record]  # those of the first rows that have a cell for each column
+    empty: tuple[int, ...]  # at the end, without name and value: each line ends with a delimiter
+    row_names: bool  # the first column has no place in the header
+    unnamed: frozenset[int] = frozenset()  # without a name in the header
+    guesses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is said of the columns."""
+
+    target: ColumnRef | None
+    labelled: bool
+    nominal: Nominal
+    ignore: Sequence[ColumnRef]
+    classes: Sequence[str] | None
+
+
+@dataclass
+class _Cells:
+    """What the first cells of a column are."""
+
+    numbers: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    lines: dict[str, int] = field(default_factory=dict)
+    missing: Counter[str] = field(default_factory=Counter)
+
+
+def named(rows: Sequence[Record], header: bool, path: str) -> Named:
+    """Return the names of all columns; DatasetError where the first row cannot be that of the others."""
+    if not rows:
+        message = "has no rows"
+        raise DatasetError(message, path)
+    first, below = (rows[0].cells, rows[1:]) if header else ([""] * len(rows[0].cells), rows)
+    widths = {len(row.cells) for row in rows[1:]}
+    row_names = False
+    if len(widths) == 1 and widths != {len(first)}:
+        width = widths.pop()
+        if header and len(first) == width - 1:
+            row_names = any(row.cells[-1] for row in below)
+            first = ["", *first] if row_names else [*first, ""]
+        elif header and len(first) == width + 1 and not first[-1]:
+            first = first[:-1]
+        elif len(rows) > 2:
+            message = (
+                f"{len(first)} values must be {width} as in the lines below; leave out what stands before "
+                f"the header or the first row with --skip-lines {rows[0].end_line - 1}"
+            )
+            raise DatasetError(message, path, rows[0].line)
+    again = next((row for row in below if row.cells == first), None) if header else None
+    if again is not None:
+        message = "the header comes again as a row; delete this line"
+        raise DatasetError(message, path, again.line)
+    whole = [row for row in below if len(row.cells) == len(first)]
+    names, twice = unique_names(first)
+    empty: list[int] = []
+    for j in reversed(range(2, len(first))):
+        if first[j] or not whole or any(row.cells[j] for row in whole):
+            break
+        empty.append(j)
+    guesses = [f"columns that come twice are called {name}.1, …" for name in dict.fromkeys(twice)]
+    if row_names:
+        guesses.append("the first column has no name in the header and is left out, as names of the rows")
+    if empty:
+        guesses.append("lines end with a delimiter and no value after it")
+    unnamed = frozenset(j for j, name in enumerate(first) if not name) if header else frozenset()
+    return Named(names, whole, tuple(empty), row_names, unnamed, tuple(guesses))
+
+
+def lay_out(path: str, columns: Named, dialect: Dialect, wishes: Wishes) -> tuple[FileLayout, list[str]]:
+    """Return what each column is, by declaration, else by its first cells; and what was guessed."""
+    names, guesses = columns.names, list(columns.guesses)
+    ignored = {find_column(names, ref, "ignore", path) for ref in wishes.ignore}
+    left = [j for j in range(len(names)) if j not in ignored and j not in columns.empty]
+    if columns.row_names:
+        left = [j for j in left if j]
+    cells = {j: _cells_of(columns.rows, j, dialect) for j in left}
+    named_columns = [j for j in left if j not in columns.unnamed] or left
+    chosen = _target(path, names, named_columns, cells, wishes, guesses)
+    if chosen is not None and len(names) == 1:
+        _check_one_column(path, columns.rows)
+    declared: dict[int, Sequence[str] | None] = {}
+    for ref in wishes.nominal:
+        listed = wishes.nominal.get(str(ref)) if isinstance(wishes.nominal, Mapping) else None
+        declared[find_column(names, ref, "nominal", path)] = listed or None
+    laid = []
+    for j, name in enumerate(names):
+        vocabulary: Vocabulary | None = None
+        if j == chosen:
+            vocabulary = Vocabulary(
+                wishes.classes or (),
+                limit=CLASSES_LIMIT,
+                is_open=wishes.classes is None,
+                canonical=canonical_label,
+                missing=dialect.missing,
+            )
+        elif j in declared:
+            listed = declared[j]
+            vocabulary = Vocabulary(
+                listed or (), limit=VALUES_LIMIT, is_open=listed is None, missing=dialect.missing
+            )
+        elif j in columns.empty or (
+            j in cells and _is_nominal(path, name, cells[j], dialect.numbers, guesses)
+        ):
+            vocabulary = Vocabulary(limit=VALUES_LIMIT, missing=dialect.missing)
+        laid.append(Column(name, vocabulary))
+        if vocabulary is not None and j in cells:
+            guesses += _missing_words(name, cells[j])
+    features = tuple(j for j in left if j != chosen)
+    guesses += _row_numbers(names, features, columns.rows)
+    return FileLayout(tuple(laid), features, chosen, columns.empty), guesses
+
+
+def _cells_of(rows: Sequence[Record], j: int, dialect: Dialect) -> _Cells:
+    cells = _Cells()
+    for row in rows:
+        cell = row.cells[j]
+        if cell in dialect.missing:
+            cells.missing[cell] += 1
+        elif dialect.numbers.matches(cell.strip()):
+            cells.numbers += 1
+        elif not INFINITY.fullmatch(cell):
+            # Infinity alone makes no column one of words: it is refused as a number, where it stands.
+            cells.words[cell] += 1
+            cells.lines.setdefault(cell, row.line)
+    return cells
+
+
+def _target(
+    path: str,
+    names: Sequence[str],
+    left: Sequence[int],
+    cells: Mapping[int, _Cells],
+    wishes: Wishes,
+    guesses: list[str],
+) -> int | None:
+    """Return the index of the class: the one said, else the default among the columns that have values."""
+    if not wishes.labelled:
+        return None
+    if wishes.target is not None:
+        return find_column(names, wishes.target, "target", path)
+    filled = [j for j in left if cells[j].numbers or cells[j].words]
+    last = default_target(names, left)
+    if last is None or names[last].lower() == "class":
+        return last
+    chosen = default_target(names, filled or left)
+    if chosen != last:
+        guesses.append(f"column {names[last]!r} is empty and not the target")
+    return chosen
+
+
+def _check_one_column(path: str, rows: Sequence[Record]) -> None:
+    """Refuse a file in which no delimiter was found, if its lines hold more than one value."""
+    several = next((row for row in rows if _SEVERAL.search(row.cells[0].strip())), None)
+    if several is not None:
+        message = (
+            f"{several.cells[0][:60]!r} is one value: neither , ; tab | nor blanks cut all lines into the "
+            "same number of values; name the delimiter (--delimiter), or another format (--format). In "
+            "LIBSVM files each line is a label and index:value pairs"
+        )
+        raise DatasetError(message, path, several.line)
+
+
+def _is_nominal(path: str, name: str, cells: _Cells, numbers: NumberForm, guesses: list[str]) -> bool:
+    """Return whether a column holds words; DatasetError where its numbers may be written in another form."""
+    words = cells.words
+    if not words:
+        return False
+    other = other_form(set(words), numbers)
+    if other:
+        message = f"column {name!r} has {other}; if they are names, say --nominal {name}"
+        raise DatasetError(message, path)
+    odd, number = sum(words.values()), cells.numbers
+    if number > 1 and odd <= max(1, (odd + number) // RARE):
+        word = min(words, key=cells.lines.__getitem__)
+        message = (
+            f"{name}={word[:60]!r} is a word in a column of numbers ({number:,} of its first "
+            f"{odd + number:,} cells); delete the line, name what stands for a missing value (--missing "
+            f"{word[:20]!r}), or declare the column nominal (--nominal {name})"
+        )
+        raise DatasetError(message, path, cells.lines[word])
+    if number:
+        word = min(words, key=cells.lines.__getitem__)
+        guesses.append(
+            f"column {name!r} is nominal, because {odd:,} of its first {odd + number:,} cells are words such "
+            f"as {word[:40]!r} (else --missing)"
+        )
+    elif len(words) > 1 and all(map(_MEASURE.fullmatch, words)):
+        guesses.append(f"column {name!r} is nominal, because cells such as {min(words)!r} are no numbers")
+    return True
+
+
+def _missing_words(name: str, cells: _Cells) -> list[str]:
+    """Return which words are taken for missing values among the words of a column."""
+    return [
+        f"{word!r} in column {name!r} is a missing value (else --missing '?')"
+        for word in cells.missing
+        if any(map(str.isalpha, word)) and (cells.words or cells.numbers)
+    ]
+
+
+def _row_numbers(names: Sequence[str], features: Sequence[int], rows: Sequence[Record]) -> list[str]:
+    """Return that the first column counts the rows, if it does: it says nothing of the class."""
+    if not features or features[0] != 0 or len(rows) < ROW_NUMBERS_FROM:
+        return []
+    if any([row.cells[0] for row in rows] == [str(n + first) for n in range(len(rows))] for first in (0, 1)):
+        return [f"column {names[0]!r} counts the rows (leave it out with --ignore {names[0]})"]
+    return []

@@ -1,0 +1,115 @@
+"""Header of a CSV file: whether the first row holds the names of the columns, and what these are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from topics.readers.number_form import is_number_of_some_form
+from topics.readers.vocabulary import MISSING
+
+USUAL_NAMES = frozenset(["class", "label", "target"])
+ROWS_OF_NUMBERS = 500
+"""Rows that are looked at for whether a column is one of numbers."""
+FROM_NAUGHT = 3
+"""Names 0, 1, 2, … that are no others beside: pandas writes them for an array without names."""
+
+_RUN = re.compile(r"[0-9]+|[^\W\d_]+")
+
+
+def has_header(rows: Sequence[Sequence[str]], missing: frozenset[str] = MISSING) -> bool:
+    """Return whether the first row holds the names of the columns.
+
+    - It holds none if one of its words comes again as a value of its column.
+    - A word above numbers is a name, and so is an empty cell above the numbers of the rows.
+    - Then other cells are names too: also missing words, a name that comes twice, ascending numbers.
+    - Without such a word the first row is a header if its cells differ and are neither numbers nor missing,
+      or if its numbers are 0, 1, 2, … and those below have fractions.
+    """
+    if not rows:
+        return False
+    first = rows[0]
+    alike = [row for row in rows[1:] if len(row) == len(first)]
+    below = [row for row in alike if row != first]
+    columns = [[row[j] for row in below] for j in range(len(first))]
+    named = [cell for cell in first if cell]
+    numbers = [float(cell) for cell in named if _is_plain(cell)]
+    words = [cell for cell in named if not is_number_of_some_form(cell) and cell not in missing]
+    is_value = [name in cells for name, cells in zip(first, columns, strict=True) if name in words]
+    if not named or any(is_value):
+        return False
+    signs = sum(_names(name, cells, missing) for name, cells in zip(first, columns, strict=True))
+    if any(is_number_of_some_form(cell) and not _is_plain(cell) for cell in named):
+        return False
+    counts = [float(n) for n in range(len(numbers))]
+    if not numbers:
+        if signs:
+            return True
+        if len(below) < len(alike):  # a header comes again only where files were joined
+            return False
+        if len(set(named)) < len(named) or len(words) < len(named):
+            return False
+        return not any(_is_alike(name, cells, missing) for name, cells in zip(first, columns, strict=True))
+    if signs:
+        ascending = all(a < b for a, b in pairwise(numbers))
+        return numbers == counts or (ascending and len(numbers) > 1) or signs > 1
+    if len(numbers) < FROM_NAUGHT or numbers != counts:
+        return False
+    return any(
+        not value.isdecimal()
+        for cell, cells in zip(first, columns, strict=True)
+        if _is_plain(cell)
+        for value in cells
+    )
+
+
+def _is_plain(cell: str) -> bool:
+    return re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", cell) is not None
+
+
+def _names(cell: str, below: Sequence[str], missing: frozenset[str]) -> bool:
+    """Return whether a cell of the first row is certainly a name: it is not of the kind of those below it."""
+    if not cell:
+        counts = ([str(n + first) for n in range(len(below))] for first in (0, 1))
+        return len(below) > 0 and any(list(below) == count for count in counts)
+    if cell in missing or is_number_of_some_form(cell) or not any(map(str.isalpha, cell)):
+        return False
+    if cell.lower() in USUAL_NAMES:
+        return True
+    values = [value for value in below[:ROWS_OF_NUMBERS] if value not in missing]
+    return bool(values) and all(map(is_number_of_some_form, values))
+
+
+def _is_alike(cell: str, below: Sequence[str], missing: frozenset[str]) -> bool:
+    """Return whether a cell with digits looks like all below it, as one date looks like others."""
+    values = [value for value in below if value not in missing]
+    if not any(map(str.isdecimal, cell)) or not values:
+        return False
+    return all(_shape(value) == _shape(cell) for value in values)
+
+
+def _shape(text: str) -> str:
+    return _RUN.sub(lambda run: "9" if run.group().isdecimal() else "a", text)
+
+
+def unique_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of all columns, and those that had to be changed because they come twice.
+
+    A cell that is empty is called f1, f2, … by its place; a name that comes again is called NAME.1, NAME.2
+    as by pandas.read_csv.
+    """
+    names: list[str] = []
+    taken = set(cells)
+    again: list[str] = []
+    for number, cell in enumerate(cells, 1):
+        name = cell or f"f{number}"
+        if name in names or (not cell and name in taken):
+            again.append(name)
+            count = 1
+            while f"{name}.{count}" in taken:
+                count += 1
+            name = f"{name}.{count}"
+            taken.add(name)
+        names.append(name)
+    return names, again
