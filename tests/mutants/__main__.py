@@ -5,30 +5,27 @@ learn which of them reach which line and how long they take; then each mutant me
 line, the shortest first, until one fails. A mutant is killed by a failure or by taking too long; what no test
 notices *survived*. Results are kept in .mutants/ by place and text of the module, so that a run that was
 stopped goes on, and only what changed is done again. docs/mutants.md argues about survivors.
+
+`--closest FOLDER …` does the same for topics and streamapp, with the tests that lie closest (`closest`).
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import hashlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+from tests.mutants import closest
 from tests.mutants.mutation import Mutant, mutants_of
+from tests.mutants.trial import BROKEN, KEPT, KILLED, ROOT, SURVIVED, UNREACHED, fork, name_of, shown
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / ".mutants"
 LEFT_OUT = (
     "core/__init__.py",
     "core/*/__init__.py",
@@ -38,9 +35,6 @@ LEFT_OUT = (
 )
 """What draws trees, what published bytes judge; and the compiler, which is away here."""
 PATIENCE_S = 10.0
-MEMORY = 6 << 30
-_BROKEN = (3, 4, 5)  # an error of pytest itself, of its arguments, no test: says nothing about a mutant
-KILLED, SURVIVED, UNREACHED = "killed", "survived", "unreached"
 
 Reached = dict[str, dict[int, list[str]]]
 
@@ -49,6 +43,10 @@ def main() -> int:
     """Run what the command line asks for; 0 however many survive: survivors are to be argued about."""
     options = _parser().parse_args()
     KEPT.mkdir(exist_ok=True)
+    if options.closest:
+        return closest.run(
+            options.closest, options.sample or 50, options.seed, options.seconds, options.again
+        )
     mutants = _mutants(options.files)
     if options.list:
         print("\n".join(mutant.key for mutant in sorted(mutants)))
@@ -56,7 +54,7 @@ def main() -> int:
     reached, seconds = _reached(options.fresh)
     results = _read()
     texts = {mutant.file: (ROOT / mutant.file).read_text(encoding="utf-8") for mutant in mutants}
-    named = {mutant: _name(mutant, texts[mutant.file]) for mutant in mutants}
+    named = {mutant: name_of(mutant, texts[mutant.file]) for mutant in mutants}
     if options.again:  # survivors of before, with the tests of now
         mutants = [m for m in mutants if results.get(named[m]) == SURVIVED]
         results = {name: result for name, result in results.items() if result != SURVIVED}
@@ -70,13 +68,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make mutants ARGS=", description=__doc__.splitlines()[0])
     parser.add_argument("--files", default="core/*", help="pattern of the modules that are mutated")
     parser.add_argument(
-        "--sample", type=int, default=600, help="at most so many mutants, drawn by their hash"
+        "--sample", type=int, help="at most so many mutants, drawn by their hash (600; of a folder 50)"
     )
     parser.add_argument("--seconds", type=float, default=1800.0, help="begin no mutant after so long")
     parser.add_argument("--budget", type=float, default=8.0, help="seconds of tests that a mutant meets")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--fresh", action="store_true", help="learn anew which tests reach which line")
     parser.add_argument("--again", action="store_true", help="try survivors once more, with the tests of now")
+    parser.add_argument(
+        "--closest",
+        nargs="+",
+        metavar="FOLDER",
+        help="folders of topics and streamapp, with the closest tests",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the sample of each folder")
     parser.add_argument("--list", action="store_true", help="only say which mutants there are")
     return parser
 
@@ -90,14 +95,6 @@ def _mutants(pattern: str) -> list[Mutant]:
         if fnmatch.fnmatch(file, pattern) and not left_out:
             found += mutants_of(file, path.read_text(encoding="utf-8"))
     return sorted(found, key=lambda mutant: mutant.rank)
-
-
-def _name(mutant: Mutant, text: str) -> str:
-    """Return the key of a mutant's result: line and surroundings, so that edits elsewhere do not matter."""
-    lines = text.splitlines()
-    near = "\n".join(lines[max(0, mutant.line - 4) : mutant.line + 3])
-    mark = hashlib.sha256(near.encode()).hexdigest()[:12]
-    return f"{mutant.file}:{mark}:{mutant.column}:{mutant.before}:{mutant.after}"
 
 
 def _reached(fresh: bool) -> tuple[Reached, dict[str, float]]:
@@ -159,7 +156,7 @@ def _run(
     _check_that_tests_pass(reached, seconds)
     begun = time.monotonic()
     running: dict[int, Mutant] = {}
-    queue = iter(waiting[: options.sample])
+    queue = iter(waiting[: options.sample or 600])
     with (KEPT / "results.jsonl").open("a", encoding="utf-8") as kept:
 
         def note(mutant: Mutant, result: str) -> None:
@@ -167,7 +164,7 @@ def _run(
             kept.write(json.dumps({"mutant": named[mutant], "result": result}) + "\n")
             kept.flush()
             if result != KILLED:
-                print(f"{result}: {_shown(mutant, texts[mutant.file])}", flush=True)
+                print(f"{result}: {shown(mutant, texts[mutant.file])}", flush=True)
 
         while True:
             while len(running) < options.parallel and time.monotonic() - begun < options.seconds:
@@ -176,14 +173,14 @@ def _run(
                     break
                 tests, limit = _tests(mutant, reached, seconds, options.budget)
                 if tests:
-                    running[_fork(mutant, texts[mutant.file], tests, limit)] = mutant
+                    running[fork(mutant, texts[mutant.file], tests, limit)] = mutant
                 else:
                     note(mutant, UNREACHED)
             if not running:
                 return
             child, status = os.wait()
             code, mutant = os.waitstatus_to_exitcode(status), running.pop(child)
-            if code in _BROKEN:
+            if code in BROKEN:
                 raise SystemExit(f"pytest could not run the tests of {mutant.key} (exit code {code})")
             note(mutant, SURVIVED if code == 0 else KILLED)
 
@@ -192,7 +189,7 @@ def _check_that_tests_pass(reached: Reached, seconds: dict[str, float]) -> None:
     """Run some tests as mutants will meet them, without one: they must pass, or nothing would survive."""
     known = {test for by in reached.values() for tests in by.values() for test in tests}
     some = sorted(known, key=lambda test: (seconds.get(test, 0.0), test))[:: max(1, len(known) // 50)]
-    _, status = os.waitpid(_fork(None, "", some[:40], 300.0), 0)
+    _, status = os.waitpid(fork(None, "", some[:40], 300.0), 0)
     if os.waitstatus_to_exitcode(status) != 0:
         raise SystemExit("some tests fail without a mutant; learn anew which reach what (--fresh)")
 
@@ -231,56 +228,6 @@ def _load_what_is_not_core() -> None:
     assert not found, found
 
 
-class _Mutated(importlib.abc.MetaPathFinder):
-    """Finds the one module that is changed, and has its text from memory."""
-
-    def __init__(self, mutant: Mutant, text: str) -> None:
-        parts = Path(mutant.file).with_suffix("").parts
-        self._name = ".".join(parts)
-        self._path = str(ROOT / mutant.file)
-        self._text = mutant.apply(text)
-
-    def find_spec(
-        self, name: str, path: object = None, target: object = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name != self._name:
-            return None
-        text = self._text
-
-        class Loader(importlib.machinery.SourceFileLoader):
-            def get_code(self, fullname: str) -> object:  # type: ignore[override]
-                return compile(text, self.path, "exec")
-
-        return importlib.util.spec_from_file_location(name, self._path, loader=Loader(name, self._path))
-
-
-def _fork(mutant: Mutant | None, text: str, tests: list[str], limit: float) -> int:
-    """Start the tests with a mutant, or with none; the exit code of the process is pytest's."""
-    child = os.fork()
-    if child:
-        return child
-    code = 3
-    try:
-        silence = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silence, stream)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        os.chdir(ROOT)
-        if mutant is not None:
-            sys.meta_path.insert(0, _Mutated(mutant, text))
-        import pytest
-
-        code = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:cov", *tests]))
-    finally:
-        os._exit(code)
-
-
-def _shown(mutant: Mutant, text: str) -> str:
-    line = text.splitlines()[mutant.line - 1].strip()
-    return f"{mutant.file}:{mutant.line}:{mutant.column} {mutant.before!r} → {mutant.after!r}: {line}"
-
-
 def _report(
     mutants: list[Mutant], named: dict[Mutant, str], texts: dict[str, str], results: dict[str, str]
 ) -> None:
@@ -288,7 +235,7 @@ def _report(
         print(f"\n{result}:")
         for mutant in sorted(mutants):
             if results[named[mutant]] == result:
-                print(f"  {_shown(mutant, texts[mutant.file])}")
+                print(f"  {shown(mutant, texts[mutant.file])}")
     counts = Counter(results[named[mutant]] for mutant in mutants)
     tried = counts[KILLED] + counts[SURVIVED]
     modules = len({mutant.file for mutant in mutants})

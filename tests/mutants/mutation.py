@@ -1,4 +1,8 @@
-"""Mutants of a module: places where one operator, bound, constant or word is changed, as text."""
+"""Mutants of a module: places where one operator, bound, constant or word is changed, as text.
+
+With `statements` also places where a statement that has an effect is left out: a call, an assignment to an
+attribute, an early return.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ OPERATORS = {
     ast.Or: ("or", "and"),
 }
 NAMES = {"min": "max", "max": "min"}
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, order=True)
@@ -55,15 +60,41 @@ class Mutant:
         return "".join(lines)
 
 
-def mutants_of(file: str, source: str) -> list[Mutant]:
+def mutants_of(file: str, source: str, *, statements: bool = False) -> list[Mutant]:
     """Return all mutants of a module's text, in their order."""
     lines = [line.encode() for line in source.splitlines()]
-    return sorted(set(_found(file, lines, ast.parse(source), False)))
+    tree = ast.parse(source)
+    mutants = set(_found(file, lines, tree, False))
+    if statements:
+        mutants.update(_without_statements(file, lines, tree))
+    return sorted(mutants)
+
+
+def _without_statements(file: str, lines: list[bytes], tree: ast.Module) -> Iterator[Mutant]:
+    """Find the statements inside of functions that stand on one line and can be left out."""
+    for function in ast.walk(tree):
+        if isinstance(function, _FUNCTIONS):
+            for node in ast.walk(function):
+                if isinstance(node, ast.stmt) and node.lineno == node.end_lineno and _has_effect(node):
+                    before = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode()
+                    yield Mutant(file, node.lineno, node.col_offset, before, "pass")
+
+
+def _has_effect(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        value = node.value.value if isinstance(node.value, ast.Await) else node.value
+        is_log = isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("logger.", "typer.echo"))
+        return isinstance(value, ast.Call) and not is_log
+    if isinstance(node, ast.Assign):
+        return all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets)
+    return isinstance(node, ast.AugAssign | ast.Continue) or (
+        isinstance(node, ast.Return) and node.value is None
+    )
 
 
 def _found(file: str, lines: list[bytes], node: ast.AST, inside: bool) -> Iterator[Mutant]:
     for child in _children(node, inside):
-        within = inside or isinstance(child, ast.FunctionDef)
+        within = inside or isinstance(child, _FUNCTIONS)
         if inside:
             yield from _of_operator(file, lines, child)
         if inside or isinstance(
@@ -77,7 +108,7 @@ def _children(node: ast.AST, inside: bool) -> Iterator[ast.AST]:
     """Yield what is executed below a node: no annotations, decorators, docstrings, messages."""
     if isinstance(node, ast.JoinedStr | ast.Raise):
         return
-    if isinstance(node, ast.FunctionDef):
+    if isinstance(node, _FUNCTIONS):
         yield from node.body
     elif isinstance(node, ast.AnnAssign):
         if node.value is not None:

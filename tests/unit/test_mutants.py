@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from tests.mutants.closest import closest_tests
 from tests.mutants.mutation import mutants_of
 
 SOURCE = '''"""1 + 1 in a docstring."""
@@ -57,3 +58,42 @@ def test_the_order_of_a_sample_is_always_the_same():
     assert ranks == [mutant.rank for mutant in mutants_of("least.py", SOURCE)]
     assert len(set(ranks)) == len(ranks)
     assert ranks != sorted(ranks)
+
+
+STATEMENTS = """
+class Sender:
+    async def commit(self, n: int) -> None:
+        logger.info("begins")
+        self.n = n
+        if n < 1:
+            return
+        await self.flush()
+        self.sent[n] += 1
+        total = n
+        self.note(
+            total,
+        )
+"""
+
+
+def test_statements_with_an_effect_are_left_out_where_that_is_asked_for():
+    left_out = [m for m in mutants_of("sender.py", STATEMENTS, statements=True) if m.after == "pass"]
+    assert [m.before for m in left_out] == ["self.n = n", "return", "await self.flush()", "self.sent[n] += 1"]
+    for mutant in left_out:
+        ast.parse(mutant.apply(STATEMENTS))
+    assert not [m for m in mutants_of("sender.py", STATEMENTS) if m.after == "pass"]
+    assert ("<", "<=") in [(m.before, m.after) for m in mutants_of("sender.py", STATEMENTS)], "async ones too"
+
+
+@pytest.mark.parametrize(
+    ("module", "tests"),
+    [
+        ("topics/sender.py", "tests/unit/topics/test_sender.py"),
+        ("topics/readers/arff/rows.py", "tests/unit/topics/readers/test_arff.py"),
+        ("topics/codecs/screening.py", "tests/unit/topics/codecs/test_screening.py"),
+        ("streamapp/task/labels.py", "tests/topology/test_labels.py"),
+        ("streamapp/processing/committer.py", "tests/unit/streamapp/processing/test_task_manager.py"),
+    ],
+)
+def test_the_closest_tests_of_a_module_have_its_name_or_that_of_its_folder(module, tests):
+    assert tests in closest_tests(module)
