@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-STATE_VERSION: Final = 7
+STATE_VERSION: Final = 8
 """The version that this release writes."""
 
 
@@ -36,6 +36,9 @@ LEARNERS_OF_4: Final = (
     "osm",
 )
 
+MAJORITY_LEAVES_OF_7: Final = ("c_tree", "cgd", "corrh_tree", "imac", "mcdiarmid_tree", "osm")
+"""Learners whose leaves voted for their majority class if the spec named no leaf model."""
+
 MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
     4: {
         "learner": {name: {"evidence": evidence_of_4} for name in LEARNERS_OF_4},
@@ -45,13 +48,24 @@ MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
     },
     5: {},
     6: {},
+    7: {
+        "learner": {name: {"leaf_model": "mc"} for name in MAJORITY_LEAVES_OF_7}
+        | {"ufft": {"step_share": 0.0}},
+        "query": {"boct_al": {"risk": "total"}},
+        "budget": {},
+        "drift": {},
+    },
 }
 """By version and part of a spec."""
+
+MEMBERS_SINCE: Final = 7
+"""The first version whose plug-ins of learners are those of the members of forests, too."""
 
 UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
     4: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     5: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     6: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
+    7: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
 }
 """By version: the plug-in that a spec meant which left a part out, or its name."""
 
@@ -91,11 +105,22 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
     for older in READABLE[READABLE.index(version) : -1]:
         for part, plugins in MEANT[older].items():
             body = _complete(body, part, UNNAMED[older][part], plugins)
+        if older >= MEMBERS_SINCE:
+            body = _complete_member(body, UNNAMED[older]["learner"], MEANT[older]["learner"])
         for part, limits in BOUNDED.get(older, {}).items():
             given = body.get(part)
             if isinstance(given, dict):
                 body[part] = {name: _within(limits.get(name), value) for name, value in given.items()}
     return body
+
+
+def _complete_member(body: dict[str, Any], unnamed: str, plugins: Plugins) -> dict[str, Any]:
+    """Return a spec whose forest has a member with the parameters that it had without being named."""
+    learner = body.get("learner")
+    if not isinstance(learner, dict) or "member" not in learner:
+        return body
+    member = _complete({"learner": learner["member"]}, "learner", unnamed, plugins)["learner"]
+    return body | {"learner": learner | {"member": member}}
 
 
 def _within(limits: tuple[float, float] | None, value: Any) -> Any:

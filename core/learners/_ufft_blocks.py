@@ -43,7 +43,7 @@ class UfftLayout(BlockLayout):
     """The blocks of UFFT for records of certain dimensions; room: (node records, pages, reckoned)."""
 
     new_room: ClassVar[Room] = (0, 0, 0)
-    place_name: ClassVar[str] = "class or node"
+    place_name: ClassVar[str] = "class, node or attribute"
     block_names: ClassVar[tuple[str, str]] = ("main forest", "background forest")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
@@ -60,7 +60,7 @@ class UfftLayout(BlockLayout):
         self.row_words = of.ROW_FIELDS + dims.attributes
         self.page_words = of.PAGE_ROWS * self.row_words
         self.class_words = of.CLASS_FIELDS + -(-learner.memory // of.PAGE_ROWS)
-        self.classes_at, self.events_at, self.nodes_at = self._places(dims.classes)
+        self.classes_at, self.events_at, self.steps_at, self.nodes_at = self._places(dims.classes)
         self.offsets = (
             self.columns,
             self.node_words,
@@ -71,13 +71,20 @@ class UfftLayout(BlockLayout):
             self.events_at,
             self.nodes_at,
             self.page_words,
+            self.steps_at,
         )
 
-    def _places(self, classes: int) -> tuple[int, int, int]:
-        """Return where classes, events and nodes begin in a block of so many classes."""
+    def _places(self, classes: int) -> tuple[int, int, int, int]:
+        """Return where classes, events, steps and nodes begin in a block of so many classes."""
         classes_at = of.HEADER + classes * (classes - 1) // 2 * of.PAIR_FIELDS
         events_at = classes_at + classes * self.class_words
-        return classes_at, events_at, events_at + classes * of.EVENT_FIELDS
+        steps_at = events_at + classes * of.EVENT_FIELDS
+        return classes_at, events_at, steps_at, steps_at + self.step_words
+
+    @property
+    def step_words(self) -> int:
+        """Return the words of the steps of all numeric attributes."""
+        return len(self.dims.numeric) * of.STEP_FIELDS
 
     # Sizes
 
@@ -122,6 +129,7 @@ class UfftLayout(BlockLayout):
         ints[t + of.NODE_CAPACITY], ints[t + of.PAGE_CAPACITY] = room[NODES], room[PAGES]
         ints[t + of.FREE] = -1
         self.pairs(ints, t)[:, of.ROOT] = -1
+        self.steps(ints, t)[:, of.STEP_LAST] = math.nan
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a block with the state of another, whose schema may be smaller."""
@@ -134,6 +142,8 @@ class UfftLayout(BlockLayout):
         now[: len(before)] = before
         before, now = old.classes(source, s), self.classes(target, t)
         now[: len(before), : before.shape[1]] = before
+        known = old.steps(source, s)
+        self.steps(target, t)[: len(known)] = known
         nodes, pages, _ = old.live_room(source, s)
         before, now = old.nodes_of(source, s)[:nodes], self.nodes_of(target, t)[:nodes]
         if old.columns == self.columns:
@@ -179,6 +189,11 @@ class UfftLayout(BlockLayout):
     def classes(self, ints: Ints, t: int) -> Ints:
         """Return the classes, int64[class, word]."""
         return ints[t + self.classes_at : t + self.events_at].reshape(-1, self.class_words)
+
+    def steps(self, ints: Ints, t: int) -> Floats:
+        """Return the steps, float64[numeric attribute, STEP_FIELDS]."""
+        words = ints[t + self.steps_at : t + self.nodes_at].view(np.float64)
+        return words.reshape(-1, of.STEP_FIELDS)
 
     def nodes_of(self, ints: Ints, t: int) -> Ints:
         """Return all node records, int64[capacity, word]."""

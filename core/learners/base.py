@@ -73,6 +73,8 @@ class HoeffdingLearner(Learner):
 
     axis_defaults: ClassVar[dict[str, Any]] = {}
     """Parameters of the axes that this learner sets otherwise than they do, where an axis has them."""
+    compat_defaults: ClassVar[dict[str, Any]] = {}
+    """Axes and parameters of axes that every published code sets otherwise than the preset."""
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
     """The values of ``compat`` that have a meaning for it."""
     kernels: ClassVar[str | None] = "core.hoeffding.kernels"
@@ -252,7 +254,8 @@ class HoeffdingLearner(Learner):
         defaults = {f.name: f.default for f in dataclasses.fields(cls)}
         arguments: dict[str, Any] = {}
         known = [name for name in defaults if name not in AXES]
-        usual = cls.axis_defaults | (cls.cdt_defaults if given.get("compat") == "cdt" else {})
+        usual = cls.axis_defaults | (cls.compat_defaults if given.get("compat") is not None else {})
+        usual |= cls.cdt_defaults if given.get("compat") == "cdt" else {}
         for axis, family in AXES.items():
             plugin = registry.plugin(
                 family, _axis_name(axis, family, given.pop(axis, usual.get(axis, defaults[axis])))

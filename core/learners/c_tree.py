@@ -15,21 +15,22 @@ class Plugin(h_tree.Plugin):
     """H-Tree with confidence intervals of the criterion itself: ``{"name": "c-tree", "c": 0.05}``.
 
     ``criterion`` is gini, entropy or km; ``variant`` practical (parameter ``c``) or theory (``delta``). No
-    ties, binary tests, majority classes, as CDT runs it (ALGORITHMS section 8; De Rosa and Cesa-Bianchi
-    2017). Of two classes with equal weight in a leaf the second is predicted: CDT says 1 wherever its share
-    is at least ½ [D9]. km and the theory of gini are for two classes. ``{"name": "c-tree", "compat": "cdt",
-    "c": 0.05, "freeze_null": true}`` grows the trees of CDT's code, which takes the class for one attribute
-    more.
+    ties and binary tests, as CDT runs it (ALGORITHMS section 8; De Rosa and Cesa-Bianchi 2017). Leaves are
+    those of ``h-tree``; CDT's vote for their majority class: ``"leaf_model": "mc"``, the default with
+    ``compat``. Of two classes with equal weight in a leaf the majority is the second: CDT says 1 wherever its
+    share is at least ½ [D9]. km and the theory of gini are for two classes. ``{"name": "c-tree", "compat":
+    "cdt", "c": 0.05, "freeze_null": true}`` grows the trees of CDT's code, which takes the class for one
+    attribute more.
     """
 
     criterion: Any = "gini"
     bound: Any = "c_tree"
-    leaf_model: Any = "mc"
     tau: float = number(0.0, at_least=0.0, at_most=1.0)
     freeze_null: bool = flag(False)
     """With compat "cdt": a leaf where not to split won is never split any more. CDT's code makes it anew
     with a depth of 0, so that its ε is no number."""
 
+    compat_defaults: ClassVar[dict[str, Any]] = {"leaf_model": "mc"}
     axis_defaults: ClassVar[dict[str, Any]] = {"grace_period": 100.0, "binary_splits": True}
     last_of_two: ClassVar[bool] = True
 

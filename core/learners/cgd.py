@@ -12,11 +12,11 @@ from core.learners.h_tree import Plugin as HTree
 class Plugin(HTree):
     """H-Tree that waits until ε has shrunk to the last gap: ``{"name": "cgd", "grace_period": 200}``.
 
-    Leaves vote for their majority class, as in the experiments of the papers (ALGORITHMS section 16;
-    García-Martín 2017).
+    Leaves are those of ``h-tree``; in the papers' experiments they vote for their majority class,
+    ``"leaf_model": "mc"``, which is the default with ``compat`` (ALGORITHMS section 16; García-Martín 2017).
     """
 
     schedule: Any = "cgd"
-    leaf_model: Any = "mc"
 
+    compat_defaults: ClassVar[dict[str, Any]] = {"leaf_model": "mc"}
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

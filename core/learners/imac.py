@@ -12,12 +12,14 @@ from core.learners.h_tree import Plugin as HTree
 class Plugin(HTree):
     """H-Tree with candidates: ``{"name": "imac", "grace_period": 200, "check_period": 200}``.
 
-    Splits earlier than with a fixed grace period, after a tenth of the attempts. Leaves vote for their
-    majority class, as in the paper (ALGORITHMS section 15; Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020).
-    ``{"name": "imac", "compat": "imac"}`` grows the trees of its authors' code.
+    Splits earlier than with a fixed grace period, after a tenth of the attempts (ALGORITHMS section 15; Sun,
+    Jia, Hu, Huang, Zhang, Wan and Zhao 2020). Leaves are those of ``h-tree``; the paper's vote for their
+    majority class, and answer with one class until the first split: ``"leaf_model": "mc"`` has these, and
+    with ``compat`` they are the default. ``{"name": "imac", "compat": "imac"}`` grows the trees of its
+    authors' code.
     """
 
     schedule: Any = "imac"
-    leaf_model: Any = "mc"
 
+    compat_defaults: ClassVar[dict[str, Any]] = {"leaf_model": "mc"}
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

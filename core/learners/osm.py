@@ -12,11 +12,12 @@ from core.learners.h_tree import Plugin as HTree
 class Plugin(HTree):
     """H-Tree that predicts when an attempt may succeed: ``{"name": "osm", "grace_period": 200}``.
 
-    Leaves vote for their majority class, as in the experiments of the papers (ALGORITHMS section 16; Losing,
-    Wersing and Hammer 2018).
+    Leaves are those of ``h-tree``; in the papers' experiments they vote for their majority class,
+    ``"leaf_model": "mc"``, which is the default with ``compat`` (ALGORITHMS section 16; Losing, Wersing and
+    Hammer 2018).
     """
 
     schedule: Any = "osm"
-    leaf_model: Any = "mc"
 
+    compat_defaults: ClassVar[dict[str, Any]] = {"leaf_model": "mc"}
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

@@ -37,7 +37,8 @@ class Plugin(Learner):
     densities of the two classes are equal (quadratic discriminant), and the best is installed if its
     information gain exceeds the second by sqrt(ln(1/δ)/2n), or if that bound is below ``tau``. The new leaves
     learn those of the tree's last ``memory`` records that they would have got; the node keeps its statistics
-    and goes on learning.
+    and goes on learning. A cut with all of these records on one side is no split, and a new leaf is evaluated
+    first after 100 more records than it has learned from the memory.
 
     On each record's way every node's naive Bayes predicts first, and a detector watches its errors. A node
     that is out of control becomes a leaf anew, with what the memory holds of it since the warning.
@@ -61,6 +62,9 @@ class Plugin(Learner):
     """How a leaf predicts."""
     memory: int = count(1000, at_least=0, at_most=100_000)
     """Records that a tree remembers: new leaves, and nodes after a drift, learn from them."""
+    step_share: float = number(1.0 / 6.0, at_least=0.0, at_most=1.0)
+    """Least deviation of a class for naive Bayes, as a share of the attribute's step: the smallest difference
+    between two labelled values in a row, 1 for nominal values. 0: only as much as keeps densities finite."""
     nmin: str = choice("gap", "gap", "slide")
     """When a leaf is evaluated again: as the gap between the two best gains demands, or every 265 records."""
     drift: Any = "ddm"
@@ -90,6 +94,7 @@ class Plugin(Learner):
             float(LEAF_MODELS[self.leaf_model]),
             float(self.nmin == "slide"),
             float(self.drift.name != "none"),
+            self.step_share,
             *self.drift.initial(),
         )
 

@@ -1,5 +1,8 @@
 """Upgrade of a model's words: what snapshots of older state versions lack is put where this release has it.
 
+Version 8 keeps the steps of the attributes of a forest of ``ufft`` (core/ufft/steps.py). A forest that began
+before has none, and learns them from its next records on; its spec takes no share of them.
+
 Version 7 keeps the numbers that a model which explains itself has seen (core/model/numbers_seen.py). One that
 began before knows none, and begins with its next record.
 
@@ -10,14 +13,18 @@ these, and over what comes; what was evaluated before the window is left out of 
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
+from core.learners._ufft_blocks import UfftLayout
 from core.plan import Plan
 from core.tree import layout as at
 from core.tree.layout import Ints
+from core.ufft import layout as of
 
+STEPS_SINCE: Final = 8
 NUMBERS_SEEN_SINCE: Final = 7
 BASELINES_SINCE: Final = 6
 FIELDS_OF_5: Final = 10
@@ -28,7 +35,34 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
     """Return the words of a snapshot as this state version has them; what is wrong with them stays wrong."""
     if state < BASELINES_SINCE:
         words = _with_baselines(plan, words)
-    return words if state >= NUMBERS_SEEN_SINCE else _with_numbers_seen(plan, words)
+    if state < NUMBERS_SEEN_SINCE:
+        words = _with_numbers_seen(plan, words)
+    is_without_steps = state < STEPS_SINCE and isinstance(plan.blocks, UfftLayout)
+    return _with_steps(plan, words) if is_without_steps else words
+
+
+def _with_steps(plan: Plan, old: Ints) -> Ints:
+    """Return words whose forests have steps of no value; ``old``, if its blocks cannot be the plan's."""
+    blocks = plan.blocks
+    steps = at.aligned_words(blocks.step_words)
+    steps.view(np.float64).reshape(-1, of.STEP_FIELDS)[:, of.STEP_LAST] = math.nan
+    start = int(plan.ints[at.PLAN_BLOCKS])
+    parts: list[Ints] = [old[:start]]
+    starts: list[int] = []
+    while start < len(old):
+        size = int(old[start + at.BLOCK_WORDS])
+        if not blocks.steps_at <= size <= len(old) - start:
+            return old
+        starts.append(start + len(starts) * len(steps))
+        parts += [old[start : start + blocks.steps_at], steps, old[start + blocks.steps_at : start + size]]
+        start += size
+    new = at.aligned_words(len(old) + len(starts) * len(steps))
+    np.concatenate(parts, out=new)
+    new[[block + at.BLOCK_WORDS for block in starts]] += len(steps)
+    new[at.MODEL_WORDS] += len(new) - len(old)
+    if new[at.MODEL_SECOND]:
+        new[at.MODEL_SECOND] += len(steps)
+    return new
 
 
 def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:

@@ -76,7 +76,7 @@ def tree_share(plan, params, ints, floats, t: int, root: int, x, inputs) -> floa
     if model == of.MAJORITY:
         return first / (first + second)
     if model == of.BAYES:
-        return share_of(log_odds(plan, ints, floats, node, x))
+        return share_of(log_odds(plan, params, ints, floats, t, node, x))
     write_inputs(plan, ints, floats, node, x, inputs)
     unit = node + of.place(plan, of.UNIT_AT)
     return idbd_predict(floats, unit, inputs, 1 + of.place(plan, of.COLUMNS))

@@ -12,24 +12,13 @@ from core.numeric.qda import cut_of, gain_of
 from core.numeric.special import LN2, log2
 from core.tree import layout as at
 from core.ufft import layout as of
-from core.ufft.replay import replay
+from core.ufft.replay import has_records_on_both_sides, replay
+from core.ufft.waiting import first_due, next_due
 
-SHORTEST: Final = 100.0
-"""Least weight from one evaluation of a leaf to the next, and before the first one [D53],"""
-LONGEST: Final = 2000.0
-"""and the largest."""
-SLIDE_STEP: Final = 265.0
-"""Both with ``nmin="slide"``: 1/(2·0.01)·ln(2/0.01), rounded up."""
 MIRROR: Final = 1e-9
 """Share by which a gain must exceed that of another value of its attribute."""
 NO_GAIN: Final = 1e-10
 """A gain below it is none [D6]."""
-
-
-@kernel
-def first_due(plan, params) -> float:
-    """Return the weight at which a new leaf is evaluated first."""
-    return SLIDE_STEP if of.parameter(plan, params, of.SLIDE) != 0.0 else SHORTEST
 
 
 @kernel
@@ -79,7 +68,7 @@ def begin_node(plan, params, ints, floats, node: int) -> None:
     ints[node + of.NODE_RIGHT] = of.LEAF
     ints[node + of.NODE_COLUMN] = 0
     floats[node + of.NODE_CUT] = 0.0
-    floats[node + of.NODE_DUE] = first_due(plan, params)
+    floats[node + of.NODE_DUE] = first_due(plan, params, 0.0)
     ints[node + of.NODE_WARNING] = -1
     floats[node + of.NODE_WEIGHT] = 0.0
     floats[node + of.NODE_WEIGHT + 1] = 0.0
@@ -169,21 +158,10 @@ def best_of_attribute(plan, ints, floats, node: int, attribute: int) -> tuple[in
 
 
 @kernel
-def next_due(plan, params, n: float, gap: float) -> float:
-    """Return the weight at which a leaf of weight n is evaluated next [D53]."""
-    if of.parameter(plan, params, of.SLIDE) != 0.0:
-        return n + SLIDE_STEP
-    needed = LN2 * (1.0 - log2(of.parameter(plan, params, of.DELTA)))
-    wait = LONGEST
-    if 2.0 * gap * gap * (LONGEST + n) > needed:
-        wait = max(math.ceil(needed / (2.0 * gap * gap)) - n, SHORTEST)
-    return n + min(wait, LONGEST)
-
-
-@kernel
 def evaluate(plan, params, ints, floats, t: int, root: int, number: int, first: int, second: int) -> None:
     """Split a leaf if one column's gain is surely the largest; else say when it is looked at again.
 
+    A cut that has all records of the memory on one side divides nothing, whatever the densities have it gain.
     first, second: the entries of the pair's classes, whose rings the children learn from.
     """
     node = of.node_at(plan, t, number)
@@ -204,6 +182,8 @@ def evaluate(plan, params, ints, floats, t: int, root: int, number: int, first: 
     is_tie = gap < bound < of.parameter(plan, params, of.TAU)
     floats[node + of.NODE_DUE] = next_due(plan, params, n, gap)
     if best < NO_GAIN or not (gap > bound or is_tie):
+        return
+    if not has_records_on_both_sides(plan, params, ints, floats, t, root, number, first, second, column, cut):
         return
     if not has_room_for_two(plan, ints, t):
         stop(plan, ints, floats, t)

@@ -1,6 +1,7 @@
-"""Layout of a forest's block: header, table of pairs, table of classes, events, nodes, pages of rows.
+"""Layout of a forest's block: header, pairs, classes, events, steps of attributes, nodes, pages of rows.
 
-    header | pair × K(K-1)/2 | class × K | event × K | node record × capacity | page × capacity
+    header | pair × K(K-1)/2 | class × K | event × K | step × numeric attribute
+           | node record × capacity | page × capacity
 
 The pair of classes i < j has the entry j(j-1)/2 + i, so that a new class appends entries. Node records are
 one arena for all trees, free ones chained; a page is PAGE_ROWS rows of the ring of a class
@@ -8,6 +9,7 @@ one arena for all trees, free ones chained; a page is PAGE_ROWS rows of the ring
 
 A *column* is what a node keeps statistics of: the numeric attributes in their order, then the values of the
 nominal ones, each a number that is 1 where a record has the value and 0 where it has another [D51].
+The *step* of a numeric attribute is its smallest difference between two labelled values in a row.
 """
 
 from __future__ import annotations
@@ -97,6 +99,11 @@ FREED: Final = -2
 STATISTICS: Final = 3
 COLUMN_WORDS: Final = 2 * STATISTICS
 
+# Step of a numeric attribute (float64 both)
+STEP_LAST: Final = 0  # the last value that was labelled, NaN: none yet
+STEP_SMALLEST: Final = 1  # the step, 0: all values so far were the same
+STEP_FIELDS: Final = 2
+
 # Page
 PAGE_ROWS: Final = 16
 ROW_ARRIVAL: Final = 0
@@ -113,7 +120,8 @@ CLASS_WORDS: Final = 5
 EVENTS_AT: Final = 6
 NODES_AT: Final = 7
 PAGE_WORDS: Final = 8
-PLACES: Final = 9
+STEPS_AT: Final = 9  # in the block
+PLACES: Final = 10
 
 # Parameters of the learner
 DELTA: Final = 0
@@ -122,7 +130,8 @@ MEMORY: Final = 2
 LEAF_MODEL: Final = 3
 SLIDE: Final = 4
 DETECTS: Final = 5
-PARAMETERS: Final = 6
+STEP_SHARE: Final = 6
+PARAMETERS: Final = 7
 
 MAJORITY: Final = 0
 BAYES: Final = 1
@@ -166,6 +175,12 @@ def pair_at(t: int, pair: int) -> int:
 def class_at(plan, t: int, label: int) -> int:
     """Return the first word of a class."""
     return t + place(plan, CLASSES_AT) + label * place(plan, CLASS_WORDS)
+
+
+@kernel
+def step_at(plan, t: int, attribute: int) -> int:
+    """Return the first word of the step of a numeric attribute, by its place among these."""
+    return t + place(plan, STEPS_AT) + attribute * STEP_FIELDS
 
 
 @kernel

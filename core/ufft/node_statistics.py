@@ -10,9 +10,11 @@ from core.numeric.moments import deviation
 from core.numeric.special import LN2, exp, log2
 from core.tree import layout as at
 from core.ufft import layout as of
+from core.ufft.steps import least_deviation
 
 SMALLEST: Final = 1e-9
-"""Least deviation, as a share of the mean's size (or of 1), that a density is reckoned with."""
+"""Least deviation, as a share of the mean's size (or of 1), that a density is reckoned with where values have
+no step (core/ufft/steps.py)."""
 HUGE: Final = 1e290
 """Largest square of a standard score: sums of them are finite."""
 WIDE: Final = 1e100
@@ -76,25 +78,25 @@ def add_record(plan, floats, node: int, side: int, x, weight: float) -> None:
 
 
 @kernel
-def variance(floats, at: int) -> float:
+def variance(floats, at: int, least: float) -> float:
     """Return the variance of a column in a class, at least that of the smallest deviation."""
     mean = floats[at + 1]
-    least = SMALLEST * max(1.0, abs(mean))
+    least = max(least, SMALLEST * max(1.0, abs(mean)))
     spread = deviation(floats[at], floats[at + 2])
     return max(spread * spread, least * least)
 
 
 @kernel
-def column_odds(floats, at: int, value: float) -> tuple[float, float, float]:
+def column_odds(floats, at: int, value: float, least: float) -> tuple[float, float, float]:
     """Return half the difference of the squared scores of a value, what its rounding has lost, and the ratio
-    of the variances.
+    of the variances (least: their smallest deviation).
 
     Their effect on ln f(x|0) - ln f(x|1) is the first two plus half the logarithm of the third. A column of
     which one of the classes has less than two values, or none that is finite, says nothing: 0, 0 and 1.
     """
     if not (floats[at] >= 2.0 and floats[at + of.STATISTICS] >= 2.0) or value - value != 0.0:
         return 0.0, 0.0, 1.0
-    first, second = variance(floats, at), variance(floats, at + of.STATISTICS)
+    first, second = variance(floats, at, least), variance(floats, at + of.STATISTICS, least)
     to_first, to_second = value - floats[at + 1], value - floats[at + of.STATISTICS + 1]
     of_first, of_second = min(to_first * to_first / first, HUGE), min(to_second * to_second / second, HUGE)
     scores, ratio = of_second - of_first, second / first
@@ -118,7 +120,7 @@ def plus(total: float, lost: float, term: float) -> tuple[float, float]:
 
 
 @kernel
-def log_odds(plan, ints, floats, node: int, x) -> float:
+def log_odds(plan, params, ints, floats, t: int, node: int, x) -> float:
     """Return ln P(0|x) - ln P(1|x) of a node's naive Bayes; 0 where it has seen nothing."""
     first, second = floats[node + of.NODE_WEIGHT], floats[node + of.NODE_WEIGHT + 1]
     if first <= 0.0 or second <= 0.0:
@@ -130,7 +132,8 @@ def log_odds(plan, ints, floats, node: int, x) -> float:
     numeric, table = plan[at.PLAN_NUMERIC], plan[at.PLAN_NUMERIC_TABLE]
     for column in range(numeric):
         value = x[plan[table + column]]
-        score, rest, ratio = column_odds(floats, statistics + column * of.COLUMN_WORDS, value)
+        least = least_deviation(plan, params, floats, t, column)
+        score, rest, ratio = column_odds(floats, statistics + column * of.COLUMN_WORDS, value, least)
         total, lost = plus(total, lost + rest, score)
         if not 1.0 / WIDE < ratio < WIDE:
             total, lost = plus(total, lost, 0.5 * LN2 * log2(max(ratio, 1e-300)))
@@ -139,6 +142,7 @@ def log_odds(plan, ints, floats, node: int, x) -> float:
         if not 1.0 / WIDE < product < WIDE:
             total, lost = plus(total, lost, 0.5 * LN2 * log2(product))
             product = 1.0
+    of_codes = least_deviation(plan, params, floats, t, numeric)
     for j in range(plan[at.PLAN_NOMINAL]):
         entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
         value, seen = x[plan[entry + at.NOMINAL_COLUMN]], ints[plan[at.PLAN_VALUES_SEEN] + j]
@@ -146,7 +150,7 @@ def log_odds(plan, ints, floats, node: int, x) -> float:
             here = statistics + (numeric + plan[entry + at.NOMINAL_FIRST]) * of.COLUMN_WORDS
             for code in range(seen):
                 hit = 1.0 if value == code else 0.0
-                score, rest, ratio = column_odds(floats, here + code * of.COLUMN_WORDS, hit)
+                score, rest, ratio = column_odds(floats, here + code * of.COLUMN_WORDS, hit, of_codes)
                 # Deviations are bounded from below and values are 0 or 1: ratios within 1e18.
                 total, lost = plus(total, lost + rest, score)
                 product *= ratio

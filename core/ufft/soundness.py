@@ -28,6 +28,7 @@ PROBLEMS: Final = (
     "a test must be of a column, with a finite cut",
     "free nodes must be chained, each once, and trees have the others",
     "weights of a node must be numbers of at least 0, and a warning have begun before the next label",
+    "the step of an attribute must be a number of at least 0",
 )
 (
     COUNTERS,
@@ -43,6 +44,7 @@ PROBLEMS: Final = (
     TEST,
     FREE,
     WEIGHTS,
+    STEP,
 ) = range(1, len(PROBLEMS) + 1)
 
 detector_problem = drift.problem_dispatcher()
@@ -52,6 +54,8 @@ detector_problem = drift.problem_dispatcher()
 def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
     """Return a problem of the block at word t, SOUND: none."""
     found = header_problem(ints, t)
+    if found == SOUND:
+        found = steps_problem(plan, floats, t)
     if found == SOUND:
         found = rings_problem(plan, params, ints, floats, t)
     if found == SOUND:
@@ -77,6 +81,15 @@ def header_problem(ints, t: int) -> int:
     if not 0 <= ints[t + of.PAGES] <= ints[t + of.PAGE_CAPACITY]:
         return SIZES
     return SOUND if 0 <= ints[t + of.STOPPED] <= 1 else STOPPED
+
+
+@kernel
+def steps_problem(plan, floats, t: int) -> int:
+    """Return what is wrong with the steps of numeric attributes; the last value may be any number or none."""
+    for attribute in range(plan[at.PLAN_NUMERIC]):
+        if not 0.0 <= floats[of.step_at(plan, t, attribute) + of.STEP_SMALLEST] < math.inf:
+            return at_place(attribute, STEP)
+    return SOUND
 
 
 @called

@@ -16,6 +16,8 @@ from core.ufft.growing import begin_node, evaluate, free_below, page_fits, spare
 from core.ufft.memory import push, wants_page
 from core.ufft.node_statistics import add_record, log_odds
 from core.ufft.replay import replay
+from core.ufft.steps import note_values
+from core.ufft.waiting import begin_waiting
 
 detect = drift.dispatcher()
 
@@ -47,12 +49,12 @@ def lacks_room(plan, params, ints, t: int, label: int, wanted: int) -> bool:
 
 
 @kernel
-def watch(plan, params, ints, floats, node: int, side: int, x, arrival: int) -> bool:
+def watch(plan, params, ints, floats, t: int, node: int, side: int, x, arrival: int) -> bool:
     """Tell a node's detector whether its naive Bayes errs; return whether the node is out of control.
 
     A warning is remembered by its first record, until the node is in control again.
     """
-    error = 0.0 if (log_odds(plan, ints, floats, node, x) < 0.0) == (side == 1) else 1.0
+    error = 0.0 if (log_odds(plan, params, ints, floats, t, node, x) < 0.0) == (side == 1) else 1.0
     ints[node + of.NODE_INPUTS] += 1
     ints[node + of.NODE_ERRORS] += 1 if error != 0.0 else 0
     kind, first = plan[at.PLAN_NODE_DETECTOR], plan[at.PLAN_NODE_DETECTOR + 1]
@@ -107,10 +109,11 @@ def learn_tree(
         node = of.node_at(plan, t, number)
         ints[t + of.VISITS] += 1
         floats[node + of.NODE_ROUTED] += weight
-        if detects and watch(plan, params, ints, floats, node, side, x, arrival):
+        if detects and watch(plan, params, ints, floats, t, node, side, x, arrival):
             restart(plan, params, ints, floats, t, root, number, first, second, arrival)
             if not is_kept:
                 add_record(plan, floats, node, side, x, weight)
+                begin_waiting(plan, params, floats, node)
             return
         is_leaf = ints[node + of.NODE_LEFT] < 0
         if is_leaf and of.parameter(plan, params, of.LEAF_MODEL) == of.UNIT:
@@ -133,6 +136,7 @@ def train(plan, params, ints, floats, t: int, x, label: int, weight: float) -> i
     arrival, own = ints[t + of.ARRIVALS], of.class_at(plan, t, label)
     is_kept = push(plan, params, ints, floats, t, own, x, weight, page_fits(plan, ints, t))
     ints[t + of.ARRIVALS] += 1
+    note_values(plan, floats, t, x)
     floats[own + of.CLASS_WEIGHT] += weight
     ints[own + of.CLASS_RECORDS] += 1
     inputs = np.empty(1 + of.place(plan, of.COLUMNS))

@@ -3,7 +3,8 @@
     always, random                     uniformly among all rows
     strategies with a ``score``        a row with the highest score of all, uniformly among equal ones
     rate                               with probability ``explore`` uniformly, else by its ``score``
-    boct_al                            the leaf with the largest bound of its risk, uniformly in it [D29]
+    boct_al                            the leaf with the largest bound of its risk (``risk: mbinomial``: of
+                                       its excess), uniformly in it [D29]
 
 The others decide about one instance of a stream at a time and say nothing of how instances compare.
 """
@@ -29,6 +30,8 @@ from streamapp.pool.protocol import COIN, PICK, pick
 
 AT_RANDOM: Final = ("always", "random")
 BY_LEAF: Final = "boct_al"
+TOTAL: Final = "total"
+"""The risk of a leaf by which ``boct_al`` ranks, if it is not mbinomial's excess."""
 ENTERING: Final = ("pool", "stream")
 """Sizes of BOCT that count the rows of the pool."""
 
@@ -45,6 +48,7 @@ class ModelSystem:
         self._index = self._table.add(Model.create(spec, schema))
         query: Any = spec.query
         self._bounds = RiskBounds(query.delta) if query.name == BY_LEAF else None
+        self._risk = query.risk if query.name == BY_LEAF else TOTAL
         self._ends = np.zeros(len(x), dtype=np.int64)
         self._split_at = 0
         n = len(x)
@@ -85,14 +89,28 @@ class ModelSystem:
         leaves = boct.leaves(self.model)
         if len(leaves.node) != self._split_at:
             self._ends, self._split_at = boct.leaf_of(self.model, self._x), len(leaves.node)
-        risk = leaves.size * bounds.of(leaves.labels, leaves.positives)
+        order = riskiest(leaves.size, bounds.of(leaves.labels, leaves.positives), self._risk)
         ends = self._ends[unlabelled]
-        for leaf in np.argsort(-risk, kind="stable"):
+        for leaf in order:
             rows: Ints = unlabelled[ends == leaves.node[leaf]]
             if len(rows):
                 return rows
         message = f"every one of {len(unlabelled)} rows must end in one of {len(leaves.node)} leaves"
         raise RuntimeError(message)
+
+
+def riskiest(sizes: Floats, bounds: Floats, risk: str) -> Ints:
+    """Return leaves by their score in ``boct_al``, the largest first, of equal ones the first; int64[leaf].
+
+    sizes, bounds: float64[leaf], W and q. A leaf scores W·q; if ``risk`` is mbinomial W·max(0, 2q - 1), and
+    W·q where it has none of that.
+    """
+    order: Ints = np.argsort(-sizes * bounds, kind="stable")
+    if risk == TOTAL:
+        return order
+    excess = sizes * np.maximum(0.0, 2.0 * bounds - 1.0)
+    found: Ints = order[np.argsort(-excess[order], kind="stable")]
+    return found
 
 
 class RiskBounds:

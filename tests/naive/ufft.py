@@ -97,8 +97,8 @@ class Node:
                 self.values[column] = (Moments(one.n), Moments(other.n))
             self.values[column][side].add(value, w)
 
-    def odds(self, cells):
-        """Return ln P(0|x) - ln P(1|x) of its naive Bayes."""
+    def odds(self, cells, least):
+        """Return ln P(0|x) - ln P(1|x) of its naive Bayes; least: smallest deviation by column."""
         first, second = self.weight
         if not first or not second:
             return (first > 0.0) * math.inf if first >= second else -math.inf if second else 0.0
@@ -107,7 +107,7 @@ class Node:
             classes = self.moments(column)  # of a value's None: 0 in all, which says nothing
             if min(self.weight) >= 2.0 and min(m.n for m in classes) >= 2.0:
                 for sign, m in zip((1.0, -1.0), classes, strict=True):
-                    sd = max(m.sd, 1e-9 * max(1.0, abs(m.mean)))
+                    sd = max(m.sd, 1e-9 * max(1.0, abs(m.mean)), least(column))
                     terms += [-sign * math.log(sd), -sign * 0.5 * (value - m.mean) ** 2 / (sd * sd)]
         return math.fsum(terms)
 
@@ -149,11 +149,16 @@ def entropy(*masses):
     return -sum(m / total * math.log2(m / total) for m in masses if m > 0.0) if total else 0.0
 
 
+def left_share(m, cut):
+    """Return the share of a class at or below a cut by its normal distribution."""
+    return 0.5 * math.erfc(-(cut - m.mean) / m.sd / math.sqrt(2.0)) if m.sd else float(m.mean <= cut)
+
+
 def gain(p, one, q, other, cut):
     """Return the information gain of the table that the normal distributions make."""
     table = []
     for mass, m in ((p / (p + q), one), (q / (p + q), other)):
-        left = 0.5 * math.erfc(-(cut - m.mean) / m.sd / math.sqrt(2.0)) if m.sd else float(m.mean <= cut)
+        left = left_share(m, cut)
         table.append((mass * left, mass * (1.0 - left)))
     after = sum(sum(branch) * entropy(*branch) for branch in zip(*table, strict=True))
     return max(entropy(p, q) - after, 0.0)
@@ -174,8 +179,10 @@ class Tree:
         unit = Unit([0.0] * n, [math.log(0.05)] * n, [0.0] * n)
         if parent is not None:
             unit = Unit(list(parent.unit.w), list(parent.unit.beta), [0.0] * n)
-        due = LABELS_APART if self.forest.given["nmin"] == "slide" else 100
-        return Node(depth, DETECTORS[given.pop("name")](**given), unit, due)
+        return Node(depth, DETECTORS[given.pop("name")](**given), unit, self.first_wait())
+
+    def first_wait(self):
+        return LABELS_APART if self.forest.given["nmin"] == "slide" else 100
 
     def child(self, node, cells):
         column, cut = node.test
@@ -199,7 +206,7 @@ class Tree:
             return node.weight[0] / sum(node.weight)
         if model == "idbd":
             return min(max(node.unit.output(node.inputs(cells, self.forest.columns())), 0.0), 1.0)
-        odds = node.odds(cells)
+        odds = node.odds(cells, self.forest.least)
         return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
 
     def learn(self, arrival, x, side, weight):
@@ -209,7 +216,7 @@ class Tree:
         path = self.path(cells)
         for node in path:
             node.routed += weight
-            error = 0 if (node.odds(cells) < 0.0) == (side == 1) else 1
+            error = 0 if (node.odds(cells, self.forest.least) < 0.0) == (side == 1) else 1
             level = node.detector.update(error)
             if level == "warning":
                 node.warning = arrival if node.warning is None else node.warning
@@ -234,6 +241,7 @@ class Tree:
         node.routed = routed
         for _, x, side, weight in reaching:
             node.add(self.forest.cells(x), side, weight)
+        node.due = sum(node.weight) + self.first_wait()
 
     def evaluate(self, leaf):
         given, n = self.forest.given, sum(leaf.weight)
@@ -264,12 +272,22 @@ class Tree:
         _, column, cut = ranked[0]
         rows = [(self.forest.cells(x), side, weight) for _, x, side, weight in self.memory]
         reaching = [row for row in rows if self.path(row[0])[-1] is leaf]
+        if given["memory"]:
+            values = [row[0][column] for row in reaching if column in row[0]]
+            left, right = sum(v <= cut for v in values), sum(v > cut for v in values)
+        else:
+            shares = [(m.n, left_share(m, cut)) for m in leaf.moments(column)]
+            left, right = sum(n * s for n, s in shares), sum(n * (1.0 - s) for n, s in shares)
+        if left < 1 or right < 1:
+            return None
         leaf.test = (column, cut)
         leaf.children = (self.leaf(leaf.depth + 1, leaf), self.leaf(leaf.depth + 1, leaf))
         for cells, side, weight in reaching:
             child = self.child(leaf, cells)
             child.routed += weight
             child.add(cells, side, weight)
+        for child in leaf.children:
+            child.due = sum(child.weight) + self.first_wait()
         self.forest.splits += 1
         if isinstance(column, tuple):
             return Change(column[0], "binary", column[1], n)
@@ -284,6 +302,8 @@ class Ufft(Baseline):
         self.given = options.shared["learner"]
         self.trees = {}
         self.splits = self.attempts = self.restarts = self.arrivals = 0
+        self.met: dict[int, float] = {}  # the last value of each numeric attribute
+        self.step: dict[int, float] = {}  # and its smallest difference from the one before
 
     def columns(self):
         """Return the columns: an attribute, or an attribute and one of its values."""
@@ -319,8 +339,20 @@ class Ufft(Baseline):
     def votes(self, x):
         return self.scores(x)
 
+    def least(self, column):
+        """Return the smallest deviation of a class: a share of the step, 1 of a nominal value."""
+        step = 1.0 if isinstance(column, tuple) else self.step.get(column, 0.0)
+        return self.given["step_share"] * step
+
     def take_in(self, x, label, weight):
         changes = []
+        for attribute, values in enumerate(self.options.attributes):
+            if values is None and math.isfinite(x[attribute]):
+                before = self.met.get(attribute, x[attribute])
+                if abs(x[attribute] - before) > 1e-9 * max(abs(x[attribute]), abs(before)):
+                    found = abs(x[attribute] - before)
+                    self.step[attribute] = min(self.step.get(attribute, found), found)
+                self.met[attribute] = x[attribute]
         for other, known in enumerate(self.weights):
             if other != label and known > 0.0:
                 pair = (min(label, other), max(label, other))

@@ -12,11 +12,12 @@ from core.jit import called, kernel
 from core.numeric import rng
 from core.numeric.credible import LEAST_DELTA, largest_risk
 from core.numeric.sorting import sort_pairs
-from core.plugin import number
+from core.plugin import choice, number
 from core.tree import layout
 
 DELTA: Final = 0
 EXPLORE: Final = 1
+EXCESS: Final = 2
 """Parameters behind ``params[at]``."""
 
 # State: the record with which chances are shared out anew, and the leaves there were the last time
@@ -40,6 +41,9 @@ class Plugin(Query):
     "delta": 0.05, "explore": 0.1}`` (Collet and Pietquin 2015, section IV, and ALGORITHMS section 13) [D30].
 
     A leaf of size W scores W times the risk that its label exceeds with probability ``delta`` (equation 7).
+    With ``risk="mbinomial"`` it scores W times max(0, 2q - 1) for a bound q: what its label may cost beyond
+    the better of the two (Collet and Pietquin 2014). A leaf of two even classes has a high risk that no label
+    lowers: it scores high by the bound, and low by its excess. Of leaves that have none, the bound decides.
     The paper draws from the leaf that scores highest; of a stream, which cannot be chosen from, the leaves
     with the highest scores get all labels until their share of the records is the budget's rate B, the leaf
     at the boundary gets a part, the others none ("water filling"). A part ``explore`` of B is everybody's, so
@@ -55,6 +59,8 @@ class Plugin(Query):
     """Probability with which a leaf's risk exceeds its bound: the paper's δ₂."""
     explore: float = number(0.1, at_least=0.0, at_most=1.0)
     """Share of the rate that all leaves get; with 0 the labels have no importance."""
+    risk: str = choice("total", "total", "mbinomial")
+    """What a leaf scores by: a bound of its risk, or of its risk beyond the least that a label could have."""
 
     @property
     def columns(self) -> int:
@@ -64,6 +70,10 @@ class Plugin(Query):
     def initial(self) -> tuple[float, ...]:
         return (0.0, 0.0)
 
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the kernels' words."""
+        return (self.delta, self.explore, float(self.risk == "mbinomial"))
+
 
 @called
 def sort_leaves(order, score, node, n: int) -> None:
@@ -72,6 +82,13 @@ def sort_leaves(order, score, node, n: int) -> None:
     for k in range(n):
         key[k] = float(node[order[k]])
     sort_pairs(key, order, n, other_key, other)
+    sort_again(order, score, n)
+
+
+@called
+def sort_again(order, score, n: int) -> None:
+    """Sort leaf numbers by score, the largest first; equal ones stay in order."""
+    key, other_key, other = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     for k in range(n):
         key[k] = -score[order[k]]
     sort_pairs(key, order, n, other_key, other)
@@ -95,9 +112,17 @@ def fill(order, size, n: int, rate: float, floor: float, chance) -> None:
         left -= taken
 
 
+@kernel
+def excess_of(risk: float) -> float:
+    """Return the risk of a label beyond that of the better of the two, for a share ``risk`` of the other."""
+    return max(0.0, 2.0 * risk - 1.0)
+
+
 @called
-def share_out(floats, ints, table: int, stride: int, n: int, delta: float, rate: float, floor: float) -> None:
-    """Write the chance of each leaf into its row of the table."""
+def share_out(
+    floats, ints, table: int, stride: int, n: int, delta: float, excess: bool, rate: float, floor: float
+) -> None:
+    """Write the chance of each leaf into its row of the table; excess: leaves score by ``excess_of``."""
     score, size, chance = np.empty(n), np.empty(n), np.empty(n)
     order, node = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for leaf in range(n):
@@ -111,6 +136,10 @@ def share_out(floats, ints, table: int, stride: int, n: int, delta: float, rate:
         score[leaf] = size[leaf] * floats[row + RISK]
         order[leaf], node[leaf] = leaf, ints[row + layout.ROW_NODE]
     sort_leaves(order, score, node, n)
+    if excess:
+        for leaf in range(n):
+            score[leaf] = size[leaf] * excess_of(floats[table + leaf * stride + RISK])
+        sort_again(order, score, n)
     fill(order, size, n, rate, floor, chance)
     for leaf in range(n):
         floats[table + leaf * stride + CHANCE] = chance[leaf]
@@ -138,7 +167,8 @@ def decide_at_leaf(
         row = table + leaf * stride
         chance = floats[row + CHANCE]
         if t >= ints[state + DUE] or leaves != ints[state + LEAVES] or not 0.0 <= chance <= 1.0:
-            share_out(floats, ints, table, stride, leaves, params[at + DELTA], limit, floor)
+            excess = params[at + EXCESS] != 0.0
+            share_out(floats, ints, table, stride, leaves, params[at + DELTA], excess, limit, floor)
             ints[state + DUE], ints[state + LEAVES] = t + leaves, leaves
             chance = floats[row + CHANCE]
         chance = max(chance, floor)

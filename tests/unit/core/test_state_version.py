@@ -18,6 +18,8 @@ SPECS: list[Any] = [
     {},
     *({"learner": name} for name in presets()),
     {"learner": {"tau": 0.1}, "seed": 3},
+    {"learner": {"name": "arf", "member": "imac"}},
+    {"learner": {"name": "srp", "member": {"name": "c-tree", "c": 0.2}}},
     {"query": "fixed_uncertainty", "drift": "adwin"},
     {"query": {"name": "fixed_uncertainty", "threshold": 0.8}, "drift": {"name": "adwin", "clock": 1}},
 ]
@@ -47,7 +49,7 @@ def test_an_upgraded_spec_can_be_built_and_is_not_changed_by_a_second_upgrade(
 
 @pytest.mark.parametrize("version", [READABLE[0] - 1, STATE_VERSION + 1])
 def test_a_spec_of_another_version_is_refused(version: int) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6, 7;")):
+    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6, 7, 8;")):
         upgrade({}, version)
 
 
@@ -81,6 +83,41 @@ def test_learners_of_today_have_the_evidence_of_their_preset_theorem_or_code(
     learner: Any, evidence: str
 ) -> None:
     assert Spec.parse({"learner": learner}).learner.evidence == evidence
+
+
+LEAF_MODELS: list[tuple[Any, str, str]] = [
+    ("imac", "mc", "nba"),
+    ({"name": "osm"}, "mc", "nba"),
+    ({"name": "cgd", "compat": "moa"}, "mc", "mc"),
+    ("corrh-tree", "mc", "nba"),
+    ("mcdiarmid_tree", "mc", "nba"),
+    ({"name": "c-tree", "compat": "cdt"}, "mc", "mc"),
+    ({"name": "c-tree", "leaf_model": "nb"}, "nb", "nb"),
+    ("h-tree", "nba", "nba"),
+    ("efdt-imac", "nba", "nba"),
+]
+
+
+@pytest.mark.parametrize(("learner", "then", "now"), LEAF_MODELS)
+def test_presets_of_today_have_the_leaves_of_h_tree_but_with_compat(
+    learner: Any, then: str, now: str
+) -> None:
+    """Before version 8 presets of papers voted by majority; models and members of then still do."""
+    assert Spec.parse({"learner": learner}).learner.leaf_model.name == now
+    assert Spec.parse({"learner": {"name": "arf", "member": learner}}).learner.member.leaf_model.name == now
+    for version in range(4, 8):
+        assert Spec.parse({"learner": learner}, version).learner.leaf_model.name == then
+        forest = Spec.parse({"learner": {"name": "arf", "member": learner}}, version).learner
+        assert forest.member.leaf_model.name == then
+
+
+def test_a_forest_of_pairs_and_a_strategy_of_version_7_are_what_they_were() -> None:
+    spec = {"learner": "ufft", "query": "random"}
+    assert Spec.parse(spec, 7).learner.step_share == 0.0
+    assert Spec.parse(spec).learner.step_share == pytest.approx(1.0 / 6.0)
+    spec = {"learner": "boct", "query": {"name": "boct_al", "delta": 0.1}}
+    assert Spec.parse(spec, 7) == Spec.parse(spec)
+    assert Spec.parse(spec).to_dict()["query"]["risk"] == "total"
 
 
 @pytest.mark.parametrize("part", [7, None, [], {"name": 7}, "no-such"])

@@ -11,7 +11,7 @@ from core.model.pool import survey
 from core.numeric.credible import risk_bound
 from core.schema.schema import Attribute, Schema
 from streamapp.errors import UsageError
-from streamapp.pool.models import ModelSystem
+from streamapp.pool.models import ModelSystem, riskiest
 from streamapp.pool.protocol import Records, System, label_counts, label_pool, pick, split
 from streamapp.pool.spec import maker_of
 
@@ -104,6 +104,7 @@ ALL = (
     BOCT % "boct_al",
     BOCT % "random",
     BOCT % "conf_tree",
+    '{"learner": "boct", "query": {"name": "boct_al", "risk": "mbinomial"}}',
     '{"learner": {"name": "boct", "sizes": "labelled"}}',
     '{"learner": {"name": "boct", "sizes": "stream"}, "query": "boct_al"}',
     '{"learner": {"name": "boct", "bound": "hoeffding"}, "query": "random"}',
@@ -134,6 +135,13 @@ def test_boct_al_and_boct_are_the_same_until_the_first_split() -> None:
     assert active.rows[:unsplit] == passive.rows[:unsplit]
     assert curve_active[: unsplit - 1] == curve_passive[: unsplit - 1]
     assert active.rows != passive.rows
+
+
+def test_mbinomial_ranks_leaves_by_what_the_other_label_may_be_better_by() -> None:
+    """An even leaf of many labels has the largest risk, and none of it to be lowered."""
+    sizes, bounds = np.array([10.0, 10.0, 8.0, 4.0]), np.array([0.52, 0.3, 0.6, 0.45])
+    assert riskiest(sizes, bounds, "total").tolist() == [0, 2, 1, 3]
+    assert riskiest(sizes, bounds, "mbinomial").tolist() == [2, 0, 1, 3]
 
 
 def test_boct_al_asks_in_the_leaf_with_the_largest_bound_of_risk() -> None:

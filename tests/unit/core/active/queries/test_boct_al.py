@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.active.queries.boct_al import chances, sort_leaves
+from core.active.queries.boct_al import chances, excess_of, sort_leaves
 from core.errors import ParameterError
 from core.learners import boct
 from core.model.model import Model
@@ -89,6 +89,33 @@ def test_chances_are_those_of_the_leaves():
     assert (weights > 0.0).all()
     assert set(np.unique((1.0 / weights).round(2))) & set(expected.round(2))
     assert found.asked.mean() == pytest.approx(0.2, abs=0.03)
+
+
+def test_an_excess_is_what_the_other_label_may_be_better_by():
+    """ALGORITHMS section 14 [D32], δ = 0.05."""
+    bounds = risk_bound(np.full(3, 10), np.array([10, 3, 5]), 0.05)
+    assert [excess_of(q) for q in bounds] == pytest.approx([0.0, 0.128748, 0.457500], abs=1e-6)
+
+
+def test_mbinomial_asks_less_where_no_label_lowers_the_risk():
+    """In one half both classes are even: its risk is the largest, and nobody's label is better there."""
+    draw = np.random.default_rng(4)
+    x = draw.random((6000, 2))
+    even = x[:, 0] < 0.5
+    y = (draw.random(6000) < np.where(even, 0.5, 0.1 + 0.3 * (x[:, 1] > 0.5))).astype(np.int32)
+    shares = []
+    for risk in ("total", "mbinomial"):
+        table = table_of({"name": "boct_al", "risk": risk}, limit=0.2, delta=0.2)
+        asked = answer(table, x, y, mode=ON_REQUEST).asked
+        assert asked.mean() == pytest.approx(0.2, abs=0.03)
+        shares.append(float(asked[even].sum() / asked.sum()))
+    assert shares[0] > 0.6
+    assert shares[1] < shares[0] - 0.1
+
+
+def test_a_risk_that_is_none_is_refused():
+    with pytest.raises(ParameterError, match="risk='excess' must be one of 'total', 'mbinomial'"):
+        Spec.parse({"learner": "boct", "query": {"name": "boct_al", "risk": "excess"}})
 
 
 def test_labels_go_where_the_risk_is():
