@@ -11,6 +11,7 @@ import numpy as np
 
 from core.errors import TooManyClassesError
 from core.json_text import read_json
+from core.learners.protocol import Learner
 from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.streams.base import SCHEME, parse_address
 from streamapp.errors import UsageError
@@ -187,8 +188,18 @@ def _numbers(name: str, member: str, given: Any) -> Any:
 class FollowingSchema:
     """The schema of a data set whose values and classes are discovered while it is read."""
 
-    def __init__(self, dataset: Dataset, max_classes: int, declared: Declared | None = None) -> None:
-        """`declared`: what is known of attributes beyond the data set."""
+    def __init__(
+        self,
+        dataset: Dataset,
+        max_classes: int,
+        declared: Declared | None = None,
+        learner: Learner | None = None,
+    ) -> None:
+        """Begin with what the data set declares.
+
+        `declared`: what is known of attributes beyond the data set. `learner`: what the schema is for; it
+        says by a SchemaError why it takes no more classes.
+        """
         self._dataset = dataset
         check_attributes(dataset)
         attributes = [
@@ -208,6 +219,7 @@ class FollowingSchema:
             dataclasses.replace(each, **declared[each.name]) if each.name in declared else each
             for each in attributes
         ]
+        self._learner = learner
         self.overfull: dict[str, int] = {}
         """Of attributes with more values than a schema takes in: how many have been met."""
         self._open = [column for column, is_open in enumerate(dataset.open) if is_open]
@@ -237,6 +249,9 @@ class FollowingSchema:
             try:
                 schema = schema.with_class(label)
             except TooManyClassesError:
+                if self._learner is not None:
+                    # A learner of two classes refuses the third: no larger max_classes would let it in.
+                    self._learner.check_schema(Schema.of(schema.attributes, (*schema.classes, label)))
                 message = (
                     f"max_classes={schema.max_classes} must be at least the classes of the data "
                     f"set; {label!r} is number {schema.n_classes + 1}: raise it, or choose another --target"

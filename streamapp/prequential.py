@@ -109,7 +109,8 @@ class Prequential:
 
         `on_event` gets each event with the number of its row, and the schema it speaks of.
         """
-        following = FollowingSchema(self._dataset, self._spec.max_classes, self._declared)
+        spec = self._spec
+        following = FollowingSchema(self._dataset, spec.max_classes, self._declared, spec.learner)
         self.overfull = following.overfull
         table = ModelTable()
         model: Model | None = None

@@ -66,10 +66,15 @@ def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], 
     assert (found["labels"], found["leaves"]) == (300, 2)
     assert found["accuracy"] > 0.8
     data.write_text("a,same,class\n" + "\n".join([*body, "1,1,perhaps"]) + "\n")
-    assert main(["prequential", "--data", str(data), "--spec", spec]) != 0
-    said = capsys.readouterr().err
-    assert "2" in said
-    assert "boct" in said
+    declared = tmp_path / "rows.arff"
+    head = "@relation r\n@attribute a numeric\n@attribute class {no,yes,perhaps}\n@data\n"
+    declared.write_text(head + "1,no\n2,yes\n")
+    for file in (data, declared):  # a class that is found on the way, and one that the file declares
+        assert main(["prequential", "--data", str(file), "--spec", spec]) == 1
+        said = " ".join(capsys.readouterr().err.split())
+        assert "classes=3 must be at most 2 with 'boct'" in said
+        assert "take h-tree" in said
+        assert "raise it" not in said
 
 
 def test_ufodt_buys_features_and_has_to_know_where_numbers_lie(
