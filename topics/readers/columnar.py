@@ -4,8 +4,9 @@
   `ClassLabel` of Hugging Face nominal with its names, which are closed. Columns of other types (times, lists,
   images) have to be left out.
 - Missing: null, and NaN among numbers; of a `ClassLabel` -1. Infinity is refused. A text is never "missing".
-- The class is the column `class`, else the only `ClassLabel`, else the last one, unless said otherwise; class
-  names are canonical (`1.0` is `1`).
+- The class is the column `class`, else the only `ClassLabel`, else the last one with values, unless said
+  otherwise; class names are canonical (`1.0` is `1`).
+- Columns that hold the index of a pandas DataFrame are left out, as pandas makes no column of them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Voc
 
 ROWS: Final = 8192  # of a batch that is read at a time
 PARQUET, ARROW_FILE = b"PAR1", b"ARROW1"
+_PANDAS: Final = b"pandas"  # metadata of a schema: {"index_columns": [column, …]}
 _FEATURES: Final = b"huggingface"  # metadata of a schema: {"info": {"features": {column: {"_type": …}}}}
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -49,6 +51,7 @@ class ColumnarDataset(FileDataset):
         """Read the schema of the first file; the other files must have the same columns."""
         self.format = format
         path = str(paths[0])
+        self._path = paths[0]
         self._schema = _schema_of(paths[0])
         self._named = _class_labels(self._schema, paths[0])
         self._layout = self._lay_out(path, target, labelled, nominal, ignore, classes)
@@ -78,16 +81,18 @@ class ColumnarDataset(FileDataset):
         check_names(names, path)
         ignored = {find_column(names, ref, "ignore", path) for ref in ignore}
         declared = {find_column(names, ref, "nominal", path) for ref in nominal}
+        given = None if target is None else find_column(names, target, "target", path)
+        index = _pandas_index(self._schema) - declared - {given}
+        if index and index < set(range(len(names))):
+            ignored |= index
+            listed = ", ".join(repr(names[j]) for j in sorted(index))
+            self.guesses += (
+                f"the index of pandas is left out: {listed} (reset_index() makes columns of it)",
+            )
+        left = [j for j in range(len(names)) if j not in ignored]
         chosen = None
         if labelled:
-            left = [j for j in range(len(names)) if j not in ignored]
-            chosen = (
-                default_target(names, left) if target is None else find_column(names, target, "target", path)
-            )
-            labels = [j for j in left if names[j] in self._named]
-            is_named = chosen is not None and names[chosen].lower() == "class"
-            if target is None and len(labels) == 1 and not is_named:
-                chosen = labels[0]
+            chosen = self._target_of(names, left) if given is None else given
         columns = [
             Column(field.name, self._vocabulary(field, path, j == chosen, j in declared, classes))
             if j not in ignored
@@ -96,6 +101,21 @@ class ColumnarDataset(FileDataset):
         ]
         features = tuple(j for j in range(len(names)) if j != chosen and j not in ignored)
         return FileLayout(tuple(columns), features, chosen)
+
+    def _target_of(self, names: Sequence[str], left: Sequence[int]) -> int | None:
+        """Return the index of the class column, where it is not said."""
+        chosen = default_target(names, left)
+        if chosen is None or names[chosen].lower() == "class":
+            return chosen
+        labels = [j for j in left if names[j] in self._named]
+        if len(labels) == 1:
+            return labels[0]
+        for j in reversed(left):
+            first = next(_batches(self._path, [names[j]]), None)
+            if first is None or first.column(0).null_count < len(first):
+                return j
+            self.guesses += (f"column {names[j]!r} is empty in the first rows and not the target",)
+        return chosen
 
     def _vocabulary(
         self, field: pa.Field, path: str, is_target: bool, is_nominal: bool, classes: Sequence[str] | None
@@ -336,6 +356,16 @@ def _class_labels(schema: pa.Schema, path: Path) -> Mapping[str, list[str]]:
         for column, each in (told or {}).items()
         if isinstance(each, dict) and each.get("_type") == "ClassLabel" and each.get("names")
     }
+
+
+def _pandas_index(schema: pa.Schema) -> set[int]:
+    """Return the indices of the columns that hold the index of a DataFrame."""
+    try:
+        told = json.loads((schema.metadata or {}).get(_PANDAS, b"{}"))
+        columns = told.get("index_columns", [])
+    except (ValueError, AttributeError):
+        return set()  # the metadata of other programs
+    return {j for j, name in enumerate(schema.names) if name in columns}
 
 
 def _is_text(kind: pa.DataType) -> bool:

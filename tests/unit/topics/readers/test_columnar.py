@@ -171,3 +171,27 @@ def test_blanks_of_texts_count(tmp_path: Path) -> None:
     dataset, x, y = read(parquet(tmp_path / "rows.parquet", columns))
     assert dataset.values == (("red ", "red"),) and dataset.classes == (" p", "p")
     assert x.T.tolist() == [[0, 1]] and y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("index", [["__index_level_0__"], ["id"]])
+def test_the_index_of_a_dataframe_is_no_column(tmp_path: Path, index: list[str]) -> None:
+    """As `DataFrame.to_parquet` of pandas writes it: the index is the last column, named in the metadata."""
+    columns = {"x": pa.array([1, 2]), "k": pa.array(["a", "b"]), index[0]: pa.array([7, 3])}
+    pandas = json.dumps({"index_columns": index, "columns": []})
+    table = pa.table(columns).replace_schema_metadata({"pandas": pandas})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table, path)
+    dataset, x, _ = read(path)
+    assert (dataset.names, dataset.target) == (("x",), "k") and x.tolist() == [[1], [2]]
+    assert index[0] in dataset.guesses[0]
+    assert read(path, target=index[0])[0].names == ("x", "k")
+    range_index = json.dumps({"index_columns": [{"kind": "range", "start": 0, "stop": 2, "step": 1}]})
+    pq.write_table(table.replace_schema_metadata({"pandas": range_index}), path)
+    assert read(path)[0].names == ("x", "k")
+
+
+def test_an_empty_last_column_is_not_the_target(tmp_path: Path) -> None:
+    columns = {"x": pa.array([1, 2]), "k": pa.array(["a", "b"]), "note": pa.array([None, None], pa.string())}
+    dataset, _, y = read(parquet(tmp_path / "rows.parquet", columns))
+    assert dataset.target == "k" and y.tolist() == [0, 1]
+    assert dataset.guesses == ("column 'note' is empty in the first rows and not the target",)
