@@ -16,6 +16,8 @@ Lines = Callable[["Schema", Floats, Classes], Iterator[str]]
 
 CLASS = "class"
 
+_ARFF_ESCAPES = str.maketrans({"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r"})
+
 
 def csv_header(schema: "Schema") -> str:
     """Names of attributes and class, one line."""
@@ -80,9 +82,10 @@ def _csv_quoted(text: str) -> str:
 
 
 def _arff_quoted(text: str) -> str:
-    if re.fullmatch(r"[^\s,{}'\"%\\?]+", text):
+    """Return a name or value as Weka reads it: a quote has to be closed on its line."""
+    if re.fullmatch(r"[^\x00-\x20\s,{}'\"%\\?]+", text):
         return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.translate(_ARFF_ESCAPES) + "'"
 
 
 def _arff_values(values: Sequence[str]) -> str:

@@ -80,6 +80,38 @@ def test_names_and_values_that_need_quotes() -> None:
     ]
 
 
+def test_whatever_names_and_values_hold_their_reader_gets_it_again(tmp_path: Path) -> None:
+    values = (
+        "a",
+        " a",
+        "a ",
+        "?",
+        "%",
+        "it's",
+        "{",
+        "}",
+        '"',
+        "b\\c",
+        "x,y",
+        "t\tb",
+        "n\nl",
+        "r\rr",
+        "",
+        "\x01",
+        "\\",
+    )
+    schema = Schema.of([Attribute("n % m'"), Attribute("?", "nominal", values)], ["p", "q "])
+    rows = np.arange(len(values))
+    x, y = np.column_stack([rows, rows]).astype(float), (rows % 2).astype(np.int32)
+    path = tmp_path / "rows.arff"
+    text = writers.arff_header(schema, "r") + "".join(writers.arff_lines(schema, x, y))
+    path.write_bytes(text.encode())
+    dataset = open_dataset(path)
+    [(read_x, read_y)] = dataset.batches()
+    assert (dataset.names, dataset.values, dataset.classes) == (("n % m'", "?"), ((), values), ("p", "q "))
+    assert read_x.tolist() == x.tolist() and read_y.tolist() == y.tolist()
+
+
 def test_help_lists_every_generator() -> None:
     text = help_of(generate)
     listed = [line.split()[0] for line in text.split("[bold]Examples")[0].splitlines() if line[:2] == "  "]
