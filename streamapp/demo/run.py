@@ -388,7 +388,7 @@ class _Demo:
     def _last_words(self, name: str) -> str:
         lines = (self._directory / f"{name}.log").read_text("utf-8", "replace").split("\n")
         printed = [line.strip() for line in lines if line.strip()]
-        return printed[-1][:500] if printed else "it said nothing"
+        return printed[-1][:500] if printed else "its log is empty"
 
     def _summary(self, watch: Watch, seconds: float) -> DemoSummary | FeatureSummary:
         judged, right = map(sum, zip(*(model.evaluated for model in watch.models.values()), strict=True))

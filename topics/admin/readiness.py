@@ -107,7 +107,7 @@ def _in_words(unseen: set[str], unled: dict[str, int]) -> str:
     if unseen:
         parts.append(f"{_named(unseen)} not visible yet")
     if any(unled.values()):
-        parts.append(f"no leader answers for {sum(unled.values())} partitions of {_named(unled)}")
+        parts.append(f"partitions without a leader that answers: {sum(unled.values())}, of {_named(unled)}")
     return ", ".join(parts) or "the broker does not answer"
 
 

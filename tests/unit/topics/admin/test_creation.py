@@ -103,7 +103,7 @@ def test_topics_whose_leaders_come_late_are_waited_for_with_lines_of_progress(
     assert broker.now >= 39, "it waited for the last leader"
     assert 5 <= len(lines) <= 8
     assert f"0 of {len(NAMES.all())} topics can be used" in lines[0]
-    assert f"no leader answers for {4 * len(NAMES.all())} partitions" in lines[0]
+    assert f"without a leader that answers: {4 * len(NAMES.all())}, of busy." in lines[0]
 
 
 def test_a_request_without_an_answer_in_time_is_sent_again_and_its_topics_are_ours(
@@ -118,7 +118,7 @@ def test_the_end_of_patience_names_what_is_missing_and_how_to_go_on(busy: Callab
     with pytest.raises(BrokerError) as raised:
         create(KAFKA, NAMES, 4, timeout=30)
     assert "cannot be used after 30 s, 0 of " in str(raised.value)
-    assert "no leader answers for" in str(raised.value)
+    assert "partitions without a leader that answers" in str(raised.value)
     assert "--timeout" in str(raised.value)
     assert 30 <= broker.now < 33
     broker.steps = 3
