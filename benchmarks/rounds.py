@@ -33,9 +33,9 @@ from streamapp.processing.pipeline import Pipeline, Results
 from streamapp.settings import Settings
 from streamapp.transport.columns import decode
 from streamapp.transport.runs import ReadAhead, Run
-from streamapp.transport.undecodable import FetchedRecords
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.definitions import TopicNames
+from topics.fetching.undecodable import FetchedRecords
 from topics.sender import Sender
 
 NAMES = TopicNames("grove.")

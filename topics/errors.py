@@ -69,8 +69,8 @@ class FencedError(AbortedError):
 class Reason(StrEnum):
     """Why a record (or a row of a block) is a dead letter. The slugs are public: their meaning never changes.
 
-    The first group is found by the codecs, the second by the task that knows models and schemas,
-    the last one when its answer is written.
+    The first group is found by the codecs, the second by the task that knows models and schemas; at its end
+    stand what is found when an answer is written, and when a batch of records is read.
     """
 
     MISSING_KEY = "missing-key"
@@ -100,4 +100,6 @@ class Reason(StrEnum):
     NOT_ASKED = "not-asked"
     PROCESSING_ERROR = "processing-error"
     SKIPPED = "skipped"
+    BATCH_TOO_LARGE = "batch-too-large"
+    BAD_BATCH = "bad-batch"
     OUTPUT_TOO_LARGE = "output-too-large"

@@ -1,9 +1,8 @@
 """Record headers: the same, whichever client has read them.
 
-Sources are read by two clients: by aiokafka when they are processed, by librdkafka when they are read again
-(by a restore, an import, a migration, `grove dlq`). Kafka wants UTF-8 in the names, but neither the broker
-nor every producer looks. librdkafka ends a name at its first NUL, and its Python client gives none of a
-record's headers if one of their names is not UTF-8. So that is what headers are, for both.
+Kafka wants UTF-8 in the names, but neither the broker nor every producer looks. librdkafka, with which users
+and some of our tools read, ends a name at its first NUL, and its Python client gives none of a record's
+headers if one of their names is not UTF-8. So that is what headers are for aiokafka's readers, too.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from benchmarks.chaos.wire import Producer, Record, decode_batches, encode_batch
+from benchmarks.chaos.wire import Producer, Record, decode_batches, encode_batch, frame_batch
 
 PRODUCE, FETCH, INIT_PRODUCER_ID = (0, 7), (1, 4), (22, 0)
 """Keys of requests, and the versions of them that are spoken here: every Kafka since 2.1 knows them."""
@@ -61,14 +61,24 @@ class RawClient:
 
     def write(self, records: Sequence[Record], *, compressed: bool = False) -> int:
         """Write records as one batch; return the offset of the first."""
+        return self._write(
+            len(records), lambda producer: encode_batch(records, producer, compressed=compressed)
+        )
+
+    def write_body(self, body: bytes, n: int, attributes: int) -> int:
+        """Write a batch of n records that are encoded, and compressed as the attributes name it."""
+        now = int(time.time() * 1000)
+        return self._write(n, lambda producer: frame_batch(body, n, (now, now), producer, attributes))
+
+    def _write(self, n: int, encode: Callable[[Producer], bytes]) -> int:
         if self._producer is None:
             number, epoch = self._ask(INIT_PRODUCER_ID, _text(None) + _INT.pack(60_000), _producer_id)
             self._producer = Producer(number, epoch, 0)
-        batch = encode_batch(records, self._producer, compressed=compressed)
+        batch = encode(self._producer)
         acks = _text(None) + _ACKS.pack(-1, int(1000 * ANSWER_S))
         producer, self._producer = self._producer, None  # whether a batch that fails is there is not known
         offset = self._ask(PRODUCE, acks + self._here() + _INT.pack(len(batch)) + batch, _produced)
-        self._producer = producer._replace(sequence=producer.sequence + len(records))
+        self._producer = producer._replace(sequence=producer.sequence + n)
         return int(offset)
 
     def read(self, start: int, end: int) -> Iterator[Record]:

@@ -30,8 +30,8 @@ from streamapp.task.config import TaskConfig
 from streamapp.task.task import CODE, Task, TaskRun
 from streamapp.transport.columns import decode
 from streamapp.transport.runs import ReadAhead
-from streamapp.transport.undecodable import FetchedRecords
 from streamapp.worker.compile_ahead import warm_kernels
+from topics.fetching.undecodable import FetchedRecords
 from topics.partitioner import partition_of
 from topics.sender import Sender
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import KafkaError, Message
 
 from streamapp.bridge.declared import DeclaredClasses, NotReadError
 from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
@@ -31,6 +31,7 @@ from topics.cluster import Cluster
 from topics.codecs import encode_labels
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
+from topics.fetching.consumer import BoundedConsumer
 from topics.sender import Sender
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ class Bridge:
             threading.Lock()
         )  # of the sender and of what was taken: webhooks come in threads of theirs
         self._sender = Sender(kafka, self._stop.is_set)
-        self._consumer = Consumer(
+        self._consumer = BoundedConsumer(
             {
                 **{key: value for key, value in kafka.items() if key != "group.instance.id"},
                 "group.id": plan.group_id,

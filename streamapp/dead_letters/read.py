@@ -6,14 +6,22 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from streamapp.outputs.dead_letters import ATTEMPTS, ERRORS, FIRST_SEEN, LEFT_OUT, REASON, ROWS
+from streamapp.outputs.dead_letters import (
+    ATTEMPTS,
+    ERRORS,
+    FIRST_SEEN,
+    LAST_OFFSET,
+    LEFT_OUT,
+    REASON,
+    ROWS,
+)
 from topics.errors import Reason
 from topics.records import Headers, RawRecords
 
 _OURS: Final = frozenset(
     [
         *(ERRORS + name for name in ("topic", "partition", "offset", "exception", "message", "stacktrace")),
-        *(REASON, FIRST_SEEN, ATTEMPTS, ROWS, LEFT_OUT),
+        *(REASON, FIRST_SEEN, ATTEMPTS, ROWS, LAST_OFFSET, LEFT_OUT),
     ]
 )
 
@@ -55,6 +63,11 @@ class DeadLetterRecord:
         return None if partition is None or offset is None else (partition, offset)
 
     @property
+    def last_offset(self) -> int | None:
+        """The last offset of a batch that was put aside whole; None: it is one record."""
+        return _number(self.header(LAST_OFFSET))
+
+    @property
     def detail(self) -> str | None:
         """What is wrong with it, in words."""
         return self.header(ERRORS + "message")
@@ -93,6 +106,8 @@ class DeadLetterRecord:
             return f"its topic {self.topic} is no source of this prefix"
         if (left_out := self.header(LEFT_OUT)) is not None:
             return f"it had no room for {left_out}: the record itself lies at {place_of(self)}"
+        if self.last_offset is not None:
+            return f"it is a batch, not a record: offsets {self.origin[1]} to {self.last_offset} of its topic"
         if all_the_same:
             return None
         if self.header(ROWS) is not None:
@@ -116,6 +131,7 @@ def row_of(letter: DeadLetterRecord) -> dict[str, Any]:
         "key": letter.key_text,
         "topic": letter.topic,
         "record": None if letter.origin is None else f"{letter.origin[0]}:{letter.origin[1]}",
+        "last_offset": letter.last_offset,
         "timestamp": letter.timestamp,
         "first_seen": letter.first_seen,
         "attempts": letter.attempts,
@@ -144,6 +160,7 @@ def as_text(document: dict[str, Any]) -> str:
         "detail": document["detail"],
         "exception": document["exception"],
         "record": f"{document['topic']} {document['record']}",
+        "up to": document["last_offset"],
         "key": document["key"],
         "first seen": document["first_seen"],
         "attempts": document["attempts"],

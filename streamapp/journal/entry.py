@@ -17,7 +17,11 @@ from streamapp.errors import StreamappError
 from streamapp.task.sources import SOURCES, Positions, SourceName, named, positions_of
 from topics.records import RawRecords
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
+"""The newest. A record is written in an older one that can hold it: earlier releases read it then."""
+
+_WITHOUT_UNREAD: Final = 3
+"""The last version whose steps have no batches that were passed over."""
 
 Ranges = tuple[tuple[int, int], ...]
 """Offsets as half-open ranges, ascending."""
@@ -37,6 +41,7 @@ class Step:
     refused: Ranges = ()  # dead letters `too-many-models`: the worker had no room then
     records: RawRecords | None = None  # of a journalled source only: the records themselves
     count: int | None = None  # of records, unless they are journalled; None: not known
+    unread: Ranges = ()  # batches `batch-too-large`, `bad-batch`: none of their records is in `count`
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Skip:
 Record = Entry | Manifest | Reset | Skip
 
 _KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset, Skip)
-_KINDS_OF_VERSION: Final = {1: 3, 2: 4, 3: 4}
+_KINDS_OF_VERSION: Final = {1: 3, 2: 4, 3: 4, 4: 4}
 """How many of them a version of the format has."""
 
 _POSITIONS: Final = frozenset({"before", "after", "positions"})
@@ -103,6 +108,9 @@ _POSITIONS: Final = frozenset({"before", "after", "positions"})
 
 _BY_NAME: Final = 3
 """The first version that names the sources."""
+
+_COUNT_AND_UNREAD: Final = 2
+"""Members of a step after its ranges, if it passed over batches."""
 
 _NUMBERED: Final[tuple[SourceName, ...]] = ("controls", "instances", "labels")
 """The sources of the versions before, which number them."""
@@ -112,7 +120,8 @@ def encode(record: Record) -> bytes:
     """Return the value of a journal record."""
     kind = _KINDS.index(type(record))
     fields = [_body(field.name, getattr(record, field.name)) for field in dataclasses.fields(record)]
-    return bytes(msgpack.packb([FORMAT_VERSION, kind, *fields]))
+    passed_over = isinstance(record, Entry) and any(step.unread for step in record.steps)
+    return bytes(msgpack.packb([FORMAT_VERSION if passed_over else _WITHOUT_UNREAD, kind, *fields]))
 
 
 def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
@@ -186,6 +195,7 @@ def _step_body(step: Step) -> list[Any]:
         body += [step.skipped, step.refused, raw.topic, *map(list, columns)]
     elif step.count is not None:
         body += [step.skipped, step.refused, step.count]
+        body += [step.unread] if step.unread else []
     elif step.skipped or step.refused:
         body += [step.skipped, step.refused]
     return body
@@ -199,6 +209,8 @@ def _step(body: tuple[Any, ...], version: int, partition: int) -> Step:
     skipped, refused, *more = rest
     if len(more) <= 1:
         return Step(source, to, skipped, refused, count=more[0] if more else None)
+    if len(more) == _COUNT_AND_UNREAD:
+        return Step(source, to, skipped, refused, count=more[0], unread=more[1])
     topic, *columns = more
     offsets, timestamps, keys, values, headers = map(list, columns)
     return Step(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +14,7 @@ from streamapp.task.parts import parts
 from streamapp.task.sources import SOURCES, Positions, SourceName
 from topics.definitions import JOURNAL
 from topics.errors import Reason
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
 from topics.records import RawRecords
 
 TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED)  # dead letters that change no state
@@ -68,6 +69,7 @@ class Ledger:
                 step,
                 skipped=joined(last.skipped, step.skipped),
                 refused=joined(last.refused, step.refused),
+                unread=joined(last.unread, step.unread),
                 count=None if last.count is None or step.count is None else last.count + step.count,
             )
         else:
@@ -98,14 +100,23 @@ class Ledger:
         )
 
 
-def step_of(source: SourceName, raw: RawRecords, position: int, effects: Effects) -> Step:
-    """Return what the journal has to say of a run; `position`: behind it."""
+def step_of(
+    source: SourceName,
+    raw: RawRecords,
+    position: int,
+    effects: Effects,
+    batches: Mapping[int, RefusedBatch] = NO_REFUSED,
+) -> Step:
+    """Return what the journal has to say of a run; `position`: behind it; `batches`: those that were refused,
+    by the offset of the record that stands for each."""
     aside = effects.dead_lettered(*TRACELESS)
     skipped = ranges_of(raw, aside)
     refused = ranges_of(raw, effects.dead_lettered(Reason.TOO_MANY_MODELS))
     journalled = SOURCES[source].journalled
-    records = _without(raw, set(aside)) if journalled else None
-    return Step(source, position, skipped, refused, records, None if journalled else len(raw))
+    if journalled:  # a replay does not read its topic
+        return Step(source, position, skipped, refused, _without(raw, {*aside, *batches}))
+    unread = joined((), ((batch.first, batch.last + 1) for batch in batches.values()))
+    return Step(source, position, skipped, refused, None, len(raw) - len(batches), unread)
 
 
 def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
@@ -132,7 +143,7 @@ def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
 def step_bytes(step: Step) -> int:
     """Return what a step takes in the journal at most."""
     raw = step.records
-    size = STEP_BYTES + 20 * (len(step.skipped) + len(step.refused))
+    size = STEP_BYTES + 20 * (len(step.skipped) + len(step.refused) + len(step.unread))
     return size if raw is None else size + sum(control_bytes(raw, record) for record in range(len(raw)))
 
 
@@ -159,12 +170,12 @@ def _by_record(step: Step) -> list[Step]:
 
 def _can_grow(step: Step) -> bool:
     """Whether later records of the source may be added to a step: not to controls, nor to what is lost."""
-    if step.records is not None or len(step.skipped) + len(step.refused) > MAX_RANGES:
+    if step.records is not None or len(step.skipped) + len(step.refused) + len(step.unread) > MAX_RANGES:
         return False
     return not (len(step.skipped) == 1 and step.skipped[0][1] == step.to)
 
 
-def joined(ranges: Ranges, more: Ranges) -> Ranges:
+def joined(ranges: Ranges, more: Iterable[tuple[int, int]]) -> Ranges:
     """Return ranges followed by later ones, as few as possible."""
     result = list(ranges)
     for first, end in more:

@@ -27,6 +27,7 @@ from streamapp.restore.tail import TailReader
 from streamapp.task.config import TaskConfig
 from streamapp.task.sources import SOURCES, SourceName, in_words, source_topics
 from topics.definitions import TopicNames
+from topics.fetching.batches import PROCESSED, Limit
 from topics.patience import Patience
 from topics.records import RawRecords
 
@@ -120,13 +121,13 @@ class StoredPartition:
     def _reader(self) -> LogReader:
         return self._readers.enter_context(LogReader(self._kafka, self._group, lambda: False))
 
-    def _open(self, topic: str, position: int) -> LogReader:
+    def _open(self, topic: str, position: int, limit: Limit | None = None) -> LogReader:
         log = self._reader()
-        log.open(topic, self.number, position)
+        log.open(topic, self.number, position, limit)
         return log
 
     def _open_source(self, source: SourceName, position: int) -> LogReader:
-        return self._open(SOURCES[source].topic(self._names), position)
+        return self._open(SOURCES[source].topic(self._names), position, PROCESSED)
 
     @cached_property
     def _look(self) -> LogReader:

@@ -212,7 +212,8 @@ def following(before: Entry, entry: Entry, offset: int) -> Entry:
 
 def _cut(step: Step, to: int) -> Step:
     skipped, refused = _clipped(step.skipped, 0, to), _clipped(step.refused, 0, to)
-    return replace(step, to=to, skipped=skipped, refused=refused, count=None)
+    unread = tuple((first, end) for first, end in step.unread if first < to)  # a batch is passed over whole
+    return replace(step, to=to, skipped=skipped, refused=refused, unread=unread, count=None)
 
 
 def _clipped(ranges: Ranges, start: int, end: int) -> Ranges:
@@ -222,6 +223,8 @@ def _clipped(ranges: Ranges, start: int, end: int) -> Ranges:
 def _aside(step: Step, offset: int) -> str | None:
     if any(a <= offset < b for a, b in step.skipped):
         return "it is a dead letter (processing-error, skipped), or was lost to retention: it left no trace"
+    if any(a <= offset < b for a, b in step.unread):
+        return "its batch is a dead letter (batch-too-large, bad-batch): none of its records was read"
     if any(a <= offset < b for a, b in step.refused):
         return "rows of it are dead letters (too-many-models)"
     return None

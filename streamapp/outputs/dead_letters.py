@@ -7,6 +7,7 @@ grove-dlq-reason                             the reason as a slug (docs/records.
 grove-dlq-first-seen                         its timestamp (ms) when it came first, before it was sent back
 grove-dlq-attempts                           how often it was tried, earlier lives as a dead letter included
 grove-dlq-rows                               bad rows of a block: {"wrong-type": "0-3,7", …}
+grove-dlq-last-offset                        of a batch that was put aside whole: its last offset
 grove-dlq-left-out                           what of the record the topic had no room for: value, headers, key
 
 A dead letter always fits its topic. Compressed, a record of a hundred megabytes may have come through the
@@ -36,6 +37,7 @@ REASON: Final = "grove-dlq-reason"
 ROWS: Final = "grove-dlq-rows"
 FIRST_SEEN: Final = "grove-dlq-first-seen"
 ATTEMPTS: Final = "grove-dlq-attempts"
+LAST_OFFSET: Final = "grove-dlq-last-offset"
 LEFT_OUT: Final = "grove-dlq-left-out"
 
 # Together they stay below the room that the topic leaves for headers (topics/definitions.py).
@@ -97,6 +99,8 @@ def dead_letter_headers(letter: DeadLetter) -> HeaderList:
     ]
     if letter.stacktrace is not None:
         ours.append((f"{ERRORS}stacktrace", letter.stacktrace[-MAX_STACKTRACE:]))
+    if letter.last_offset is not None:
+        ours.append((LAST_OFFSET, str(letter.last_offset)))
     if letter.rows:
         ours.append((ROWS, rows_text(letter.rows)))
     # Names that are not UTF-8 cannot be sent again: "?" stands for the headers (topics/headers.py).

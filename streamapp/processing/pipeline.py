@@ -223,9 +223,10 @@ class Pipeline:
         started = time.perf_counter()
         source = self._sources[run.topic]
         of_task = TaskRun(source, run.raw, instances, run.position)
-        effects, records = process_isolated(task, of_task, self._encode, run.skipped)
+        effects, records = process_isolated(task, of_task, self._encode, run.skipped, run.refused)
         self._metrics.computed(source, time.perf_counter() - started)
-        return Results(run, effects, records, step_of(source, run.raw, run.position, effects), size)
+        step = step_of(source, run.raw, run.position, effects, run.refused)
+        return Results(run, effects, records, step, size)
 
     async def _load_models(self, task: Task, run: runs.Run) -> None:
         """Return when the models that a run names are in memory."""
@@ -265,8 +266,8 @@ class Pipeline:
 
 def _is_ready(task: Task, run: runs.Run, instances: Instances | None) -> bool:
     """Tell whether a run was read with others, and can be processed without waiting for models."""
-    is_read = instances is not None and not run.skipped and not any_headers(run.raw.headers)
-    return is_read and not task.models.cache.n_evicted
+    is_read = instances is not None and not any_headers(run.raw.headers)
+    return is_read and not (run.skipped or run.refused) and not task.models.cache.n_evicted
 
 
 def _most_headers(headers: Sequence[Headers]) -> int:

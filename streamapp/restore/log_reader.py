@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from streamapp.errors import NotYetError
+from streamapp.journal.entry import Ranges
 from streamapp.journal.offset_metadata import UNKNOWN, id_in, is_anew, metadata_of, partitions_in
 from streamapp.restore.errors import AbandonedError, RestoreError, ways_out
 from topics.access import Access, denied_kind
 from topics.cluster import NOT_YET, Cluster
 from topics.errors import BrokerError
+from topics.fetching.batches import Limit
+from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.message import REFUSED
 from topics.headers import headers_of
 from topics.records import RawRecords
+
+logger = logging.getLogger(__name__)
 
 BATCH: Final = 2000  # records
 POLL_S: Final = 0.05  # to wait for the next record or the end of the log
@@ -52,7 +59,7 @@ class LogReader:
         self._kafka = kafka
         self._access = Access.of(kafka)
         self._group = group
-        self._consumer = Consumer(
+        self._consumer = BoundedConsumer(
             {
                 **Cluster.properties(kafka),
                 "group.id": group,
@@ -66,6 +73,7 @@ class LogReader:
         )
         self._topic, self._partition, self.position = "", -1, 0
         self._ahead: list[Message] = []
+        self._misses_nothing = False
         self._silent_since: float | None = None
         self.end: int | None = None  # last stable offset, once it was reached
 
@@ -216,9 +224,16 @@ class LogReader:
             raise self._not_now(failure.args[0], what) from None
         return int(found.offset) if found.offset >= 0 else self.range()[1]
 
-    def open(self, topic: str, partition: int, position: int | None = None) -> None:
-        """Go to a position (default: the beginning of the log)."""
+    def open(
+        self, topic: str, partition: int, position: int | None = None, limit: Limit | None = None
+    ) -> None:
+        """Go to a position (default: the beginning of the log); `limit`: of a batch of records
+        that were processed: each must be there. Otherwise a batch that is refused is passed over: no worker
+        wrote it.
+        """
         self._topic, self._partition = topic, partition
+        self._consumer.limit, self._consumer.before, self._consumer.unread = limit or Limit(), None, ()
+        self._misses_nothing = limit is not None
         first, _ = self._ends(TopicPartition(topic, partition))
         if position is not None and first > position:
             reason = (
@@ -236,9 +251,15 @@ class LogReader:
         while self.end is None:
             yield from self._read(None)
 
-    def up_to(self, position: int) -> Iterator[RawRecords]:
-        """Yield the records from the position to before another one, in pieces."""
-        while self.position < position:
+    def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
+        """Yield the records from the position to before another one, in pieces.
+
+        `unread`: offsets of batches that are passed over, and not inflated; nor is what begins behind.
+        """
+        self._consumer.before = {(self._topic, self._partition): position}
+        self._consumer.unread = unread
+        self._ahead = [each for each in self._ahead if not _is_in(unread, cast(int, each.offset()))]
+        while not self._has_reached(position):
             yield from self._read(position)
             if self.end is not None and self.end < position > self.position:
                 if self.range()[1] >= position:  # right after a change of leaders fetches may stop short
@@ -249,6 +270,13 @@ class LogReader:
                     "processed: it was made anew, or truncated"
                 )
                 raise RestoreError(self._partition, reason)
+
+    def _has_reached(self, position: int) -> bool:
+        """Whether nothing before a position is left; batches that are passed over have no records."""
+        if not self._ahead:
+            behind = self._consumer.next_offset((self._topic, self._partition))
+            self.position = max(self.position, min(behind, position))
+        return self.position >= position
 
     def _read(self, to: int | None) -> Iterator[RawRecords]:
         messages = self._ahead or self._poll()
@@ -280,8 +308,11 @@ class LogReader:
                 continue  # the client looks for a coordinator that reading does not need; `offsets` raises
             elif denied_kind(error.code()) is not None:
                 raise self._not_now(error, "")
+            elif error.code() in REFUSED and not self._misses_nothing:
+                logger.warning("%s", error.str())
             elif error.code() not in PASSING:
                 raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
+        good = [each for each in good if not _is_in(self._consumer.unread, cast(int, each.offset()))]
         self._listen(bool(good) or self.end is not None)
         return good
 
@@ -314,3 +345,7 @@ class LogReader:
             [message.value() for message in messages],
             [headers_of(message) for message in messages],
         )
+
+
+def _is_in(ranges: Iterable[tuple[int, int]], offset: int) -> bool:
+    return any(first <= offset < end for first, end in ranges)

@@ -29,8 +29,8 @@ UNLIMITED: Final = 1 << 62  # models: which ones there was no room for, the jour
 class SourceLog(Protocol):
     """The records of a source, in order."""
 
-    def up_to(self, position: int) -> Iterator[RawRecords]:
-        """Yield the records from where we are to before a position."""
+    def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
+        """Yield the records from where we are to before a position; `unread`: batches to pass over."""
 
 
 class Replay:
@@ -111,7 +111,7 @@ class Replay:
             return iter(())
         if source not in self._logs:
             self._logs[source] = self._open_log(source, at)
-        return self._logs[source].up_to(step.to)
+        return self._logs[source].up_to(step.to, step.unread)
 
     def _check_count(self, step: Step, at: int, found: int) -> None:
         """Raise RestoreError if a log has not the records any more that were processed."""

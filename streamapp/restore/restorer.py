@@ -37,6 +37,7 @@ from streamapp.task.config import TaskConfig
 from streamapp.task.models.memory import ModelMemory
 from streamapp.task.sources import SourceName, in_words, source_topics
 from topics.definitions import TopicNames
+from topics.fetching.batches import PROCESSED
 
 TIMEOUT_S: Final = 60.0
 """How long the journal may be behind: a dead worker's transaction is ended by the broker long before."""
@@ -96,7 +97,7 @@ class Restorer:
 
             def open_log(source: SourceName, position: int) -> LogReader:
                 log = reader()
-                log.open(self._topics[source], number, position)
+                log.open(self._topics[source], number, position, PROCESSED)
                 return log
 
             tails = TailReader(journal.of(self._journal, number), self._journal, number)

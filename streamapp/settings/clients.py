@@ -1,6 +1,5 @@
 """Client properties from settings: librdkafka's, and Faust's keyword arguments."""
 
-import os
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,7 @@ from pydantic import SecretStr
 
 from streamapp.errors import SettingsError
 from streamapp.settings.rules import OFFSET_RESETS
+from topics.fetching.connection import ssl_context
 
 if TYPE_CHECKING:
     from streamapp.settings.model import Settings
@@ -101,22 +101,8 @@ def _credentials(settings: "Settings") -> Any:
 
 
 def _ssl_context(properties: dict[str, Any]) -> ssl.SSLContext:
-    """Context from librdkafka's properties: authorities, own certificate and key, host name check."""
-    authorities = properties.get("ssl.ca.location")
     try:
-        where = {"capath" if os.path.isdir(authorities) else "cafile": authorities} if authorities else {}  # noqa: PTH112
-        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, **where)
-        if "ssl.ca.pem" in properties:
-            context.load_verify_locations(cadata=properties["ssl.ca.pem"])
-        if "ssl.certificate.location" in properties:
-            context.load_cert_chain(
-                properties["ssl.certificate.location"],
-                properties.get("ssl.key.location"),
-                properties.get("ssl.key.password"),
-            )
+        return ssl_context(properties)
     except (OSError, ssl.SSLError) as error:
         message = f"ssl.ca.location, ssl.certificate.location, ssl.key.location: {error}; correct the paths"
         raise SettingsError(message) from error
-    if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
-        context.check_hostname = False
-    return context

@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from streamapp.settings import rules
 from streamapp.settings.names import is_secret
 from streamapp.settings.sources import EnvironmentSource, FileSource
+from topics.fetching.refused import BATCH_BYTES
 
 DAY_MS = 24 * 3600 * 1000
 MIB = 1 << 20
@@ -183,6 +184,13 @@ class Settings(BaseSettings):
     )
     block_max_rows: int = Field(10_000, ge=1, le=10_000_000, description="Rows of a block record at most.")
     record_max_bytes: int = Field(8 * MIB, ge=1024, le=1 << 30, description="Bytes of a record at most.")
+    fetch_decompressed_max_bytes: int = Field(
+        BATCH_BYTES,
+        ge=1 << 20,
+        le=1 << 30,
+        description="Bytes that a batch of records, or all that is taken of a fetch, may become when it is "
+        "decompressed. A larger batch is a dead letter (docs/operations.md).",
+    )
     text_max_bytes: int = Field(
         1024,
         ge=16,

@@ -68,6 +68,8 @@ class Values(Protocol):
     @property
     def record_max_bytes(self) -> int: ...
     @property
+    def fetch_decompressed_max_bytes(self) -> int: ...
+    @property
     def kafka(self) -> Mapping[str, str | SecretStr]: ...
 
 
@@ -144,11 +146,19 @@ def _times(settings: Values) -> list[str]:
 
 
 def _sizes(settings: Values) -> list[str]:
+    found = []
+    if settings.fetch_decompressed_max_bytes < settings.record_max_bytes:
+        found.append(
+            f"fetch.decompressed.max.bytes={settings.fetch_decompressed_max_bytes} must be at least "
+            f"record.max.bytes={settings.record_max_bytes}, or a batch of one such record is refused; raise "
+            "the one or lower the other"
+        )
     if settings.pending_max_bytes >= settings.record_max_bytes or settings.pending_keep == "requested":
-        return []
+        return found
     return [
+        *found,
         f"pending.max.bytes={settings.pending_max_bytes} must be at least record.max.bytes="
-        f"{settings.record_max_bytes} with pending.keep=all; raise it or keep only requested ones"
+        f"{settings.record_max_bytes} with pending.keep=all; raise it or keep only requested ones",
     ]
 
 

@@ -6,13 +6,14 @@ run ──> process ──> effects ──> encode ──> records
           └─ stop-partition:  ProcessingError with topic, partition, offset and model key
 
 A record that an operator has skipped (`grove dlq skip`) becomes a dead letter without being looked at: the
-run is cut around it. Neither kind of dead letter leaves a trace in the state, so a replay leaves out both.
+run is cut around it. So it is around a record that stands for a batch of which none was read. No dead letter
+of these kinds leaves a trace in the state, so a replay leaves them out.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, TypeVar
 
 from streamapp.errors import StreamappError
@@ -22,6 +23,7 @@ from streamapp.task.models.swap_file import SwapFileError
 from streamapp.task.parts import parts
 from streamapp.task.task import Task, TaskRun
 from topics.errors import Reason
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
 from topics.records import RawRecords
 
 T = TypeVar("T")
@@ -53,17 +55,22 @@ class ProcessingError(StreamappError):
 
 
 def process_isolated(
-    task: Task, run: TaskRun, encode: Encode[T], skipped: frozenset[int] = NONE
+    task: Task,
+    run: TaskRun,
+    encode: Encode[T],
+    skipped: frozenset[int] = NONE,
+    refused: Mapping[int, RefusedBatch] = NO_REFUSED,
 ) -> tuple[Effects, list[T]]:
-    """Process a run and encode what it leads to; return both. `skipped`: offsets that become dead letters.
+    """Process a run and encode what it leads to; return both. `skipped`: offsets that become dead letters;
+    `refused`: the batches for which a record of the run stands, by its offset.
 
     An unexpected exception is handled as `processing.exception.handler` says. After a ProcessingError the
     task must be dropped: its models may have learned a part of the run. With `dead-letter` every model is
     copied before it changes, and a record that failed leaves nothing behind. A SwapFileError is no record's
     fault and goes through: the task is lost.
     """
-    if skipped:
-        return _around(task, run, encode, skipped)
+    if skipped or refused:
+        return _around(task, run, encode, skipped, refused)
     try:
         effects = task.process(run)
         return effects, list(encode(run.raw, effects))
@@ -126,16 +133,25 @@ def _isolated(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> 
     raise _named(task, run, error, encode) from _cause(error)
 
 
-def _around(task: Task, run: TaskRun, encode: Encode[T], skipped: frozenset[int]) -> tuple[Effects, list[T]]:
-    """Process what lies before, between and behind skipped records, which become dead letters."""
-    at = [record for record, offset in enumerate(run.raw.offsets) if offset in skipped]
+def _around(
+    task: Task,
+    run: TaskRun,
+    encode: Encode[T],
+    skipped: frozenset[int],
+    refused: Mapping[int, RefusedBatch],
+) -> tuple[Effects, list[T]]:
+    """Process what lies before, between and behind skipped records and refused batches, which become dead
+    letters."""
+    aside = skipped | refused.keys()
+    at = [record for record, offset in enumerate(run.raw.offsets) if offset in aside]
     starts = sorted({0, *at, *(record + 1 for record in at)} - {len(run.raw)})
     done: list[tuple[int, Effects]] = []
     records: list[T] = []
     for start, raw in parts(run.raw, starts):
         part = TaskRun(run.source, raw)
-        if raw.offsets[0] in skipped:
-            effects = _skipped(task, part)
+        if raw.offsets[0] in aside:
+            batch = refused.get(raw.offsets[0])
+            effects = _skipped(task, part) if batch is None else _refused(task, part, batch)
             records += encode(raw, effects)
         else:
             effects, encoded = process_isolated(task, part, encode)
@@ -151,6 +167,13 @@ def _skipped(task: Task, single: TaskRun) -> Effects:
     detail = "an operator skipped it (grove dlq skip)"
     letter = DeadLetter(Origin.of(single.raw, 0), Reason.SKIPPED, detail, exception="SkippedRecord")
     return _instead(task, single, letter, "warning")
+
+
+def _refused(task: Task, single: TaskRun, batch: RefusedBatch) -> Effects:
+    """Return the dead letter of a batch of which no record was read, and go on behind it."""
+    origin = Origin.of(single.raw, 0)._replace(value=batch.head)
+    letter = DeadLetter(origin, batch.reason, batch.detail, exception="RefusedBatch", last_offset=batch.last)
+    return _instead(task, single, letter, "error")
 
 
 def _one_by_one(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[T]]:
@@ -194,7 +217,8 @@ def _instead(task: Task, single: TaskRun, letter: DeadLetter, level: Literal["wa
     task.skip(single)
     origin = letter.origin
     key = None if origin.key is None else origin.key.decode("utf-8", "replace")
-    text = f"{origin.topic} partition {origin.partition}: {letter.detail}; the record is a dead letter"
+    put_aside = "record" if letter.last_offset is None else "batch"
+    text = f"{origin.topic} partition {origin.partition}: {letter.detail}; the {put_aside} is a dead letter"
     effects = Effects(dead_letters=[letter], notices=[Notice(level, text, key, origin.offset)])
     effects.count(f"{single.source}.dead-letter")
     task.counters.update(effects.counts)

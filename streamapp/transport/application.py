@@ -12,6 +12,7 @@ from faust.types import TP
 from faust.web.drivers import aiohttp as driver
 
 from topics.access import Access
+from topics.fetching.batches import Limit
 
 STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last commit
 
@@ -111,6 +112,8 @@ class Wiring:
     max_records: int  # max.poll.records
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
     access: Access  # who this worker is to the broker
+    limit: Limit  # fetch.decompressed.max.bytes
+    frame_bytes: int  # of an answer of a broker at most
     abandoned: AbandonedTransactions
     partitions: int | None = None  # of each source, when the worker started
 

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
 from topics.records import RawRecords
 from topics.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 
@@ -43,6 +44,8 @@ class FetchedColumns:
     records: RecordSpans
     position: int  # of the next fetch; past markers and holes
     log_end: int | None  # last stable offset when the broker answered; None: it has not answered yet
+    refused: tuple[RefusedBatch, ...] = ()  # a record without content, at its first offset, stands for each
+    inflated: int = 0  # bytes that compressed batches of them became
 
     def __len__(self) -> int:
         return len(self.records)
@@ -56,6 +59,9 @@ class Run:
     raw: RawRecords
     position: int
     skipped: frozenset[int] = frozenset()  # offsets that are to become dead letters
+    refused: Mapping[int, RefusedBatch] = field(
+        default_factory=lambda: NO_REFUSED
+    )  # by the offset of the record that stands for it
 
 
 class ReadAhead:
@@ -71,6 +77,7 @@ class ReadAhead:
         self._parts: deque[RecordSpans] = deque()
         self._n = 0
         self._record_bytes = 0.0  # mean of the newest fetch
+        self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for it
 
     def __len__(self) -> int:
         """Return the number of records that wait."""
@@ -110,6 +117,7 @@ class ReadAhead:
         if not len(columns):
             return
         self._parts.append(columns.records)
+        self._refused.update({batch.first: batch for batch in columns.refused})
         self._n += len(columns)
         self._record_bytes = columns.records.value_bytes / len(columns)
 
@@ -132,7 +140,14 @@ class ReadAhead:
                 self._parts.appendleft(part.part(due, len(part)))
             self._n -= due
         raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(taken))
-        return Run(self.topic, raw, self.next)
+        return Run(self.topic, raw, self.next, refused=self._refused_up_to(raw.offsets[-1]))
+
+    def _refused_up_to(self, last: int) -> Mapping[int, RefusedBatch]:
+        """Hand out the refused batches of a run that ends at an offset."""
+        if not self._refused:
+            return NO_REFUSED
+        offsets = [offset for offset in self._refused if offset <= last]
+        return {offset: self._refused.pop(offset) for offset in offsets}
 
 
 class TimeOrder:

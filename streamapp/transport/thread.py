@@ -37,7 +37,9 @@ from streamapp.transport.fencing import Fencing, ForeignAssignment
 from streamapp.transport.partition_health import NO_LEADER, PartitionHealth
 from streamapp.transport.runs import FetchedColumns
 from streamapp.transport.sources import LOOK_AGAIN, SourceWatch
-from streamapp.transport.undecodable import keep_bytes
+from topics.fetching.batches import Limit
+from topics.fetching.frames import bound_frames
+from topics.fetching.undecodable import keep_bytes
 
 # aiokafka has one request per broker in flight. If that asks for some partitions only, because records of the
 # others wait here, it must not take long: the others cannot be asked for before it has ended.
@@ -73,6 +75,7 @@ class Fetched:
     out_of_range: list[TP] = field(default_factory=list)  # whose log does not have our position
     changelogs_out_of_range: dict[TP, int] = field(default_factory=dict)  # the position it does not have
     unserved: dict[TP, str] = field(default_factory=dict)  # wanted, but the broker does not serve it: why
+    inflated: int = 0  # bytes that compressed batches became
 
     @property
     def is_worth_a_turn(self) -> bool:
@@ -98,9 +101,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     partition_health: PartitionHealth
     fencing: Fencing
     foreign_assignment: ForeignAssignment
+    limit = Limit()  # of a batch that is inflated, and of all that a fetch brings
+    _left_over: frozenset[TP] = frozenset()  # not taken: others of the fetch had become too many bytes
 
     async def on_start(self) -> None:
         keep_bytes()
+        wiring = cast(App, self.app).wiring
+        self.limit = wiring.limit
+        bound_frames(wiring.frame_bytes)
         await super().on_start()
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
@@ -275,7 +283,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if assignment is None or not assignment.active or subscriptions.reassignment_in_progress:
             return  # going live after the rebalance reads again what is skipped here
         drained = False
-        for tp, ours in wanted.items():
+        limit = self.limit
+        left_over: set[TP] = set()
+        for tp in sorted(wanted, key=lambda tp: tp not in self._left_over):
+            ours = wanted[tp]
             state = assignment.state_value(tp)
             if state is None:
                 continue
@@ -286,6 +297,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             log_end = state.highwater if state.lso is None or state.lso < 0 else state.lso
             if log_end is not None:
                 fetched.log_ends[tp] = log_end
+            if fetched.inflated >= limit.most_bytes:
+                left_over |= {tp} if tp in fetcher._records else set()
+                continue
             result = fetcher._records.pop(tp, None)
             if result is None:
                 continue
@@ -293,13 +307,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if type(result) is not FetchResult:
                 _raise_unless_out_of_range(result, tp, fetched)
             elif result.check_assignment(tp) and result.has_more():
-                fetched.columns[tp] = columns = decode(result._partition_records, log_end)
+                fetched.columns[tp] = columns = decode(result._partition_records, log_end, limit=limit)
+                fetched.inflated += columns.inflated
                 state.consumed_to(columns.position)
                 if has_more(result._partition_records):
                     fetcher._records[tp] = result
+        self._left_over = frozenset(left_over)
         for tp in changelogs:
             result = fetcher._records.get(tp)
-            if result is None or _has_no_position(result):
+            if result is None or _has_no_position(result) or fetched.inflated >= limit.most_bytes:
                 continue
             del fetcher._records[tp]
             drained = True
@@ -308,7 +324,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     result.check_raise()
                 fetched.changelogs_out_of_range[tp] = dict(result._error.args[0])[tp]
             elif result.check_assignment(tp):
-                fetched.changelogs[tp] = _changelog_records(tp, result._partition_records)
+                columns = decode(result._partition_records, None, MAX_CHANGELOG_RECORDS, limit)
+                fetched.inflated += columns.inflated
+                fetched.changelogs[tp] = _changelog_records(tp, columns)
                 assignment.state_value(tp).consumed_to(result._partition_records.next_fetch_offset)
                 if has_more(result._partition_records):
                     fetcher._records[tp] = result
@@ -365,14 +383,23 @@ def _has_no_position(result: Any) -> bool:
     return type(result) is not FetchResult and isinstance(result._error, NoOffsetForPartitionError)
 
 
-def _changelog_records(tp: TP, records: Any) -> list[Any]:
-    """Return records of a changelog as Faust takes them, without headers: no reader needs them."""
-    columns = decode(records, None, MAX_CHANGELOG_RECORDS)
+def _changelog_records(tp: TP, columns: FetchedColumns) -> list[Any]:
+    """Return records of a changelog as Faust takes them, without headers: no reader needs them.
+
+    Without refused batches: what a worker wrote is never refused, and of what another client wrote nothing is
+    missed. If a part of a snapshot is missing after all, a restore finds out.
+    """
+    for batch in columns.refused:
+        logger.error(
+            "topic %s partition %d: %s; no worker wrote it, see to the rights on the topic", *tp, batch.detail
+        )
+    refused = {batch.first for batch in columns.refused}
     spans = columns.records
     cells = zip(spans.offsets, spans.timestamps, spans.keys, spans.values, strict=True)
     return [
         ConsumerRecord(*tp, at, time_ms, 0, key, value, None, len(key or b""), len(value or b""), ())
         for at, time_ms, key, value in cells
+        if at not in refused
     ]
 
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -25,6 +24,7 @@ from confluent_kafka import (
 from topics.access import Access, denied_kind
 from topics.cluster import TIMEOUT_S, Cluster
 from topics.errors import BrokerError, CatalogueError
+from topics.fetching.consumer import BoundedConsumer
 from topics.without_group import without_group
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,9 @@ class TopicReader(ABC):
         self._partitions = _partitions(kafka, topics)
         if self._begin(_origin(kafka, prefix, topics)):
             logger.warning("the topics are not those of the store; it is filled anew")
-        self._consumer = Consumer({**without_group(kafka, "earliest"), "error_cb": _log_error}, logger=logger)
+        self._consumer = BoundedConsumer(
+            {**without_group(kafka, "earliest"), "error_cb": _log_error}, logger=logger
+        )
 
     # -- what is done with it -----------------------------------------------------------------------------
 

@@ -24,6 +24,8 @@ from streamapp.transport.log_throttle import throttle_logs
 from streamapp.worker.gauges import manager_gauges
 from topics.access import Access
 from topics.definitions import TopicNames
+from topics.fetching.batches import Limit
+from topics.fetching.frames import MOST_BYTES, frame_bound
 
 # Properties of Kafka's consumer that aiokafka takes; given ones replace these.
 FETCH = {
@@ -84,6 +86,8 @@ def create_app(
         max_idle_ms=settings.max_task_idle_ms,
         max_records=settings.max_poll_records,
         fetch=_fetch(settings),
+        limit=Limit(settings.fetch_decompressed_max_bytes),
+        frame_bytes=_frame_bytes(settings),
         access=Access.of(librdkafka_properties(settings)),
         partitions=partitions,
         abandoned=AbandonedTransactions.of(
@@ -113,6 +117,12 @@ def add_agent(app: Any, channel: Any, manager: TaskManager) -> None:
     app.agent(
         channel, name="streamapp.worker.agents.process", concurrency=1, supervisor_strategy=CrashingSupervisor
     )(process)
+
+
+def _frame_bytes(settings: Settings) -> int:
+    """Return how long an answer of a broker may be that the consumer reads."""
+    receive_max = int(str(settings.kafka.get("receive.message.max.bytes", MOST_BYTES)))
+    return frame_bound(receive_max, int(_fetch(settings)["fetch_max_bytes"]))
 
 
 def _fetch(settings: Settings) -> dict[str, Any]:

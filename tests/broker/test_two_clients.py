@@ -17,9 +17,9 @@ from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record
 from streamapp.restore.log_reader import LogReader
 from streamapp.transport.columns import decode, has_more
-from streamapp.transport.undecodable import keep_bytes
 from tests.broker.workers import PATIENCE
 from tests.conftest import Broker
+from topics.fetching.undecodable import keep_bytes
 from topics.headers import UNREADABLE
 
 pytestmark = pytest.mark.broker

@@ -26,9 +26,9 @@ from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import OffsetAndMetadata
 
 from streamapp.transport.columns import decode, has_more
-from streamapp.transport.undecodable import FetchedRecords
 from topics.codecs.limits import Limits
 from topics.codecs.screening import screen
+from topics.fetching.undecodable import FetchedRecords
 from topics.headers import UNREADABLE
 from topics.records import RawRecords
 

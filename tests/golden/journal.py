@@ -48,6 +48,14 @@ RECORDS: Final[tuple[Record, ...]] = (
     Manifest(2, 7, 4, "here", at(controls=5, instances=30, labels=2), 99, "{}", 1200, 34_567, 1, 12345, 678),
     Reset(2, at(controls=5, instances=30, labels=2)),
     Skip(2, "instances", 1 << 40, "3Hr6Yp4mQ6mK6o2z1p7hJw"),
+    Entry(
+        2,
+        4,
+        "",
+        at(controls=7, instances=41, labels=2),
+        at(controls=7, instances=90, labels=2),
+        (Step("instances", 90, ((42, 43),), count=5, unread=((44, 60), (70, 90))),),
+    ),
 )
 
 

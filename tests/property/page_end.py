@@ -22,12 +22,12 @@ from streamapp.columnar.rows import scan
 from streamapp.columnar.shape import INSTANCES, shape_of
 from streamapp.columnar.shapes import _Known
 from streamapp.transport.checksum import PART, TABLES, crc32c
-from streamapp.transport.columns import HEAD
 from streamapp.transport.record_batches import BATCH_COLUMNS, read_records
 from tests.property import test_columnar, test_packed_forms
 from tests.property.test_record_batches import batch
 from topics.codecs.limits import Limits
 from topics.codecs.packed.layout import INSTANCE, LABEL
+from topics.fetching.batches import HEAD
 from topics.spans import ROWS
 
 PAGES = 16

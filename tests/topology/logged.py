@@ -31,7 +31,7 @@ class Log:
         ]
         self._piece = piece
 
-    def up_to(self, position: int) -> Iterator[RawRecords]:
+    def up_to(self, position: int, unread: object = ()) -> Iterator[RawRecords]:
         due = [record for record in self._records if record[0] < position]
         self._records = self._records[len(due) :]
         for start in range(0, len(due), self._piece):

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from topics.access import Access, denied_kind
 from topics.errors import BrokerError
+from topics.fetching.consumer import BoundedConsumer
 from topics.oracle.assignment import Assignment
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class RequestTopic:
         self._paused = False
         # The oracle's own: an identity of the worker's would throw the worker out of its group.
         properties = {key: value for key, value in kafka.items() if key != "group.instance.id"}
-        self._consumer = Consumer(
+        self._consumer = BoundedConsumer(
             {
                 "session.timeout.ms": SESSION_MS,
                 **properties,

@@ -7,6 +7,7 @@ sent is decided before the first record: later ones, and open transactions, are 
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 import time
 from collections import deque
@@ -15,15 +16,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from topics.access import denied_kind
 from topics.cluster import Cluster
 from topics.errors import BrokerError, CatalogueError
+from topics.fetching.batches import Limit
+from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.message import REFUSED
 from topics.headers import UNREADABLE, headers_of
 from topics.partitioner import partition_of
 from topics.sender import Sender
 from topics.without_group import without_group
+
+logger = logging.getLogger(__name__)
 
 BATCH: Final = 2000
 POLL_S: Final = 0.1
@@ -77,8 +83,9 @@ class TopicReplayProgress:
 class TopicReplay:
     """Sends records of topics again; `run` in one thread, `stop` from any or from a signal handler."""
 
-    def __init__(self, plan: TopicReplayPlan, kafka: Mapping[str, Any]) -> None:
-        """Reach the broker, and find where the range begins and ends in each partition."""
+    def __init__(self, plan: TopicReplayPlan, kafka: Mapping[str, Any], limit: Limit | None = None) -> None:
+        """Reach the broker, and find where the range begins and ends in each partition; `limit`: of a batch
+        that is inflated."""
         self.plan = plan
         self._stop = threading.Event()
         self._cluster = cluster = Cluster(kafka)
@@ -87,7 +94,7 @@ class TopicReplay:
         if len(set(self._partitions.values())) > 1:
             message = f"targets must have equally many partitions, these have {self._partitions}"
             raise CatalogueError(message)
-        self._consumer = Consumer({**without_group(kafka, "error"), "log_level": 0})
+        self._consumer = BoundedConsumer({**without_group(kafka, "error"), "log_level": 0}, limit)
         try:
             everywhere = [(name, number) for name in plan.targets for number in range(counts[name])]
             self._ranges = {place: span for place in everywhere if (span := self._span(place)) is not None}
@@ -219,6 +226,8 @@ class TopicReplay:
             return  # librdkafka looks for the coordinator of a group that is not joined
         if kind is not None or error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its own code
             raise self._cluster.error(KafkaException(error), topic, "Read", "topic")
+        if error.code() in REFUSED:
+            logger.warning("not sent: %s", error.str())
 
     def _send(self, message: Message) -> None:
         key, topic, headers = message.key(), str(message.topic()), headers_of(message)

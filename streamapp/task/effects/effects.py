@@ -126,6 +126,7 @@ class DeadLetter:
     stacktrace: str | None = None
     attempts: int = 1
     record: int = 0  # index in RawRecords of what led to it: of an early label, its instance
+    last_offset: int | None = None  # of a batch that was put aside whole; its first one is the origin's
 
     @staticmethod
     def of(raw: RawRecords, malformed: Malformed) -> DeadLetter:

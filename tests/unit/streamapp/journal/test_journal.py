@@ -1,6 +1,7 @@
 """Records of the journal: bytes and back, as people read them, and those of earlier formats."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgpack
@@ -51,8 +52,8 @@ def test_a_record_is_read_as_it_was_written(record: Record) -> None:
         (b"", "is no journal entry"),
         (b"\x01", "is no journal entry"),
         (
-            msgpack.packb([4, 0]),
-            "version=4 kind=0 must be a version from 1 to 3 .* run the release that wrote",
+            msgpack.packb([5, 0]),
+            "version=5 kind=0 must be a version from 1 to 4 .* run the release that wrote",
         ),
         (msgpack.packb([2, 9]), "kind=9 must be"),
         (msgpack.packb([1, 3]), "version=1 kind=3 must be"),
@@ -83,6 +84,16 @@ def test_a_source_that_an_installation_may_do_without_is_named_once_it_has_recor
     moved = Reset(1, positions_of({"instances": 7, "feature_values": 2}))
     assert decode(encode(moved)) == moved
     assert "feature_values=2" in as_text(as_json(3, 0, moved))
+
+
+def test_only_what_passed_over_batches_is_in_the_format_that_can_say_so() -> None:
+    """An earlier release reads the journal of a partition that never met one."""
+    passed = replace(COMMIT, steps=(Step("instances", 40, count=9, unread=((12, 20), (30, 40))),))
+    assert (msgpack.unpackb(encode(COMMIT))[0], msgpack.unpackb(encode(passed))[0]) == (3, 4)
+    assert decode(encode(passed), partition=3) == passed
+    assert as_json(3, 0, passed)["steps"] == [
+        {"source": "instances", "to": 40, "unread": ((12, 20), (30, 40))}
+    ]
 
 
 def test_a_line_says_what_was_processed() -> None:

@@ -23,6 +23,9 @@ class Client:
         self.offsets: list[TopicPartition] = []
         self.committed_last: list[TopicPartition] = []
         self.first = 0
+        self.limit: Any = None
+        self.before: Any = None
+        self.unread: Any = ()
 
     def get_watermark_offsets(self, here: TopicPartition, timeout: float) -> tuple[int, int]:
         return self.first, 9
@@ -39,6 +42,9 @@ class Client:
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
         assert not asynchronous
         self.committed_last = offsets
+
+    def next_offset(self, place: tuple[str, int]) -> int:
+        return -1
 
     def unassign(self) -> None:
         """Nothing is fetched."""

@@ -22,7 +22,7 @@ VALUES: list[bytes | None] = [
 class Log:
     """The records of the tail."""
 
-    def up_to(self, position: int) -> Iterator[RawRecords]:
+    def up_to(self, position: int, unread: object = ()) -> Iterator[RawRecords]:
         n = len(VALUES)
         yield RawRecords("t.instances", 3, list(range(n)), [17] * n, [b"m"] * n, VALUES, [()] * n)
 

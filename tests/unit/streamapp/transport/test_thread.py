@@ -15,7 +15,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from streamapp.transport.thread import ConsumerThread
-from streamapp.transport.undecodable import FetchedRecords
+from topics.fetching.undecodable import FetchedRecords
 
 ASTRAY, BUSY = TopicPartition("topic", 0), TopicPartition("topic", 1)
 

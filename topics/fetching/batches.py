@@ -1,0 +1,174 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
+"""Batches: the record batches of a fetch one by one, inflated within bounds, and those that are refused.
+
+aiokafka's own reader inflates whatever it is given. So it is given batches that are inflated already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from struct import Struct
+from typing import Any, Final
+
+from aiokafka.consumer.fetcher import READ_COMMITTED
+from aiokafka.record.default_records import DefaultRecordBatch
+
+from topics.errors import Reason
+from topics.fetching.inflate import CODEC_NAMES, DamagedError, OversizedError, inflated
+from topics.fetching.refused import BATCH_BYTES, KEPT_BYTES, RECORD_COST, RefusedBatch
+from topics.fetching.undecodable import read_tolerantly
+
+V2: Final = 2
+HEAD: Final = Struct(">qiibIhiqqqhii")
+"""Of a batch in format v2: base offset, bytes that follow, leader epoch, magic, CRC, attributes, last offset
+delta, first and largest timestamp, producer id, its epoch, base sequence, number of records."""
+COMPRESSION, APPEND_TIME = 0x07, 0x08
+"""Of the attributes."""
+
+_LENGTH: Final = Struct(">i")
+_BEFORE_LENGTH, _COUNTED_FROM = 8, 12
+_ATTRIBUTES: Final = Struct(">h")
+_ATTRIBUTES_AT: Final = 21
+
+_OLD_MAGIC_AT: Final = 16
+_OLD_KEY_AT: Final = 18
+"""Of a batch of format v0; v1 has a timestamp of 8 bytes before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How large the records of a batch may be once they are inflated."""
+
+    most_bytes: int = BATCH_BYTES
+    setting: str = "fetch.decompressed.max.bytes"
+
+    @property
+    def most_records(self) -> int:
+        """Records of a batch at most: what they take beside their bytes stays within the bytes, too."""
+        return max(1, self.most_bytes // RECORD_COST)
+
+
+PROCESSED: Final = Limit(1 << 31)
+"""Of batches that a worker has processed, whatever its setting is now: it took them then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of format v2 whose records are wanted, not compressed any more."""
+
+    log: bytes  # in which its head lies
+    start: int
+    end: int
+    payload: bytes | None  # its records inflated; None: they lie in the log behind the head
+
+    @property
+    def plain(self) -> bytes:
+        """The batch as if it had never been compressed; its checksum is that of before."""
+        if self.payload is None:
+            return self.log[self.start : self.end]
+        head = bytearray(self.log[self.start : self.start + HEAD.size])
+        _LENGTH.pack_into(head, _BEFORE_LENGTH, HEAD.size - _COUNTED_FROM + len(self.payload))
+        (attributes,) = _ATTRIBUTES.unpack_from(head, _ATTRIBUTES_AT)
+        _ATTRIBUTES.pack_into(head, _ATTRIBUTES_AT, attributes & ~COMPRESSION)
+        return bytes(head) + self.payload
+
+
+def is_skipped(records: Any, batch: Any) -> bool:
+    """Tell whether a batch holds no records for us: a control batch, or one of an aborted transaction."""
+    if records._isolation_level == READ_COMMITTED and batch.producer_id is not None:
+        records._consume_aborted_up_to(batch.base_offset)
+        if batch.is_control_batch and records._contains_abort_marker(batch):
+            records._aborted_producers.discard(batch.producer_id)
+        if batch.is_transactional and batch.producer_id in records._aborted_producers:
+            return True
+    return bool(batch.is_control_batch)
+
+
+def is_v2(batch: Any) -> bool:
+    """Whether a batch of aiokafka's is of the format that has been written since Kafka 0.11."""
+    return isinstance(batch, DefaultRecordBatch) and batch.magic == V2
+
+
+def opened(log: bytes, start: int, end: int, position: int, limit: Limit) -> Batch | RefusedBatch:
+    """Return a batch of format v2 with its records inflated, or why they are not to be read."""
+    attributes, count = HEAD.unpack_from(log, start)[5], HEAD.unpack_from(log, start)[-1]
+    codec = attributes & COMPRESSION
+    if count > limit.most_records:
+        said = f"has {count:,} records; at most {limit.most_records:,} of a batch are read"
+        return _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+    if not codec:
+        return Batch(log, start, end, None)
+    try:
+        return Batch(log, start, end, inflated(codec, log[start + HEAD.size : end], limit.most_bytes))
+    except OversizedError:
+        said = f"of {end - start:,} bytes ({CODEC_NAMES[codec]}) becomes more than {limit.most_bytes:,}"
+        refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        return replace(refused, inflated=limit.most_bytes)
+    except DamagedError as error:
+        return damaged(log, start, end, position, error)
+
+
+def damaged(log: bytes, start: int, end: int, position: int, error: Exception) -> RefusedBatch:
+    """Return a batch of format v2 whose records cannot be read, although its checksum is right."""
+    said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
+    return _refused(log, start, end, position, Reason.BAD_BATCH, said)
+
+
+def old_refused(
+    log: bytes, start: int, end: int, position: int, last: int, limit: Limit
+) -> RefusedBatch | None:
+    """Return why a batch of the formats v0 and v1 is not to be read; None: aiokafka's reader may."""
+    key_at = _OLD_KEY_AT + 8 * (log[start + _OLD_MAGIC_AT] == 1)
+    codec = log[start + _OLD_MAGIC_AT + 1] & COMPRESSION
+    if not codec:
+        return None
+    (key_length,) = _LENGTH.unpack_from(log, start + key_at)
+    value_at = start + key_at + 2 * _LENGTH.size + max(key_length, 0)
+    try:
+        inflated(codec, log[value_at:end], limit.most_bytes)
+    except OversizedError:
+        said = f"of {end - start:,} bytes ({CODEC_NAMES[codec]}) becomes more than {limit.most_bytes:,}"
+        refused = _old(log, start, end, position, last, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        return replace(refused, inflated=limit.most_bytes)
+    except DamagedError:
+        return None  # aiokafka's reader says what is wrong
+    return None
+
+
+def old_damaged(log: bytes, start: int, end: int, position: int, last: int, error: Exception) -> RefusedBatch:
+    """Return a batch of the formats v0 and v1 that cannot be read."""
+    said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
+    return _old(log, start, end, position, last, Reason.BAD_BATCH, said)
+
+
+def records_of(batch: Batch) -> list[Any]:
+    """Return the records of a batch as aiokafka reads them."""
+    plain = batch.plain
+    try:
+        return list(DefaultRecordBatch(plain))
+    except UnicodeDecodeError:
+        return list(read_tolerantly(plain))
+
+
+def _remedy(limit: Limit) -> str:
+    return f" (raise {limit.setting}, or have its producer send smaller batches)"
+
+
+def _refused(log: bytes, start: int, end: int, position: int, reason: Reason, said: str) -> RefusedBatch:
+    base, *_, attributes, last_delta, first_time, last_time, _, _, _, _ = HEAD.unpack_from(log, start)
+    first, last = max(base, position), base + max(last_delta, 0)
+    time = last_time if attributes & APPEND_TIME else first_time
+    return _made(log, start, end, first, last, time, reason, said)
+
+
+def _old(
+    log: bytes, start: int, end: int, position: int, last: int, reason: Reason, said: str
+) -> RefusedBatch:
+    return _made(log, start, end, min(position, last), last, 0, reason, said)
+
+
+def _made(
+    log: bytes, start: int, end: int, first: int, last: int, time: int, reason: Reason, said: str
+) -> RefusedBatch:
+    detail = f"the batch of offsets {first} to {last} {said}"
+    return RefusedBatch(first, last, max(time, 0), reason, detail, log[start : min(end, start + KEPT_BYTES)])

@@ -1,0 +1,65 @@
+"""Connection: how aiokafka reaches and authenticates at the brokers, from librdkafka's properties."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from topics.errors import BrokerError
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""Ways to authenticate that aiokafka knows without further packages."""
+
+
+def is_reachable(kafka: Mapping[str, Any]) -> bool:
+    """Whether aiokafka can authenticate as the properties want it."""
+    is_sasl = str(kafka.get("security.protocol", "")).upper().startswith("SASL")
+    return not is_sasl or kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms")) in MECHANISMS
+
+
+def connection_arguments(kafka: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an `AIOKafkaClient`; BrokerError for files that cannot be read."""
+    protocol = str(kafka.get("security.protocol", "PLAINTEXT")).upper()
+    found: dict[str, Any] = {
+        "bootstrap_servers": str(kafka["bootstrap.servers"]),
+        "security_protocol": protocol,
+        "metadata_max_age_ms": int(kafka.get("metadata.max.age.ms", 300_000)),
+    }
+    if "client.id" in kafka:
+        found["client_id"] = str(kafka["client.id"])
+    if protocol.endswith("SSL"):
+        try:
+            found["ssl_context"] = ssl_context(kafka)
+        except (OSError, ssl.SSLError) as error:
+            message = (
+                f"ssl.ca.location, ssl.certificate.location, ssl.key.location: {error}; correct the paths"
+            )
+            raise BrokerError(message) from error
+    if protocol.startswith("SASL"):
+        found |= {
+            "sasl_mechanism": kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms")),
+            "sasl_plain_username": kafka.get("sasl.username"),
+            "sasl_plain_password": kafka.get("sasl.password"),
+        }
+    return found
+
+
+def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return a context from librdkafka's properties: authorities, own certificate and key, host name check.
+
+    OSError, ssl.SSLError.
+    """
+    authorities = kafka.get("ssl.ca.location")
+    where = {"capath" if Path(authorities).is_dir() else "cafile": authorities} if authorities else {}
+    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, **where)
+    if "ssl.ca.pem" in kafka:
+        context.load_verify_locations(cadata=kafka["ssl.ca.pem"])
+    if "ssl.certificate.location" in kafka:
+        context.load_cert_chain(
+            kafka["ssl.certificate.location"], kafka.get("ssl.key.location"), kafka.get("ssl.key.password")
+        )
+    if str(kafka.get("ssl.endpoint.identification.algorithm", "https")).lower() == "none":
+        context.check_hostname = False
+    return context

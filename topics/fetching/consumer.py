@@ -1,0 +1,256 @@
+"""Bounded consumer: confluent-kafka's for groups and offsets, with records that are inflated within bounds.
+
+librdkafka inflates a batch as soon as it has come, gzip to any size, and reports an error where a batch is
+too large for it, at which a reader stays for ever. So it is given nothing to fetch: its partitions are
+paused, and `fetcher.py` reads them. A batch that is refused comes as one message with an error, and reading
+goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from topics.fetching.batches import Limit
+from topics.fetching.connection import is_reachable
+from topics.fetching.fetcher import Fetcher, Place, Ranges, Record
+from topics.fetching.message import FetchedMessage
+
+EVENTS: Final = 100  # of librdkafka's that are heard at once
+OFFSETS_S: Final = 1.0  # to learn where a partition begins; it is tried again
+SLICE_S: Final = 0.1  # between two looks at the group while records are waited for
+
+Rebalanced = Callable[[Consumer, list[TopicPartition]], None]
+
+
+class BoundedConsumer:
+    """A consumer with the methods of confluent-kafka's that are used here.
+
+    Where aiokafka cannot authenticate as the properties want it, librdkafka fetches, without bounds.
+    """
+
+    def __init__(self, properties: Mapping[str, Any], limit: Limit | None = None, **given: Any) -> None:
+        """`properties`: librdkafka's; `given`: further arguments of confluent-kafka's consumer."""
+        self._consumer = Consumer(dict(properties), **given)
+        self._fetcher = Fetcher(properties, limit) if is_reachable(properties) else None
+        self._reset = str(properties.get("auto.offset.reset", "latest"))
+        self._tells_ends = bool(properties.get("enable.partition.eof", False))
+        self._is_subscribed = False
+        self._unplaced: dict[Place, int] = {}  # assigned partitions whose position is not known yet
+        self._ready: dict[Place, deque[FetchedMessage]] = {}
+        self._paused: set[Place] = set()
+        self.before: Mapping[Place, int] | None = None
+        """No batch is opened that begins there or later; None: all may be."""
+        self.unread: Ranges = ()
+        """Batches whose last offset lies in one of these ranges are passed over."""
+
+    @property
+    def limit(self) -> Limit:
+        """How large a batch may become."""
+        return Limit() if self._fetcher is None else self._fetcher.limit
+
+    @limit.setter
+    def limit(self, limit: Limit) -> None:
+        if self._fetcher is not None:
+            self._fetcher.limit = limit
+
+    # -- what is consumed ---------------------------------------------------------------------------------
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        if self._fetcher is None:
+            self._consumer.assign(partitions)
+            return
+        self._fetcher.assign({})
+        self._ready, self._paused = {}, set()
+        self._unplaced = {(each.topic, each.partition): each.offset for each in partitions}
+        self._place()
+
+    def unassign(self) -> None:
+        if self._fetcher is None:
+            self._consumer.unassign()
+        else:
+            self.assign([])
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: Rebalanced | None = None,
+        on_revoke: Rebalanced | None = None,
+        on_lost: Rebalanced | None = None,
+    ) -> None:
+        given = {"on_assign": on_assign, "on_revoke": on_revoke, "on_lost": on_lost}
+        if self._fetcher is None:
+            self._consumer.subscribe(topics, **{name: call for name, call in given.items() if call})
+            return
+        self._is_subscribed = True
+
+        def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            consumer.assign(partitions)
+            consumer.pause(partitions)
+            self._unplaced |= {(each.topic, each.partition): each.offset for each in partitions}
+            if on_assign is not None:
+                on_assign(consumer, partitions)
+
+        def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            if on_revoke is not None:
+                on_revoke(consumer, partitions)
+            self._drop(partitions)
+
+        def lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            call = on_lost or on_revoke
+            if call is not None:
+                call(consumer, partitions)
+            self._drop(partitions)
+
+        self._consumer.subscribe(topics, on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self._pause(partitions, paused=True)
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._pause(partitions, paused=False)
+
+    def _pause(self, partitions: list[TopicPartition], *, paused: bool) -> None:
+        if self._fetcher is None:
+            (self._consumer.pause if paused else self._consumer.resume)(partitions)
+            return
+        places = {(each.topic, each.partition) for each in partitions}
+        self._paused = self._paused | places if paused else self._paused - places
+        self._fetcher.pause(places, paused)
+
+    def poll(self, seconds: float) -> Any:
+        """Return the next message; None: nothing came within a time."""
+        return next(iter(self.consume(1, seconds)), None)
+
+    def consume(self, most: int, seconds: float) -> list[Any]:
+        """Return what there is, at most so many messages; within a time one at least, if it comes."""
+        if self._fetcher is None:
+            return list(self._consumer.consume(most, seconds))
+        found = self._heard()
+        left = seconds
+        while not found and not (found := self._given(most)):
+            if self._unplaced:
+                self._place()
+            self._fetcher.wait(min(left, SLICE_S))
+            self._read(most)
+            found = self._heard()
+            left -= SLICE_S
+            if left <= 0:
+                return found or self._given(most)
+        return found
+
+    def _given(self, most: int) -> list[FetchedMessage]:
+        """Hand out what is ready of partitions that are not paused."""
+        found: list[FetchedMessage] = []
+        for place, messages in self._ready.items():
+            if place not in self._paused:
+                while messages and len(found) < most:
+                    found.append(messages.popleft())
+        return found
+
+    def _heard(self) -> list[Any]:
+        """Return errors of librdkafka's, and let it call who is told of the group."""
+        found = []
+        for _ in range(EVENTS):
+            message = self._consumer.poll(0)
+            if message is None:
+                break
+            error = message.error()
+            # A record would be one that came before its partition was paused: it is read here once more.
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its own code
+                found.append(message)
+        return found
+
+    def _read(self, most: int) -> None:
+        """Make messages of what was fetched."""
+        assert self._fetcher is not None
+        for (topic, partition), taken in self._fetcher.take(most, self.before, self.unread).items():
+            ready = self._ready.setdefault((topic, partition), deque())
+            for one in taken.records:
+                if isinstance(one, Record):
+                    ready.append(FetchedMessage(topic, partition, *one))
+                else:
+                    ready.append(FetchedMessage.refused(topic, partition, one))
+            if taken.end is not None and self._tells_ends:
+                end = KafkaError(KafkaError._PARTITION_EOF, "end of partition")  # noqa: SLF001 - its own code
+                ready.append(FetchedMessage(topic, partition, taken.position, error=end))
+        for place, position, code in self._fetcher.failures():
+            self._fail(place, position, code)
+
+    def _fail(self, place: Place, position: int, code: int) -> None:
+        assert self._fetcher is not None
+        if code == KafkaError.OFFSET_OUT_OF_RANGE:
+            self._fetcher.drop([place])
+            if self._reset != "error":
+                self._unplaced[place] = OFFSET_BEGINNING if self._reset == "earliest" else -1
+                return
+            code = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - librdkafka's own code
+        error = KafkaError(code)
+        self._ready.setdefault(place, deque()).append(FetchedMessage(*place, position, error=error))
+
+    def next_offset(self, place: Place) -> int:
+        """Return the offset before which everything of a partition was handed out; -1: it is not known."""
+        if ready := self._ready.get(place):
+            return ready[0].offset()
+        return -1 if self._fetcher is None else self._fetcher.position(place)
+
+    # -- positions ----------------------------------------------------------------------------------------
+
+    def _place(self) -> None:
+        """Learn where assigned partitions begin; what cannot be learned now, the next call asks again."""
+        assert self._fetcher is not None
+        found = {place: at for place, at in self._unplaced.items() if at >= 0}
+        unknown = [place for place in self._unplaced if place not in found]
+        try:
+            if self._is_subscribed and unknown:
+                asked = [TopicPartition(*place) for place in unknown]
+                for each in self._consumer.committed(asked, timeout=OFFSETS_S):
+                    if each.error is None and each.offset >= 0:
+                        found[each.topic, each.partition] = each.offset
+            for place in unknown:
+                if place not in found:
+                    first, end = self._consumer.get_watermark_offsets(
+                        TopicPartition(*place), timeout=OFFSETS_S
+                    )
+                    from_first = self._unplaced[place] == OFFSET_BEGINNING or self._reset == "earliest"
+                    found[place] = first if from_first else end
+        except KafkaException:
+            pass  # the broker or the coordinator is away; `poll` reports what is denied
+        self._fetcher.add(found)
+        self._fetcher.pause(self._paused & found.keys())
+        for place in found:
+            del self._unplaced[place]
+
+    def _drop(self, partitions: Iterable[TopicPartition]) -> None:
+        assert self._fetcher is not None
+        places = [(each.topic, each.partition) for each in partitions]
+        self._fetcher.drop(places)
+        self._paused.difference_update(places)
+        for place in places:
+            self._unplaced.pop(place, None)
+            self._ready.pop(place, None)
+
+    # -- librdkafka's ---------------------------------------------------------------------------------------
+
+    def assignment(self) -> list[TopicPartition]:
+        return list(self._consumer.assignment())
+
+    def commit(self, **given: Any) -> Any:
+        return self._consumer.commit(**given)
+
+    def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        return list(self._consumer.committed(partitions, timeout=timeout))
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> Any:
+        return self._consumer.get_watermark_offsets(partition, timeout=timeout)
+
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        return list(self._consumer.offsets_for_times(partitions, timeout=timeout))
+
+    def close(self) -> None:
+        if self._fetcher is not None:
+            self._fetcher.close()
+        self._consumer.close()

@@ -1,0 +1,419 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
+"""Fetcher: record batches of partitions, outside any group, committed records only; inflated when asked for.
+
+What was fetched lies here as the broker sent it: at most one answer of each partition. The event loop runs in
+the thread that calls; while nobody calls, nothing is read, and the connections stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from aiokafka import TopicPartition
+from aiokafka.client import AIOKafkaClient
+from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
+from aiokafka.errors import CorruptRecordException, KafkaError
+from aiokafka.protocol.fetch import FetchRequest
+from confluent_kafka import KafkaError as Codes
+
+from topics.fetching.batches import (
+    Limit,
+    damaged,
+    is_skipped,
+    is_v2,
+    old_damaged,
+    old_refused,
+    opened,
+    records_of,
+)
+from topics.fetching.connection import connection_arguments
+from topics.fetching.frames import MOST_BYTES, bound_frames, frame_bound
+from topics.fetching.refused import RefusedBatch
+from topics.fetching.undecodable import FetchedRecords
+from topics.headers import ended_at_nul
+
+Place = tuple[str, int]
+"""Topic and partition."""
+Ranges = Iterable[tuple[int, int]]
+
+FETCH_BYTES: Final = 16 << 20  # of an answer
+PARTITION_BYTES: Final = 1 << 20
+WAIT_MS: Final = 500
+AGAIN_S: Final = 0.1  # after a failure
+UNKNOWN_S: Final = 5.0  # a broker may learn of a topic so much later than others
+COMMITTED: Final = 1  # isolation level of a fetch
+
+_NO_LEADER: Final = frozenset(
+    {Codes.NOT_LEADER_FOR_PARTITION, Codes.LEADER_NOT_AVAILABLE, Codes.FENCED_LEADER_EPOCH}
+    | {Codes.UNKNOWN_LEADER_EPOCH, Codes.REPLICA_NOT_AVAILABLE, Codes.UNKNOWN_TOPIC_OR_PART}
+)
+
+
+class Record(NamedTuple):
+    """A record that was read."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Any
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was read of one partition."""
+
+    records: list[Record | RefusedBatch]
+    position: int  # of the next record
+    end: int | None = None  # the last stable offset, if there is nothing more before it
+
+
+@dataclass(slots=True)
+class _Partition:
+    position: int
+    is_paused: bool = False
+    fetched: Any = None  # PartitionRecords, from the position on
+    stable: int | None = None  # the last stable offset when the broker answered last
+    is_behind: bool = True  # whether nothing was said of the end at this position yet
+    missing_since: float | None = None
+    failure: int | None = None  # code of an error that is to be told of
+
+
+class Fetcher:
+    """Fetches partitions from given positions on."""
+
+    def __init__(self, kafka: Mapping[str, Any], limit: Limit | None = None) -> None:
+        """`kafka`: client properties under librdkafka's names; the broker is reached at the first `wait`."""
+        self._arguments = connection_arguments(kafka)
+        self.limit = limit or Limit()
+        self._wait_ms = int(kafka.get("fetch.wait.max.ms", WAIT_MS))
+        self._fetch_bytes = min(int(kafka.get("fetch.max.bytes", FETCH_BYTES)), FETCH_BYTES)
+        self._partition_bytes = int(kafka.get("max.partition.fetch.bytes", PARTITION_BYTES))
+        receive_max = int(kafka.get("receive.message.max.bytes", MOST_BYTES))
+        bound_frames(frame_bound(receive_max, int(kafka.get("fetch.max.bytes", 50 << 20))))
+        self._made: asyncio.AbstractEventLoop | None = None
+        self._client: AIOKafkaClient | None = None
+        self._requests: dict[int, asyncio.Task[Any]] = {}
+        self._waiting: asyncio.Task[None] | None = None
+        self._places: dict[Place, _Partition] = {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        loop, self._made = self._made, None
+        if loop is not None:
+            loop.run_until_complete(self._close())
+            loop.close()
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        if self._made is None:
+            self._made = asyncio.new_event_loop()
+        return self._made
+
+    def assign(self, positions: Mapping[Place, int]) -> None:
+        """Fetch these partitions, and no others, from these positions on."""
+        self._places = {place: _Partition(at) for place, at in positions.items()}
+
+    def add(self, positions: Mapping[Place, int]) -> None:
+        """Fetch these partitions, too."""
+        self._places |= {place: _Partition(at) for place, at in positions.items()}
+
+    def drop(self, places: Iterable[Place]) -> None:
+        """Fetch these partitions no longer."""
+        for place in places:
+            self._places.pop(place, None)
+
+    def seek(self, place: Place, position: int) -> None:
+        """Go on elsewhere."""
+        self._places[place] = _Partition(position, self._places[place].is_paused)
+
+    def position(self, place: Place) -> int:
+        """Return the offset of the next record of a partition; -1: it is not fetched."""
+        return self._places[place].position if place in self._places else -1
+
+    def pause(self, places: Iterable[Place], paused: bool = True) -> None:
+        """Fetch and return nothing of these partitions, or go on."""
+        for place in places:
+            if place in self._places:
+                self._places[place].is_paused = paused
+
+    def wait(self, seconds: float) -> None:
+        """Return when there is something to `take` or to tell, or when the time is over."""
+        self._loop.run_until_complete(self._wait(seconds))
+
+    def failures(self) -> list[tuple[Place, int, int]]:
+        """Return partitions that are not fetched, each with its position and the code of the error, once."""
+        found = []
+        for place, partition in self._places.items():
+            if partition.failure is not None:
+                found.append((place, partition.position, partition.failure))
+                partition.failure = None
+        return found
+
+    def take(
+        self, most: int, before: Mapping[Place, int] | None = None, unread: Ranges = ()
+    ) -> dict[Place, Taken]:
+        """Return what was fetched: about `most` records, or as many bytes as one batch may become.
+
+        `before`: no batch is opened that begins there or later; `unread`: batches whose last offset lies in
+        one of these ranges are passed over. CorruptRecordException for a batch that is not what was sent.
+        """
+        found: dict[Place, Taken] = {}
+        budget = _Budget(most, self.limit.most_bytes)
+        for place, partition in self._places.items():
+            if partition.is_paused or not budget.is_left:
+                continue
+            stop = None if before is None else before.get(place)
+            if partition.fetched is not None and not _is_beyond(partition.fetched, stop):
+                taken = self._read(place, partition, budget, stop, tuple(unread))
+                found[place] = taken
+            if partition.fetched is None and partition.is_behind and self._is_at_end(partition):
+                partition.is_behind = False
+                here = found.setdefault(place, Taken([], partition.position))
+                here.end = partition.stable
+        return found
+
+    # -- batches ------------------------------------------------------------------------------------------
+
+    def _read(
+        self,
+        place: Place,
+        partition: _Partition,
+        budget: _Budget,
+        stop: int | None,
+        unread: Collection[tuple[int, int]],
+    ) -> Taken:
+        records, some = partition.fetched, list[Record | RefusedBatch]()
+        memory = records._records
+        records._records_iterator = None
+        while memory.has_next() and budget.is_left and not _is_beyond(records, stop):
+            position = records.next_fetch_offset
+            batch = memory.next_batch()
+            if not batch.validate_crc():
+                message = f"topic {place[0]} partition {place[1]}: a batch at {position} has a wrong checksum"
+                raise CorruptRecordException(message)
+            last = batch.next_offset - 1
+            if not is_skipped(records, batch) and not any(first <= last < end for first, end in unread):
+                some += self._opened(batch, memory, position, budget)
+            records.next_fetch_offset = batch.next_offset
+        partition.position, partition.is_behind = records.next_fetch_offset, True
+        if not memory.has_next():
+            partition.fetched = None
+            if partition.stable is not None and partition.position < partition.stable:
+                partition.stable = None  # the next answer says where the end is
+        return Taken(some, partition.position)
+
+    def _opened(
+        self, batch: Any, memory: FetchedRecords, position: int, budget: _Budget
+    ) -> list[Record | RefusedBatch]:
+        log, start, end = memory.log, memory.start, memory.end
+        last = batch.next_offset - 1
+        try:
+            if is_v2(batch):
+                one = opened(log, start, end, position, self.limit)
+                if isinstance(one, RefusedBatch):
+                    budget.spend(1, one.inflated)
+                    return [one]
+                some = records_of(one)
+                budget.spend(len(some), len(one.payload or b""))
+            else:
+                refused = old_refused(log, start, end, position, last, self.limit)
+                if refused is not None:
+                    budget.spend(1, refused.inflated)
+                    return [refused]
+                some = list(batch)
+                budget.spend(len(some), 0)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever aiokafka's readers raise about it
+            if is_v2(batch):
+                return [damaged(log, start, end, position, error)]
+            return [old_damaged(log, start, end, position, last, error)]
+        return [
+            Record(
+                record.offset,
+                record.timestamp,
+                record.key,
+                record.value,
+                ended_at_nul(record.headers) if record.headers else (),
+            )
+            for record in some
+            if record.offset >= position
+        ]
+
+    # -- requests -----------------------------------------------------------------------------------------
+
+    @property
+    def _has_some(self) -> bool:
+        return any(
+            partition.failure is not None
+            or (
+                not partition.is_paused
+                and (partition.fetched is not None or (partition.is_behind and self._is_at_end(partition)))
+            )
+            for partition in self._places.values()
+        )
+
+    @staticmethod
+    def _is_at_end(partition: _Partition) -> bool:
+        return partition.stable is not None and partition.position >= partition.stable
+
+    async def _wait(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self._has_some:
+            self._plan()
+            left = deadline - time.monotonic()
+            waits = {*self._requests.values(), *([self._waiting] if self._waiting else [])}
+            if left <= 0 and seconds > 0:
+                return
+            if not waits:
+                await asyncio.sleep(max(left, 0.0))
+                return
+            done, _ = await asyncio.wait(waits, timeout=max(left, 0.0), return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                return
+        self._plan()  # the broker answers while what is here is processed
+
+    def _plan(self) -> None:
+        """Ask each broker that has no request of ours for the partitions it leads."""
+        if self._waiting is not None:
+            if not self._waiting.done():
+                return
+            self._waiting = None
+        for node in [node for node, request in self._requests.items() if request.done()]:
+            self._requests.pop(node).result()
+        asked: dict[int, dict[Place, _Partition]] = {}
+        lacks = self._client is None
+        for place, partition in self._places.items():
+            if partition.is_paused or partition.fetched is not None or self._client is None:
+                continue
+            leader = self._client.cluster.leader_for_partition(TopicPartition(*place))
+            if leader is None or leader < 0:
+                lacks = True
+                self._miss(place, partition)
+            elif leader not in self._requests:
+                asked.setdefault(leader, {})[place] = partition
+        if lacks and self._places:
+            self._waiting = self._loop.create_task(self._learn())
+        for node, partitions in asked.items():
+            self._requests[node] = self._loop.create_task(self._fetch(node, partitions))
+
+    def _miss(self, place: Place, partition: _Partition) -> None:
+        """Note that a partition has no leader; what is denied, or stays missing, is told."""
+        assert self._client is not None
+        now = time.monotonic()
+        if place[0] in self._client.cluster.unauthorized_topics:
+            partition.failure = Codes.TOPIC_AUTHORIZATION_FAILED
+        elif self._client.cluster.partitions_for_topic(place[0]) is not None:
+            partition.missing_since = None
+        elif partition.missing_since is None:
+            partition.missing_since = now
+        elif now - partition.missing_since > UNKNOWN_S:
+            partition.failure, partition.missing_since = Codes.UNKNOWN_TOPIC_OR_PART, now
+
+    async def _learn(self) -> None:
+        """Learn who leads the partitions; after a failure it takes a moment."""
+        began = time.monotonic()
+        try:
+            if self._client is None:
+                client = AIOKafkaClient(**self._arguments)
+                client._topics = {topic for topic, _ in self._places}
+                try:
+                    await client.bootstrap()
+                except BaseException:
+                    await client.close()
+                    raise
+                self._client = client
+            topics = {topic for topic, _ in self._places}
+            await self._client.set_topics(topics)
+            if any(
+                self._client.cluster.leader_for_partition(TopicPartition(*place)) in (None, -1)
+                for place in self._places
+            ):
+                await self._client.force_metadata_update()
+        except (KafkaError, OSError, TimeoutError):
+            pass  # librdkafka's client, which is asked for offsets and groups, says why
+        await asyncio.sleep(max(0.0, AGAIN_S - (time.monotonic() - began)) if not self._knows_all else 0.0)
+
+    @property
+    def _knows_all(self) -> bool:
+        return self._client is not None and all(
+            self._client.cluster.leader_for_partition(TopicPartition(*place)) not in (None, -1)
+            for place in self._places
+        )
+
+    async def _fetch(self, node: int, asked: Mapping[Place, _Partition]) -> None:
+        by_topic: dict[str, list[tuple[int, int, int]]] = {}
+        for (topic, number), partition in asked.items():
+            by_topic.setdefault(topic, []).append((number, partition.position, self._partition_bytes))
+        request = FetchRequest(self._wait_ms, 1, self._fetch_bytes, COMMITTED, list(by_topic.items()))
+        assert self._client is not None
+        try:
+            response = await self._client.send(node, request)
+        except (KafkaError, OSError, TimeoutError):
+            self._client.force_metadata_update()
+            await asyncio.sleep(AGAIN_S)
+            return
+        moved = False
+        for topic, partitions in response.topics:
+            for number, code, _, stable, *rest in partitions:
+                place = (topic, number)
+                partition = asked[place]
+                if partition is not self._places.get(place):
+                    continue  # assigned or sought since: what the log had before says nothing of it now
+                if code == 0:
+                    self._came(place, partition, stable, rest)
+                elif code in _NO_LEADER:
+                    moved = True
+                    self._miss(place, partition)
+                else:
+                    partition.failure = code
+        if moved:
+            await self._client.force_metadata_update()
+            await asyncio.sleep(AGAIN_S)
+
+    def _came(self, place: Place, partition: _Partition, stable: int, rest: list[Any]) -> None:
+        """Take in an answer; `rest`: of the partition, its batches last, aborted transactions before them."""
+        partition.stable, partition.missing_since = stable, None
+        aborted = rest[-3] if len(rest) > _REST_BEFORE_V11 else rest[-2]
+        memory = FetchedRecords(rest[-1] or b"")
+        if memory.has_next():
+            partition.fetched = PartitionRecords(
+                TopicPartition(*place), memory, aborted, partition.position, None, None, False, READ_COMMITTED
+            )
+
+    async def _close(self) -> None:
+        tasks = [*self._requests.values(), *([self._waiting] if self._waiting else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._client is not None:
+            await self._client.close()
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What one `take` may still read."""
+
+    records: int
+    bytes_: int
+
+    @property
+    def is_left(self) -> bool:
+        return self.records > 0 and self.bytes_ > 0
+
+    def spend(self, records: int, bytes_: int) -> None:
+        self.records -= records
+        self.bytes_ -= bytes_
+
+
+_REST_BEFORE_V11: Final = 3
+"""Cells behind the last stable offset: log start, aborted transactions, batches; v11 has the replica, too."""
+
+
+def _is_beyond(records: Any, stop: int | None) -> bool:
+    return stop is not None and records.next_fetch_offset >= stop

@@ -1,0 +1,132 @@
+"""Inflating: the records of a compressed batch, never more bytes of them than a bound.
+
+A frame may claim any size, so no claim is believed: each codec writes into room that ends at the bound.
+What is within the bound equals what aiokafka's own functions return (tests/property/test_inflate.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final
+
+import cramjam
+import numpy as np
+
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+"""Codecs, as the attributes of a batch number them."""
+
+CODEC_NAMES: Final = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
+
+_USUAL_RATIO: Final = 8
+_LEAST_ROOM: Final = 1 << 16
+"""A first attempt has room for so many bytes, and for `_USUAL_RATIO` times those that came."""
+
+_MORE: Final = 16
+"""How many times the room of an attempt the next one has."""
+
+_PIECE: Final = 1 << 20
+"""Bytes that are inflated at a time."""
+
+_FULL: Final = "failed to write whole buffer"
+"""cramjam's message when the room was too small; tests/contract/test_cramjam.py holds it."""
+
+_XERIAL_HEAD: Final = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
+_XERIAL_BLOCK: Final = Struct(">i")
+
+
+class InflateError(Exception):
+    """Records that cannot be inflated."""
+
+
+class OversizedError(InflateError):
+    """More bytes than the bound."""
+
+
+class DamagedError(InflateError):
+    """Bytes that are none of the codec's, that end too early, or a codec that Kafka does not have."""
+
+
+def inflated(codec: int, data: bytes, most: int) -> bytes:
+    """Return what `data` inflates to, at most `most` bytes; OversizedError, DamagedError."""
+    inflate = _INFLATE.get(codec)
+    if inflate is None:
+        message = f"codec={codec} must be one of {', '.join(f'{n} ({c})' for n, c in CODEC_NAMES.items())}"
+        raise DamagedError(message)
+    try:
+        return inflate(data, most)
+    except (cramjam.DecompressionError, zlib.error, OSError, EOFError, ValueError) as error:
+        raise DamagedError(str(error)) from error
+
+
+def _gzip(data: bytes, most: int) -> bytes:
+    parts: list[bytes] = []
+    left = most
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        while part := stream.read(min(left + 1, _PIECE)):
+            left -= len(part)
+            if left < 0:
+                raise OversizedError
+            parts.append(part)
+    return b"".join(parts)
+
+
+def _snappy(data: bytes, most: int) -> bytes:
+    if not data.startswith(_XERIAL_HEAD):
+        return _snappy_block(data, most)
+    parts: list[bytes] = []
+    view, at, left = memoryview(data), len(_XERIAL_HEAD), most
+    while at < len(data):
+        if at + _XERIAL_BLOCK.size > len(data):
+            message = f"a block's length at byte {at} of {len(data)} is cut off"
+            raise DamagedError(message)
+        (size,) = _XERIAL_BLOCK.unpack_from(data, at)
+        at += _XERIAL_BLOCK.size
+        if size < 0:  # one that ends too late is cut off, and is damaged if anything is missing
+            message = f"a block of {size} bytes at byte {at} of {len(data)}"
+            raise DamagedError(message)
+        parts.append(_snappy_block(view[at : at + size], left))
+        left -= len(parts[-1])
+        at += size
+    return b"".join(parts)
+
+
+def _snappy_block(data: Any, most: int) -> bytes:
+    """Return what a block inflates to; its length stands first, and the codec holds it to that."""
+    if cramjam.snappy.decompress_raw_len(data) > most:
+        raise OversizedError
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _lz4(data: bytes, most: int) -> bytes:
+    return _into_room(cramjam.lz4.decompress_into, data, most)
+
+
+def _zstd(data: bytes, most: int) -> bytes:
+    return _into_room(cramjam.zstd.decompress_into, data, most)
+
+
+def _into_room(decompress: Callable[[bytes, Any], int], data: bytes, most: int) -> bytes:
+    """Inflate into room of the usual size, and into more until it is all that is allowed."""
+    size = min(most, max(_USUAL_RATIO * len(data), _LEAST_ROOM))
+    while True:
+        room = np.empty(size, dtype=np.uint8)
+        try:
+            return room[: decompress(data, room)].tobytes()
+        except cramjam.DecompressionError as error:
+            if str(error) != _FULL:
+                raise
+        if size == most:
+            raise OversizedError
+        size = min(most, _MORE * size)
+
+
+_INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {
+    GZIP: _gzip,
+    SNAPPY: _snappy,
+    LZ4: _lz4,
+    ZSTD: _zstd,
+}
