@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
@@ -116,6 +116,7 @@ class Wiring:
     frame_bytes: int  # of an answer of a broker at most
     abandoned: AbandonedTransactions
     partitions: int | None = None  # of each source, when the worker started
+    check_group: Callable[[], None] = lambda: None  # raises if others than ours are in it; waits for a broker
 
 
 class PagesThread(driver.ServerThread):

@@ -24,6 +24,7 @@ from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
+from streamapp.blocking_calls import run_blocking
 from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.application import STOP_TIMEOUT_S, App
 from streamapp.transport.delivery import Delivery
@@ -298,6 +299,7 @@ class Consumer(driver.Consumer):
             return
         self._lacks_since = None
         if not sources:
+            await run_blocking(self.wiring.check_group)
             return
         logs = await self._all_ranges(sources)
         lanes = asyncio.Semaphore(LANES)  # whose turn it is, it says in the order of coming

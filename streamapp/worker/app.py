@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from faust.web.base import BlueprintManager
@@ -22,6 +23,7 @@ from streamapp.transport.application import App, Wiring
 from streamapp.transport.delivery import DeliverySchema
 from streamapp.transport.log_throttle import throttle_logs
 from streamapp.worker.gauges import manager_gauges
+from streamapp.worker.group_check import check_again
 from topics.access import Access
 from topics.definitions import TopicNames
 from topics.fetching.batches import Limit
@@ -90,6 +92,9 @@ def create_app(
         frame_bytes=_frame_bytes(settings),
         access=Access.of(librdkafka_properties(settings)),
         partitions=partitions,
+        check_group=partial(
+            check_again, librdkafka_properties(settings), settings.application_id, instance, names
+        ),
         abandoned=AbandonedTransactions.of(
             settings, instance, librdkafka_properties(settings), lambda: health.stopping
         ),

@@ -18,6 +18,7 @@ from streamapp.journal.offset_metadata import partitions_in
 from streamapp.task.sources import source_topics
 from topics.consumer_group import GroupMember, committed_of, described_members_of
 from topics.definitions import TopicNames
+from topics.errors import TopicsError
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +31,23 @@ def check_group(
     kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames, partitions: int
 ) -> None:
     """Raise if worker `instance` must not join its group: ForeignGroupError, SettingsError."""
-    members = described_members_of(kafka, group, logger.info)
-    check_members(members, group, instance, names)
+    check_others(kafka, group, instance, names)
     sources = source_topics(names).values()
     places = [TopicPartition(topic, number) for topic in sources for number in range(partitions)]
     check_partitions(committed_of(kafka, group, places, tell=logger.info), group, names, partitions)
+
+
+def check_others(kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames) -> None:
+    """Raise ForeignGroupError if workers of other topics are in the group."""
+    check_members(described_members_of(kafka, group, logger.info), group, instance, names)
+
+
+def check_again(kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames) -> None:
+    """Raise the same for a worker that has joined and got nothing; usually there are more than partitions."""
+    try:
+        check_others(kafka, group, instance, names)
+    except TopicsError as error:  # it is looked at again after the next rebalance
+        logger.warning("who is in the group is not known: %s", error)
 
 
 def check_members(members: Iterable[GroupMember], group: str, instance: str, names: TopicNames) -> None:

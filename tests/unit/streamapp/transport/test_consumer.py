@@ -228,6 +228,7 @@ class Assigned:
             abandoned=abandoned,
             manager=SimpleNamespace(out_of_range=self.out_of_range),
             assignments=self.assignments,
+            check_group=lambda: self.seen.append("looked who is in the group"),
         )
         self.consumer.epoch, self.consumer._orders = 1, {}
         self.consumer.assignment = lambda: {TP("topic", number) for number in range(partitions)}
@@ -345,6 +346,12 @@ def test_what_fails_for_good_ends_the_others_too() -> None:
         asyncio.run(story.consumer._bring_to_life(1))
     assert 0 in ended
     assert not story.seen
+
+
+def test_a_worker_that_is_given_nothing_looks_who_is_in_the_group() -> None:
+    story = Assigned(0)
+    asyncio.run(story.consumer._bring_to_life(1))
+    assert story.seen == ["looked who is in the group"]
 
 
 def test_only_a_log_that_reaches_our_position_is_read() -> None:
