@@ -27,7 +27,7 @@ from streamapp.columnar.produce import produce_records
 from streamapp.columnar.text_columns import text_spans
 from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.outputs.headers import FullHeaders
-from topics import librdkafka
+from topics import admin, librdkafka
 from topics.cluster import Cluster
 from topics.records import Headers
 from topics.sender import Sender
@@ -75,7 +75,7 @@ def a_topic(bootstrap: str) -> Iterator[str]:
     topic = f"produce-{uuid.uuid4().hex[:6]}"
     cluster = Cluster({"bootstrap.servers": bootstrap})
     cluster.client.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
-    cluster.wait_for([topic])
+    admin.wait_until_ready(cluster, [topic])
     yield topic
     cluster.client.delete_topics([topic])[topic].result()
 

@@ -13,6 +13,7 @@ from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
 from streamapp.embedded.configuration import server_properties
 from tests.broker.workers import PATIENCE, Installation, wait_until
+from topics import admin
 
 pytestmark = pytest.mark.broker
 
@@ -83,7 +84,8 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
         labels = NewTopic(place.names.labels, 2, replica_assignment=[[2], [1]])
         (made,) = client.create_topics([labels]).values()
         made.result(PATIENCE)
-        place.cluster.wait_for([place.names.labels])  # each broker leads a part: both know it then
+        # Each broker leads a part: both know it then.
+        admin.wait_until_ready(place.cluster, [place.names.labels])
         producer = place.producer()
         with place.worker("w") as worker:
             worker.wait_until_ready()

@@ -14,6 +14,7 @@ from streamapp.processing.transactions import group_metadata
 from streamapp.transport.thread import Membership
 from tests.broker.kafka_log import read_topic
 from tests.conftest import Broker
+from topics import admin
 from topics.cluster import Cluster
 from topics.errors import AbortedError, DeliveryError
 from topics.native_producer import NativeProducer, ProduceRecords
@@ -46,7 +47,7 @@ def topic(kafka: dict[str, Any]) -> str:
     cluster = Cluster(kafka)
     made = NewTopic(name, 2, 1, config={"max.message.bytes": str(LIMIT)})
     cluster.client.create_topics([made])[name].result()
-    cluster.wait_for([name])
+    admin.wait_until_ready(cluster, [name])
     return name
 
 

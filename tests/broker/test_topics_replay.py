@@ -223,7 +223,7 @@ def test_a_record_that_the_topic_refuses_is_an_error(kafka, names):
     prefix = names.prefix + "small."
     topic = NewTopic(prefix + "instances", PARTITIONS, 1, config={"max.message.bytes": "2000"})
     client.create_topics([topic])[topic.topic].result(PATIENCE)
-    Cluster(kafka).wait_for([topic.topic])
+    admin.wait_until_ready(Cluster(kafka), [topic.topic])
     dataset = MemoryDataset(np.random.default_rng(1).normal(size=(10, 500)), np.zeros(10))
     with pytest.raises(DeliveryError, match=r"10 records were not delivered; .*max.message.bytes"):
         run(dataset, kafka, names=TopicNames(prefix))
@@ -239,7 +239,7 @@ def test_missing_topics_and_different_counts_are_said_first(kafka, names):
     topics = [NewTopic(prefix + "instances", 4, 1), NewTopic(prefix + "labels", 3, 1)]
     for future in client.create_topics(topics).values():
         future.result(PATIENCE)
-    Cluster(kafka).wait_for([topic.topic for topic in topics])
+    admin.wait_until_ready(Cluster(kafka), [topic.topic for topic in topics])
     with pytest.raises(
         CatalogueError, match=r"labels' has 3 partitions, .*instances' has 4; they must be equal"
     ):

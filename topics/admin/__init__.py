@@ -4,6 +4,7 @@ from topics.admin.creation import BROKER_DEFAULT, Creation, create
 from topics.admin.description import PartitionDescription, TopicDescription, describe
 from topics.admin.differences import TopicDifference, check
 from topics.admin.likeness import Likeness, alike, create_alike, existing, installed
+from topics.admin.readiness import wait_until_ready
 
 __all__ = [
     "BROKER_DEFAULT",
@@ -19,4 +20,5 @@ __all__ = [
     "describe",
     "existing",
     "installed",
+    "wait_until_ready",
 ]

@@ -15,7 +15,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from topics.cluster import NOT_YET, UNANSWERED, Cluster
 from topics.errors import BrokerError, CatalogueError
-from topics.patience import Patience
+from topics.patience import LEAST_S, Patience
 
 NAMED: Final = 3  # topics in a line
 
@@ -34,9 +34,13 @@ def topics_of(cluster: Cluster, patience: Patience) -> dict[str, Any]:
         cluster.client.poll(patience.pause(f"{cluster.address} does not answer yet"))
 
 
-def wait_until_ready(cluster: Cluster, names: Iterable[str], patience: Patience) -> None:
-    """Return when all of `names` are visible and their leaders act; BrokerError when patience is over."""
+def wait_until_ready(cluster: Cluster, names: Iterable[str], patience: Patience | None = None) -> None:
+    """Return when all of `names` are visible and their leaders act; BrokerError when patience is over.
+
+    `patience`: by default that with some partitions.
+    """
     wanted = list(names)
+    patience = Patience(LEAST_S) if patience is None else patience
     total, left = len(wanted), set(wanted)
     while True:
         unseen, unled = _look(cluster, left)
