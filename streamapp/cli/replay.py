@@ -250,13 +250,14 @@ def _replay_topics(
     from datetime import UTC, datetime
 
     from streamapp.cli.progress import stoppable_progress
+    from topics.fetching.batches import Limit
     from topics.replay import TopicReplay
 
     if file != FileOptions() or sent != ReplayOptions(rate=sent.rate, records=sent.records):
         message = "--from-topic sends records as they are: beside it only --from, --to, --rate and --records"
         raise UsageError(message)
-    _, kafka, names = given.connection()
-    running = TopicReplay(again.plan(names, sent), kafka)
+    settings, kafka, names = given.connection()
+    running = TopicReplay(again.plan(names, sent), kafka, Limit(settings.fetch_decompressed_max_bytes))
     with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.records))
     if as_json:
