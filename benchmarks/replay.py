@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -112,7 +113,7 @@ def measure(
     kafka: dict[str, str], form: Format, rows: int, labels: LabelMode, repeats: int
 ) -> dict[str, object]:
     names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
-    create(kafka, names, PARTITIONS)
+    create(kafka, names, PARTITIONS, tell=lambda line: print(line, file=sys.stderr))
     delay = Delay(100) if labels == "apart" else Delay()
     plan = ReplayPlan(
         names=names, keys=KEYS, spread="round-robin", labels=labels, label_delay=delay, format=form
@@ -125,7 +126,7 @@ def measure(
         ours.append(replay_seconds(kafka, dataset, plan))
     client = Cluster(kafka).client
     for future in client.delete_topics(list(names.all())).values():
-        future.result(30)
+        future.result()
     bare_rate, rate = rows / statistics.median(bare), rows / statistics.median(ours)
     return {
         "system": "replay",

@@ -249,7 +249,7 @@ def log_ends(servers: str, topic: str, partitions: int) -> list[int]:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "chaos-checker", "log_level": 0})
     try:
         places = (TopicPartition(topic, number) for number in range(partitions))
-        return [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
+        return [consumer.get_watermark_offsets(place, timeout=120)[1] for place in places]
     finally:
         consumer.close()
 

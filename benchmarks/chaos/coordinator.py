@@ -50,7 +50,7 @@ def transactions(servers: str) -> list[Transaction]:
 
 def changes(servers: str) -> list[Change]:
     """Return the coordinator's log; a producer is in one partition of it."""
-    described = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=30)
+    described = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=120)
     found = []
     for message in read(servers, TOPIC, len(described.topics[TOPIC].partitions)):
         key, value = message.key(), message.value()

@@ -19,7 +19,7 @@ from streamapp.embedded.broker import free_ports
 READY_S = 240.0  # without that anything of what workers say of their partitions changes
 READY_MOST_S = 1800.0  # a busy machine replays slowly; a group that never settles changes for ever
 LOOK_S = 0.1
-TERM_S = 60.0
+TERM_S = 600.0  # a worker that ends has its own limits; this one is for a worker that hangs
 
 
 class ChaosError(RuntimeError):
@@ -92,7 +92,7 @@ class Worker:
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
         if self._process is not None:
-            self._process.wait(10)
+            self._process.wait()
         self.frozen = False
 
     def terminate(self) -> int | None:
@@ -180,7 +180,7 @@ class Fleet:
             worker.kill()
         for oracle in self._oracles:
             oracle.kill()
-            oracle.wait(10)
+            oracle.wait()
 
     def stop_oracles(self) -> None:
         """End the oracles in order: every answer they owe is written."""

@@ -66,7 +66,7 @@ class Installation:
         return TopicNames(self.prefix)
 
     def create_topics(self) -> None:
-        admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, 1)
+        admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, 1, tell=on_stderr)
 
     @property
     def buying(self) -> tuple[str, ...]:
@@ -125,6 +125,11 @@ class Installation:
         return sum(
             left(partition) for topic in described if topic.name in sources for partition in topic.partitions
         )
+
+
+def on_stderr(line: str) -> None:
+    """Print a line of progress; standard output has the report."""
+    print(line, file=sys.stderr)
 
 
 def open_episodes(fleet: Fleet) -> int:
