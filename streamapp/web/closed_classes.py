@@ -104,6 +104,8 @@ def after(declared: Declared, control: ClassControl) -> Declared:
 def _after_part(declared: Declared, control: ClassControl) -> Declared:
     """Return what is declared after a part of a model file; the last one puts the model in effect."""
     came = declared.incoming
+    if came is not None and came.id == control.id and control.part < came.part:
+        return declared  # it came twice: the first one is kept
     if control.part == 1:
         came = Incoming(control.id, 1, control.classes)
     if came is None or (came.id, came.part) != (control.id, control.part):

@@ -15,7 +15,7 @@ import base64
 import binascii
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -24,6 +24,7 @@ MAX_BYTES: Final = 256 << 20
 """What the parts of unfinished imports of a partition may take; the oldest other one is given up first."""
 
 MAX_PARTS: Final = 100_000
+"""Parts of an import, and those of all unfinished ones together: small parts take more than their bytes."""
 MAX_ID: Final = 64
 
 
@@ -71,12 +72,12 @@ class Incoming:
 
     id: str
     parts: int
-    pieces: tuple[bytes, ...]  # the first ones
+    pieces: tuple[bytes, ...] = ()  # the first ones
+    size: int = 0  # bytes of these
 
-    @property
-    def size(self) -> int:
-        """Bytes that have come."""
-        return sum(map(len, self.pieces))
+    def with_piece(self, data: bytes) -> Incoming:
+        """Return the import with one part more."""
+        return Incoming(self.id, self.parts, (*self.pieces, data), self.size + len(data))
 
 
 class Imports:
@@ -85,6 +86,7 @@ class Imports:
     def __init__(self) -> None:
         self._held: dict[str, Incoming] = {}
         self._before: dict[str, Incoming] | None = None
+        self._bytes = self._pieces = 0  # of all that are unfinished
         self._given_up_before = 0
         self.given_up = 0  # imports that came in part
 
@@ -108,14 +110,16 @@ class Imports:
             raise RefusedPartError(message)
         if mine is None:
             self._drop(key, held)
-            mine = Incoming(part.id, part.parts, ())
+            mine = Incoming(part.id, part.parts)
         self._check_order(key, mine, part)
-        grown = replace(mine, pieces=(*mine.pieces, part.data))
+        grown = mine.with_piece(part.data)
         self._change()
         if part.number == part.parts:
-            self._held.pop(key, None)
+            if key in self._held:
+                self._take_out(key)
             return b"".join(grown.pieces)
         self._held[key] = grown
+        self._bytes, self._pieces = self._bytes + len(part.data), self._pieces + 1
         self._make_room(key)
         return None
 
@@ -130,7 +134,7 @@ class Imports:
     def rollback(self) -> None:
         """Undo everything since `checkpoint`."""
         if self._before is not None:
-            self._held = self._before
+            self.load(self._before)
         self._before, self.given_up = None, self._given_up_before
 
     def image(self) -> dict[str, Incoming]:
@@ -140,6 +144,8 @@ class Imports:
     def load(self, held: Mapping[str, Incoming]) -> None:
         """Take in the imports of an `image`."""
         self._held = dict(held)
+        self._bytes = sum(each.size for each in held.values())
+        self._pieces = sum(len(each.pieces) for each in held.values())
 
     # -- inside ---------------------------------------------------------------------------------------------
 
@@ -155,18 +161,25 @@ class Imports:
             raise RefusedPartError(message)
 
     def _make_room(self, key: str) -> None:
-        while sum(held.size for held in self._held.values()) > MAX_BYTES:
+        while self._bytes > MAX_BYTES or self._pieces > MAX_PARTS:
             oldest = next(iter(self._held))
             self._drop(oldest, self._held[oldest])
             if oldest == key:
-                message = f"imports of a partition may take {MAX_BYTES} bytes; this model is larger"
+                message = (
+                    f"imports of a partition may take {MAX_BYTES} bytes in {MAX_PARTS} parts; this model is "
+                    "larger"
+                )
                 raise RefusedPartError(message)
 
     def _drop(self, key: str, held: Incoming | None) -> None:
         if held is not None and key in self._held:
             self._change()
-            del self._held[key]
+            self._take_out(key)
             self.given_up += 1
+
+    def _take_out(self, key: str) -> None:
+        gone = self._held.pop(key)
+        self._bytes, self._pieces = self._bytes - gone.size, self._pieces - len(gone.pieces)
 
     def _change(self) -> None:
         if self._before is None:

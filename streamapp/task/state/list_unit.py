@@ -208,8 +208,8 @@ def read_imports(units: Sequence[Unit]) -> dict[str, Incoming]:
     for unit in units:
         facts, body = unseal(unit)
         key = facts["model"]
-        before = found[key].pieces if key in found else ()
-        found[key] = Incoming(facts["id"], facts["parts"], (*before, bytes(body)))
+        before = found.get(key) or Incoming(facts["id"], facts["parts"])
+        found[key] = before.with_piece(bytes(body))
     return found
 
 
