@@ -38,7 +38,7 @@ class ComparePage:
             self._chart.props('role=img aria-label="Accuracy of both against labels"')
             self._measures = ui.column().classes("w-full")
             heading("Differences", 2)
-            self._differences = Looking(watching.inspector, self._draw)
+            self._differences = Looking(watching.inspector, self._draw, person)
         ui.timer(0.0, self._begin, once=True)
 
     async def _begin(self) -> None:

@@ -58,8 +58,8 @@ class DeadLettersPage:
                 ui.button("Look", on_click=lambda: self.look(0)).props("no-caps")
                 ui.button("Replay these", on_click=lambda: self._replay(None)).props("no-caps outline")
             self._said = ui.label().props("role=alert aria-live=assertive").classes("text-weight-bold")
-            self._list = Looking(watching.inspector, self._draw)
-            self._one = Looking(watching.inspector, self._draw_one)
+            self._list = Looking(watching.inspector, self._draw, person)
+            self._one = Looking(watching.inspector, self._draw_one, person)
             heading("Skip a record that stops its partition", 2)
             ui.label("It becomes a dead letter, unprocessed. No worker may run meanwhile.")
             with ui.row().classes("items-end"):

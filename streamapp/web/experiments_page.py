@@ -28,7 +28,7 @@ class ExperimentsPage:
     """The elements of one browser's page."""
 
     def __init__(self, watching: Watching, person: Person) -> None:
-        self._folder = watching.experiments
+        self._folder, self._person = watching.experiments, person
         with watch_frame("/experiments", person, watching):
             heading("Experiments")
             self._said = ui.label(f"Looking into {self._folder.name} …").props("role=status")
@@ -52,6 +52,9 @@ class ExperimentsPage:
         self._choice.set_options(names, value=next(iter(names)))
 
     async def _show(self) -> None:
+        if not self._person.signed_in():
+            ui.navigate.to("/sign-in")
+            return
         kind, _, name = str(self._choice.value or "").partition(" ")
         read: Any = read_experiment if kind == "experiment" else read_run
         found = await run.io_bound(read, self._folder, name)

@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -97,7 +97,9 @@ class Guard:
 
         answer = await self._answer(scope, receive)
         if answer is None:
-            await self.app(scope, _slowed(receive) if scope["type"] == "websocket" else receive, with_headers)
+            if scope["type"] == "websocket":
+                receive = _watched(receive, scope["signed_in"])
+            await self.app(scope, receive, with_headers)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
@@ -140,11 +142,12 @@ class Guard:
         token = HTTPConnection(scope).cookies.get(COOKIE, "")
         name = entry.sessions.annotator(token, now_ms())
         role = None if name is None else users.role(name)
-        if name is None or role is None:
+        if name is None or role is None or users.proof(name) != entry.sessions.proof(token):
             return None
 
         def still() -> bool:
-            return entry.sessions.annotator(token, now_ms()) is not None and users.role(name) == role
+            is_in = entry.sessions.annotator(token, now_ms()) is not None and users.role(name) == role
+            return is_in and users.proof(name) == entry.sessions.proof(token)
 
         return _Who(name, role, still, token)
 
@@ -162,10 +165,12 @@ class Guard:
         origin of what writes: a POST or a websocket.
         """
         host = headers.get("host", "")
-        if self._entry.loopback and urlsplit(f"//{host}").hostname not in LOOPBACK:
+        if len(headers.getlist("host")) > 1 or len(headers.getlist("origin")) > 1:
+            return "a request must have one host and one origin"
+        if self._entry.loopback and _split(f"//{host}").hostname not in LOOPBACK:
             return "this host name is not one of this machine"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _split(origin).netloc not in {host} - {""}:
             return "this page is not one of ours"
         writes = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
         if writes and origin is None:
@@ -175,7 +180,8 @@ class Guard:
     async def _sign_in(self, users: Users, request: Request) -> Response:
         if request.method != "POST":
             return _page("")
-        if int(request.headers.get("content-length") or BODY_MAX + 1) > BODY_MAX:
+        length = request.headers.get("content-length", "")
+        if not (length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= BODY_MAX):
             return _page("This is too long.", 413)
         given = parse_qs((await request.body()).decode("utf-8", "replace"))
         name, password = given.get("name", [""])[0], given.get("password", [""])[0]
@@ -187,7 +193,10 @@ class Guard:
         if not right:
             return _page("Name or password is wrong.", 401)
         self._limit.succeeded(name, address)
-        token = await asyncio.to_thread(self._entry.sessions.begin, name, now_ms())
+        before = request.cookies.get(COOKIE)
+        if before is not None:
+            await asyncio.to_thread(self._entry.sessions.end, before)
+        token = await asyncio.to_thread(self._entry.sessions.begin, name, now_ms(), users.proof(name))
         await asyncio.to_thread(self._entry.audit.note, name, "sign-in", now_ms())
         let_in = RedirectResponse("/", 303)
         let_in.set_cookie(
@@ -201,17 +210,27 @@ class Guard:
         return let_in
 
 
-def _slowed(receive: Receive) -> Receive:
-    """Return the messages of a websocket as far as they come at a person's pace; then it is closed."""
+def _watched(receive: Receive, still: Callable[[], bool]) -> Receive:
+    """Return the messages of a websocket as long as they come at a person's pace, and he is signed in."""
     limit = RateLimit(MESSAGES_PER_S, MESSAGES_BURST)
 
-    async def slowed() -> Message:
+    async def watched() -> Message:
         message = await receive()
-        if message["type"] == "websocket.receive" and not limit.admits("", now_ms()):
+        if message["type"] == "websocket.receive" and not (still() and limit.admits("", now_ms())):
             return {"type": "websocket.disconnect", "code": 1008}
         return message
 
-    return slowed
+    return watched
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of an address; none of what is none."""
+    try:
+        found = urlsplit(url)
+        found.hostname  # noqa: B018 - it may be what cannot be read
+    except ValueError:
+        return urlsplit("")
+    return found
 
 
 def _page(said: str, status: int = 200) -> Response:

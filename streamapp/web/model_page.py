@@ -52,7 +52,7 @@ class ModelPage:
             with ui.row().classes("items-center"):
                 heading("Tree", 2)
                 ui.button("Look again", on_click=lambda: self._look(0)).props("no-caps outline")
-            self._tree = Looking(watching.inspector, self._draw_model)
+            self._tree = Looking(watching.inspector, self._draw_model, person)
             heading("One record's explanation", 2)
             with ui.row().classes("items-end"):
                 at = (
@@ -63,7 +63,7 @@ class ModelPage:
                 ui.button("Explain", on_click=lambda: self._explain(str(at.value).strip())).props(
                     "no-caps outline"
                 )
-            self._explanation = Looking(watching.inspector, self._draw_explanation)
+            self._explanation = Looking(watching.inspector, self._draw_explanation, person)
         ui.timer(LOOK_S, self.tick)
         ui.timer(0.0, self._begin, once=True)
 

@@ -33,7 +33,7 @@ class PartitionsPage:
         self._person = person
         with watch_frame("/partitions", person, watching):
             heading("Partitions")
-            self._looking = Looking(watching.inspector, self._draw)
+            self._looking = Looking(watching.inspector, self._draw, person)
         ui.timer(AGAIN_S, self.tick)
         ui.timer(0.0, self.tick, once=True)
 

@@ -100,7 +100,7 @@ CREATE TRIGGER answer_went AFTER DELETE ON answer BEGIN
   UPDATE tally SET n = n - 1 WHERE name = old.state; END;
 CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL);
 CREATE TABLE session (
-  digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL
+  digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL, proof TEXT NOT NULL
 ) WITHOUT ROWID;
 """
 
@@ -108,8 +108,11 @@ _FROM_3: Final = """
 ALTER TABLE class ADD COLUMN answered_ms INTEGER;
 CREATE TABLE declared (key TEXT PRIMARY KEY, classes TEXT NOT NULL) WITHOUT ROWID;
 DELETE FROM position WHERE topic LIKE '%controls';
+DELETE FROM session;
+ALTER TABLE session ADD COLUMN proof TEXT NOT NULL DEFAULT '';
 """
-"""Of a file of the release before: controls are read again, for which classes they close."""
+"""Of a file of the release before: controls are read again, for which classes they close, and people sign in
+again."""
 
 
 class Store:

@@ -27,6 +27,8 @@ SESSION_MS: Final = 12 * 3600 * 1000
 ATTEMPTS: Final = 5
 ATTEMPTS_OF_ALL: Final = 50
 WITHIN_MS: Final = 60_000
+SESSIONS_MAX: Final = 20
+"""Sessions of a user: one more ends the oldest."""
 _REMEMBERED: Final = 10_000  # names and addresses with failures
 _HASHER: Final = PasswordHasher()
 _NOBODY: Final = _HASHER.hash(secrets.token_hex(16))  # checked for a name nobody has: it takes as long
@@ -70,6 +72,11 @@ class Users:
         except (VerificationError, InvalidHashError):
             return False
         return right and known is not None
+
+    def proof(self, name: str) -> str:
+        """Return what changes when a user's password does; "": he is not in the file."""
+        known = self._read().get(name)
+        return "" if known is None else hashlib.sha256(known.digest.encode()).hexdigest()
 
     def role(self, name: str) -> Role | None:
         """Return as what a user may come in; None: he is not (any more) in the file."""
@@ -160,25 +167,35 @@ class Sessions:
     def __init__(self, store: Store) -> None:
         self._store = store
         with store.reading() as db:
-            rows = db.execute("SELECT digest, annotator, until_ms FROM session").fetchall()
-        self._known = {bytes(digest): (str(annotator), int(until)) for digest, annotator, until in rows}
+            rows = db.execute("SELECT digest, annotator, until_ms, proof FROM session").fetchall()
+        self._known = {
+            bytes(digest): (str(who), int(until), str(proof)) for digest, who, until, proof in rows
+        }
 
-    def begin(self, annotator: str, now: int) -> str:
-        """Return the token of a new session."""
+    def begin(self, annotator: str, now: int, proof: str = "") -> str:
+        """Return the token of a new session; proof: `Users.proof`, with which it ends."""
         token = secrets.token_urlsafe(32)
         digest, until = _digest(token), now + SESSION_MS
         with self._store.transaction() as db:
-            gone = db.execute("DELETE FROM session WHERE until_ms <= ? RETURNING digest", (now,)).fetchall()
-            db.execute("INSERT INTO session VALUES (?, ?, ?)", (digest, annotator, until))
+            gone = db.execute(
+                "DELETE FROM session WHERE until_ms <= ? OR digest IN (SELECT digest FROM session "
+                "WHERE annotator = ? ORDER BY until_ms DESC LIMIT -1 OFFSET ?) RETURNING digest",
+                (now, annotator, SESSIONS_MAX - 1),
+            ).fetchall()
+            db.execute("INSERT INTO session VALUES (?, ?, ?, ?)", (digest, annotator, until, proof))
         for (old,) in gone:
             self._known.pop(bytes(old), None)
-        self._known[digest] = annotator, until
+        self._known[digest] = annotator, until, proof
         return token
 
     def annotator(self, token: str, now: int) -> str | None:
         """Return whose session a token is of."""
-        annotator, until = self._known.get(_digest(token), (None, 0))
+        annotator, until, _ = self._known.get(_digest(token), (None, 0, ""))
         return annotator if until > now else None
+
+    def proof(self, token: str) -> str:
+        """Return what was given when the session of a token began."""
+        return self._known.get(_digest(token), ("", 0, ""))[2]
 
     def end(self, token: str) -> None:
         """Sign out."""

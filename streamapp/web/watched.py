@@ -251,9 +251,11 @@ class Watched:
     def _change(self, key: str, event: ModelEvent, body: bytes) -> None:
         """Let an event change what is known of its model, and of the nodes of its tree."""
         run, kind, detail = self._connection.execute, event.event, event.detail
-        node = detail.get("node")
-        has_node = isinstance(node, int) and 0 <= node <= LARGEST
-        node = node if has_node else 0  # all nodes may have got other numbers
+        given = detail.get("node")
+        has_node = False
+        node = 0  # if it is not known which: all may have got other numbers
+        if isinstance(given, int) and 0 <= given <= LARGEST:
+            has_node, node = True, given
         if kind in BEGINS or kind == "deleted":
             run("DELETE FROM split WHERE key = ?", [key])
             run("UPDATE model SET splits = 0, drifts = 0 WHERE key = ?", [key])

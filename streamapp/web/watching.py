@@ -119,15 +119,18 @@ def table(
 class Looking:
     """A place of a page that is filled by an answer which may take a while."""
 
-    def __init__(self, inspector: Inspector, draw: Callable[[Found], None]) -> None:
-        """draw: makes the elements, anew for each answer."""
-        self._inspector, self._draw = inspector, draw
+    def __init__(self, inspector: Inspector, draw: Callable[[Found], None], person: Person) -> None:
+        """draw: makes the elements, again for each answer. person: gets none when he is not signed in."""
+        self._inspector, self._draw, self._person = inspector, draw, person
         self._busy = False
         self._said = ui.label().props("role=status")
         self._place = ui.column().classes("w-full")
 
     async def look(self, ask: str, *, fresh_ms: int = 15_000, **given: Any) -> None:
         """Ask, and draw what was found; what is there stays until then."""
+        if not self._person.signed_in():
+            ui.navigate.to("/sign-in")
+            return
         if self._busy:
             return
         self._busy = True

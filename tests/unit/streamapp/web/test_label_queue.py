@@ -60,6 +60,26 @@ def test_a_card_stays_until_its_lease_is_over(queue: LabelQueue) -> None:
         queue.answer("ann", card.number, "a", NOW + 603)
 
 
+@pytest.mark.parametrize("rounds", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_a_thousand_leases_by_one_person_hold_up_nobody_else(rounds: int) -> None:
+    store = Store(":memory:")
+    queue = LabelQueue(store, replace(TERMS, open_max=10_000, sure_utility=1.0, lease_ms=10**9))
+    ask(queue, *(named(f"i{n}", 0.5) for n in range(rounds)))
+    for n in range(rounds):
+        card = queue.next_card("greedy", NOW + n)
+        queue.card_ahead("greedy", NOW + n)
+        queue.sure("greedy", NOW + n, 20)
+        if card is not None and n % 2:
+            queue.skip("greedy", card.number, NOW + n)
+    with store.reading() as db:
+        (held,) = db.execute("SELECT count(*) FROM lease WHERE annotator = 'greedy'").fetchone()
+    assert held <= 22, "a card, the next one, and a page of sure ones"
+    others = [queue.next_card(f"p{n}", NOW + rounds) for n in range(rounds - 22)]
+    assert None not in others
+    assert len({card.number for card in others if card is not None}) == rounds - 22
+    store.close()
+
+
 def test_whoever_is_late_may_still_answer_what_nobody_took(queue: LabelQueue) -> None:
     ask(queue, REQUEST)
     card = queue.next_card("ann", NOW)

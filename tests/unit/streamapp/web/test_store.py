@@ -149,7 +149,8 @@ def test_a_file_of_the_release_before_is_taken_over_and_controls_are_read_again(
             db.execute("INSERT INTO position VALUES (?, 0, 7)", (topic,))
     with closing(sqlite3.connect(path)) as db:
         db.executescript(
-            "DROP TABLE declared; ALTER TABLE class DROP COLUMN answered_ms; PRAGMA user_version = 3"
+            "DROP TABLE declared; ALTER TABLE class DROP COLUMN answered_ms;"
+            "ALTER TABLE session DROP COLUMN proof; PRAGMA user_version = 3"
         )
     with closing(Store(path)) as store:
         queue = LabelQueue(store)

@@ -1,6 +1,7 @@
 """Users: the file, passwords, how often one may be wrong, sessions."""
 
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,16 @@ import pytest
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError, UsageError
 from streamapp.web.store import Store
-from streamapp.web.users import ATTEMPTS, SESSION_MS, WITHIN_MS, Sessions, SignInLimit, Users, add_user
+from streamapp.web.users import (
+    ATTEMPTS,
+    SESSION_MS,
+    SESSIONS_MAX,
+    WITHIN_MS,
+    Sessions,
+    SignInLimit,
+    Users,
+    add_user,
+)
 
 PASSWORD = "correct horse battery"
 
@@ -81,6 +91,19 @@ def test_a_session_ends_by_time_and_by_signing_out() -> None:
     with store.reading() as db:
         assert token.encode() not in b"".join(row[0] for row in db.execute("SELECT digest FROM session"))
     store.close()
+
+
+def test_a_user_has_so_many_sessions_and_the_oldest_ends(tmp_path: Path) -> None:
+    with closing(Store(tmp_path / "web.sqlite")) as store:
+        sessions = Sessions(store)
+        other = sessions.begin("bob", 0)
+        tokens = [sessions.begin("ann", n) for n in range(100)]
+        living = [token for token in tokens if sessions.annotator(token, 1000) == "ann"]
+        assert living == tokens[-SESSIONS_MAX:]
+        assert sessions.annotator(other, 1000) == "bob"
+        assert [Sessions(store).annotator(token, 1000) for token in living] == ["ann"] * SESSIONS_MAX
+        with store.reading() as db:
+            assert db.execute("SELECT count(*) FROM session").fetchone() == (SESSIONS_MAX + 1,)
 
 
 @pytest.mark.parametrize(
