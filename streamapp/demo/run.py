@@ -53,7 +53,7 @@ FEATURES_RATE = 60.0
 FEATURES_RECORDS = 3_000
 # Rows that the replay may be ahead of the labels: about twice what is under way on a machine that keeps up.
 MAX_OUTSTANDING = 1_500
-FEATURES_MAX_OUTSTANDING = 100
+FEATURES_MAX_OUTSTANDING = 300
 READY_POLL_SECONDS = 0.1
 READ_SECONDS = 0.2
 SILENT_SECONDS = 30.0  # without a record although all is committed: then there are no more
