@@ -1,8 +1,9 @@
 """Mutants of topics and streamapp, and the tests that lie closest to their modules.
 
 A sample of each folder is drawn by a seed. The closest tests of a module are those of its name in the folder
-of tests that mirrors its own, or in tests/topology, and those that import it; where there are none, the tests
-of the mirrored folder, or of the nearest one above that has any for it.
+of tests that mirrors its own, or in tests/topology; a mutant that survives them meets those that import or
+name the module. Where there are neither, it meets those of the mirrored folder, or of the nearest one above
+that has any.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from pathlib import Path
 from tests.mutants.mutation import Mutant, mutants_of
 from tests.mutants.trial import BROKEN, KEPT, KILLED, ROOT, SURVIVED, UNREACHED, fork, name_of, shown
 
-PATIENCE_S = 60.0
-"""Beside five times what the tests take without a mutant: CPU seconds, and twice that by the clock."""
+PATIENCE_S = 10.0
+"""CPU seconds that a mutant has beside five times what the tests take without one."""
+WALL = 30.0
+"""How many times longer that may take by the clock: the machine may have other work."""
 BROKEN_TESTS = "tests fail without it"
 
 _UNIT = ROOT / "tests" / "unit"
@@ -87,17 +90,21 @@ def _sample(folder: str, sample: int, seed: int) -> list[tuple[Mutant, str]]:
 
 
 def _try(mutant: Mutant, text: str) -> str:
-    tests = closest_tests(mutant.file)
-    if not tests:
-        return UNREACHED
-    cpu, code = _without_mutant(tests)
-    if code != 0:
-        return BROKEN_TESTS
-    code, _ = _ended(fork(mutant, text, tests, PATIENCE_S + 5 * cpu, 2 * (PATIENCE_S + 5 * cpu)))
-    if code in BROKEN:
-        message = f"pytest could not run the tests of {mutant.key} (exit code {code})"
-        raise SystemExit(message)
-    return SURVIVED if code == 0 else KILLED
+    """Let a mutant meet its tests, the closest first; return what became of it."""
+    result = UNREACHED
+    for tests in closest_tests(mutant.file):
+        cpu, code = _without_mutant(tests)
+        if code != 0:
+            return BROKEN_TESTS
+        limit = PATIENCE_S + 5 * cpu
+        code, _ = _ended(fork(mutant, text, tests, limit, WALL * limit))
+        if code in BROKEN:
+            message = f"pytest could not run the tests of {mutant.key} (exit code {code})"
+            raise SystemExit(message)
+        if code != 0:
+            return KILLED
+        result = SURVIVED
+    return result
 
 
 @cache
@@ -116,21 +123,22 @@ def _ended(child: int) -> tuple[int, float]:
 
 
 @cache
-def closest_tests(file: str) -> tuple[str, ...]:
-    """Return the files of the tests that lie closest to a module."""
+def closest_tests(file: str) -> tuple[tuple[str, ...], ...]:
+    """Return the files of the tests that lie closest to a module, in the order in which they are tried."""
     module = Path(file).with_suffix("")
     mirrored = _UNIT / module.parent
-    found = [*mirrored.glob(f"test_{module.name}.py"), *mirrored.glob(f"test_{module.name}_*.py")]
-    found += (ROOT / "tests" / "topology").glob(f"test_{module.name}.py")
+    named = {*mirrored.glob(f"test_{module.name}.py"), *mirrored.glob(f"test_{module.name}_*.py")}
+    named.update((ROOT / "tests" / "topology").glob(f"test_{module.name}.py"))
     full, package = re.escape(".".join(module.parts)), re.escape(".".join(module.parent.parts))
-    imports = re.compile(
-        rf"^\s*(from {full} import|import {full}\b|from {package} import .*\b{module.name}\b)", re.MULTILINE
-    )
-    for place in _PLACES:
-        paths = (ROOT / place).rglob("test_*.py")
-        found += [path for path in paths if imports.search(path.read_text(encoding="utf-8"))]
+    mention = re.compile(rf"\b{full}\b|^\s*from {package} import .*\b{module.name}\b", re.MULTILINE)
+    paths = {path for place in _PLACES for path in (ROOT / place).rglob("test_*.py")} - named
+    mentioning = {path for path in paths if mention.search(path.read_text(encoding="utf-8"))}
+    above: set[Path] = set()
     name = module.name
-    while not found and mirrored != _UNIT:
-        found = sorted(mirrored.glob(f"test_{name}*.py")) or sorted(mirrored.rglob("test_*.py"))
+    while not (named or mentioning or above) and mirrored != _UNIT:
+        above = set(mirrored.glob(f"test_{name}*.py")) or set(mirrored.rglob("test_*.py"))
         name, mirrored = mirrored.name, mirrored.parent
-    return tuple(sorted({path.relative_to(ROOT).as_posix() for path in found}))
+    stages = (named, mentioning, above)
+    return tuple(
+        tuple(sorted(path.relative_to(ROOT).as_posix() for path in stage)) for stage in stages if stage
+    )

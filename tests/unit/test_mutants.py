@@ -86,14 +86,22 @@ def test_statements_with_an_effect_are_left_out_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("module", "tests"),
+    ("module", "stages"),
     [
-        ("topics/sender.py", "tests/unit/topics/test_sender.py"),
-        ("topics/readers/arff/rows.py", "tests/unit/topics/readers/test_arff.py"),
-        ("topics/codecs/screening.py", "tests/unit/topics/codecs/test_screening.py"),
-        ("streamapp/task/labels.py", "tests/topology/test_labels.py"),
-        ("streamapp/processing/committer.py", "tests/unit/streamapp/processing/test_task_manager.py"),
+        ("topics/sender.py", ["tests/unit/topics/test_sender.py", "tests/unit/topics/test_clients.py"]),
+        ("topics/readers/arff/rows.py", ["tests/unit/topics/readers/test_arff.py"]),
+        ("streamapp/task/labels.py", ["tests/topology/test_labels.py"]),
+        (
+            "streamapp/processing/commit_schedule.py",
+            [
+                "tests/unit/streamapp/processing/test_commit_schedule.py",
+                "tests/unit/streamapp/processing/test_task_manager.py",
+            ],
+        ),
+        ("streamapp/processing/committer.py", ["tests/unit/streamapp/processing/test_task_manager.py"]),
     ],
 )
-def test_the_closest_tests_of_a_module_have_its_name_or_that_of_its_folder(module, tests):
-    assert tests in closest_tests(module)
+def test_the_tests_of_a_modules_name_come_before_those_that_mention_it(module, stages):
+    tests = closest_tests(module)
+    assert len(tests) == len(stages)
+    assert all(test in stage for test, stage in zip(stages, tests, strict=True)), tests

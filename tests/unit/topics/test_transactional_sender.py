@@ -179,6 +179,9 @@ class NarrowProducer(StuckProducer):
     def commit_transaction(self, timeout: float) -> None:
         self.steps.append("commit")
 
+    def abort_transaction(self, timeout: float) -> None:
+        self.steps.append("abort")
+
 
 @pytest.mark.parametrize("gathers", [False, True])
 def test_a_commit_sends_all_that_was_offered_before_it_ends_the_transaction(gathers: bool) -> None:
@@ -190,3 +193,16 @@ def test_a_commit_sends_all_that_was_offered_before_it_ends_the_transaction(gath
         sender.commit({("instances", 0): 7}, b"group")
     assert narrow.steps == ["begin", "1", "2", "3", "offsets", "commit"]
     assert (sender.in_transaction, sender.is_full) == (False, False)
+
+
+def test_a_record_that_was_not_delivered_lets_its_transaction_only_be_aborted() -> None:
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = narrow = NarrowProducer()
+    sender.offer_run("t", 0, [b"1"], [b"k"], [0])
+    message = SimpleNamespace(topic=lambda: "t", partition=lambda: 0)
+    sender._failures.delivered(KafkaError(KafkaError._MSG_TIMED_OUT, "too long in the queue"), message)
+    with pytest.raises(AbortedError, match=r"1 record was not delivered; t\[0\]: too long in the queue"):
+        sender.hand_over()
+    sender.abort()
+    sender.check()
+    assert narrow.steps == ["begin", "1", "abort"]
