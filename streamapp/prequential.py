@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from core import jit
+from core.active.label_account import EXPIRED
 from core.evaluation import Evaluation
 from core.growth.events import Event
 from core.model.model import Model
-from core.model_table import ON_REQUEST, ModelTable
+from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.ufodt.account import feature_account
@@ -23,6 +25,9 @@ from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from topics.readers import Batch, Dataset
+
+_UNLABELLED = np.array([NO_LABEL], np.int32)
+_UNIT = np.ones(1)
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 64 << 20
@@ -76,8 +81,19 @@ class Prequential:
         records: int | None = None,
         source: str = "the data set",
         declared: Declared | None = None,
+        label_delay: int | None = None,
     ) -> None:
-        """`source`: what a message calls the data set; `declared`: what else is known of it."""
+        """Check the spec against `label_delay`.
+
+        source: what a message calls the data set; declared: what else is known of it; label_delay: rows
+        that are answered after a row before its label is learned, None: the label comes with the row.
+        """
+        if label_delay is not None and spec.learner.name == "ufodt":
+            message = (
+                "--label-delay must be left out with the learner 'ufodt': labels end its purchases row by row"
+            )
+            raise UsageError(message)
+        self._label_delay = label_delay
         self._declared = declared
         self._source = source
         self._spec = spec
@@ -116,6 +132,7 @@ class Prequential:
         model: Model | None = None
         index = 0
         rows = 0
+        delayed: DelayedLabels | None = None
         jit.warm()
         began = time.perf_counter()
         for x, y in self._batches():
@@ -123,18 +140,28 @@ class Prequential:
             if model is None:
                 model = Model.create(self._spec, schema)
                 index = table.add(model)
+                if self._label_delay is not None:
+                    delayed = DelayedLabels(table, index, self._label_delay)
             elif model.schema is not schema:
                 model.adopt(schema)
                 table.refresh(index)
             n = len(y)
-            which = np.full(n, index, np.int64)
-            answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
-            self._tally.add(y, answers.prediction)
+            if delayed is not None:
+                prediction, events = delayed.answer(x, y)
+            else:
+                which = np.full(n, index, np.int64)
+                answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
+                prediction, events = answers.prediction, [(event.row, event) for event in answers.events]
+            self._tally.add(y, prediction)
             if on_event is not None:
-                for event in answers.events:
-                    on_event(rows + event.row, event, schema)
+                for row, event in events:
+                    on_event(rows + row, event, schema)
             rows += n
             advance(n)
+        if delayed is not None:
+            for event in delayed.rest():
+                if on_event is not None:
+                    on_event(rows - 1, event, following.current)
         seconds = time.perf_counter() - began
         self._model = model
         summary = self.model.summary()
@@ -161,6 +188,52 @@ class Prequential:
                 return
             yield x, y
             left = left if left is None else left - len(y)
+
+
+class DelayedLabels:
+    """Labels of one model that are learned when a number of later rows have been answered."""
+
+    def __init__(self, table: ModelTable, index: int, delay: int) -> None:
+        """`delay`: rows that are answered between a row and its label."""
+        self._table = table
+        self._which = np.array([index], np.int64)
+        self._delay = delay
+        self._owed: deque[tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], Answers]] = deque()
+
+    def answer(
+        self, x: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int32], list[tuple[int, Event]]]:
+        """Answer the rows x: float64[n, d] with the labels y: int32[n], and learn what is due after each.
+
+        Returns the predictions int32[n], and the events with the row after which they happened.
+        """
+        prediction = np.full(len(y), -1, np.int32)
+        events: list[tuple[int, Event]] = []
+        for row in range(len(y)):
+            one = slice(row, row + 1)
+            answers = self._table.answer(self._which, x[one], _UNLABELLED, _UNIT)
+            prediction[row] = answers.prediction[0]
+            events += [(row, event) for event in answers.events]
+            self._owed.append((x[one], y[one], answers))
+            if len(self._owed) > self._delay:
+                events += [(row, event) for event in self._learn()]
+        return prediction, events
+
+    def rest(self) -> list[Event]:
+        """Learn the labels that are owed when the rows have ended, as a replay sends them."""
+        events: list[Event] = []
+        while self._owed:
+            events += self._learn()
+        return events
+
+    def _learn(self) -> list[Event]:
+        """Learn the oldest label, if it was asked for; a row that has none closes its request."""
+        x, y, answers = self._owed.popleft()
+        if not answers.asked[0]:
+            return []
+        label = y if y[0] >= 0 else np.array([EXPIRED], np.int32)
+        said = answers.prediction, answers.asked, answers.sampled, answers.importance
+        return self._table.learn(self._which, x, label, _UNIT, *said)
 
 
 def _estimate(evaluation: Evaluation) -> dict[str, float | None]:

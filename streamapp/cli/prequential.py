@@ -60,6 +60,15 @@ def prequential(
             metavar="SCHEMA",
         ),
     ] = None,
+    label_delay: Annotated[
+        int | None,
+        typer.Option(
+            "--label-delay",
+            help="Rows answered between a row and its label; default: the label comes with the row.",
+            metavar="ROWS",
+            min=1,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Test-then-train a model over a data set, with no broker, and say how well it did.
@@ -69,11 +78,15 @@ def prequential(
     say itself, which knows the labels it asked for and no others. What was made of a file (header, target,
     classes) is said on standard error.
 
+    With --label-delay 200 the label of row i is learned when row i+200 has been answered, and before row
+    i+201: a stream whose labels come late. Labels owed at the end are learned then.
+
     \b
     [bold]Examples[/bold]
       grove prequential --data examples/data/a9a.gz
       grove prequential --data elec.csv --target class --json
       grove prequential --data elec.csv --target class --save elec.model && grove tree elec.model
+      grove prequential --data elec.csv --label-delay 200
       grove prequential --data 'gen:sea?function=1&noise=0.1&seed=1&n=1000000'
       grove prequential --data elec.csv --target class --spec '{"drift": "adwin"}' --events elec.jsonl
       grove prequential --data rows.arff --spec '{"query": "random", "budget": {"limit": 0.1}}'
@@ -96,7 +109,7 @@ def prequential(
     check_attributes(dataset)
     if not as_json:
         say_inferred(dataset, file)
-    run = Prequential(parsed, dataset, records, data, declared)
+    run = Prequential(parsed, dataset, records, data, declared, label_delay)
     say_compiling()
     with event_lines(events) as on_event, rows_progress("Learning", run.rows, shown=not as_json) as advance:
         result = run.over_all(advance, on_event)

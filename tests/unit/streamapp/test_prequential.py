@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from core import jit, registry
+from core.model.model import Model
+from core.model_table import ModelTable
+from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from streamapp.cli.main import main
 from streamapp.datasets import FollowingSchema, open_data
-from streamapp.prequential import MEASURES, Prequential, Tally
+from streamapp.prequential import MEASURES, DelayedLabels, Prequential, Tally
 from streamapp.worker.compile_ahead import MAIN_KERNEL, TAKES, kernels_are_cold
 from tests.naive.evaluation import Evaluation
 from tests.unit.core.builders import learner_for
@@ -311,3 +314,43 @@ def test_values_that_a_schema_does_not_take_in_are_told(
     out, err = capsys.readouterr()
     assert json.loads(out)["labels"] == 2060
     assert "grove: 'name' has 1,030 values; the first 1,024 are known, the others count as missing" in err
+
+
+MAJORITY = '{"learner": {"name": "h-tree", "leaf_model": "mc"}}'
+
+
+@pytest.mark.parametrize("delay", [1, 7, 40, 1000])
+def test_a_label_is_learned_when_the_rows_of_the_delay_are_answered_and_not_before(delay: int) -> None:
+    """A leaf that never splits answers row i with the class of most labels up to row i - delay - 1."""
+    spec = Spec.parse(MAJORITY)
+    labels = np.array([0] * 5 + [1] * 12 + [0] * 30 + [1] * 20, dtype=np.int32)
+    table = ModelTable()
+    schema = Schema.of([Attribute("x", "numeric", (), False)], ("a", "b"), max_classes=2, classes_open=False)
+    delayed = DelayedLabels(table, table.add(Model.create(spec, schema)), delay)
+    parts = [delayed.answer(np.zeros((len(y), 1)), y)[0] for y in np.split(labels, [3, 4, 30])]
+    prediction = np.concatenate(parts)
+    for row in range(len(labels)):
+        counts = np.bincount(labels[: max(0, row - delay)], minlength=2)
+        if counts[0] != counts[1]:
+            assert prediction[row] == counts.argmax(), row
+    assert len(set(prediction[: delay + 1].tolist())) == 1  # nothing is known yet
+    learned = table.model(0).summary().labels
+    assert learned == max(0, len(labels) - delay)
+    delayed.rest()
+    assert table.model(0).summary().labels == len(labels)
+
+
+def test_late_labels_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "turns.csv"
+    rows = [f"{i % 7}.5,{'ab'[(i // 50) % 2]}" for i in range(400)]
+    path.write_text("\n".join(["x,class", *rows, "1.5,", "2.5,"]))
+    at_once = result(capsys, "--data", str(path), "--spec", MAJORITY)
+    late = result(capsys, "--data", str(path), "--spec", MAJORITY, "--label-delay", "30")
+    assert late["labels"] == at_once["labels"] == 400
+    assert late["accuracy"] < at_once["accuracy"]
+
+
+def test_late_labels_of_a_learner_whose_label_ends_purchases(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--data", "gen:stagger?n=10", "--spec", "ufodt", "--label-delay", "5"]
+    assert main(["prequential", *arguments]) == 64
+    assert "--label-delay must be left out with the learner 'ufodt'" in capsys.readouterr().err
