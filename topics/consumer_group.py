@@ -91,8 +91,8 @@ def committed_of(
             try:
                 answer: list[TopicPartition] = consumer.committed(list(partitions), timeout=cluster.timeout)
             except KafkaException as failure:
+                raise_if_denied(cluster, group)
                 if not _passes(cluster, failure) or patience.is_over:
-                    _raise_if_denied(cluster, group)
                     raise cluster.error(failure) from None
             else:
                 return [each for each in answer if each.offset >= 0]
@@ -105,7 +105,7 @@ def _passes(cluster: Cluster, failure: KafkaException) -> bool:
     return code in NOT_YET or (code in UNANSWERED and not cluster.complaint)
 
 
-def _raise_if_denied(cluster: Cluster, group: str) -> None:
+def raise_if_denied(cluster: Cluster, group: str) -> None:
     """Raise if this client may not see the group: asking for its offsets only takes too long then."""
     (answer,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
     failure = answer.exception(timeout=cluster.timeout + 1)

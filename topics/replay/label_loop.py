@@ -25,6 +25,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from topics.cluster import NOT_YET, UNANSWERED, Cluster
+from topics.consumer_group import raise_if_denied
 from topics.definitions import TopicNames
 from topics.errors import UnansweredError
 from topics.replay.plan import ReplayPlan
@@ -148,6 +149,7 @@ class LabelLoop:
                 if each.error is not None:
                     raise KafkaException(each.error)
         except KafkaException as failure:
+            raise_if_denied(self._cluster, station.group)
             if failure.args[0].code() in _PASSING:
                 raise UnansweredError(failure.args[0].str()) from None
             raise self._cluster.error(failure, station.group, "Describe", "group") from None
