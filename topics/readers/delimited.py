@@ -133,6 +133,9 @@ class DelimitedBlocks:
             trimmed = pc.utf8_trim_whitespace(cells)
             absent = pc.is_in(trimmed, value_set=pa.array(sorted(self.missing)))
             cells = self.numbers.numbers(pc.if_else(absent, pa.scalar(None, pa.string()), trimmed))
+        if pc.any(pc.is_nan(cells), min_count=0).as_py():
+            message = "a word such as NAN, which pyarrow reads, is not among those for missing values"
+            raise pa.ArrowInvalid(message)
         numbers: npt.NDArray[np.float64] = cells.to_numpy()
         return numbers
 

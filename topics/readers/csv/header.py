@@ -13,7 +13,8 @@ USUAL_NAMES = frozenset(["class", "label", "target"])
 ROWS_OF_NUMBERS = 500
 """Rows that are looked at for whether a column is one of numbers."""
 FROM_NAUGHT = 3
-"""Names 0, 1, 2, … that are no others beside: pandas writes them for an array without names."""
+"""Names 0, 1, 2, … that are no others beside: pandas writes them for an array without names, after an empty
+one for the numbers of rows."""
 
 _RUN = re.compile(r"[0-9]+|[^\W\d_]+")
 
@@ -54,7 +55,7 @@ def has_header(rows: Sequence[Sequence[str]], missing: frozenset[str] = MISSING)
     if signs:
         ascending = all(a < b for a, b in pairwise(numbers))
         return numbers == counts or (ascending and len(numbers) > 1) or signs > 1
-    if len(numbers) < FROM_NAUGHT or numbers != counts:
+    if len(numbers) + (not first[0]) < FROM_NAUGHT or numbers != counts:
         return False
     return any(
         not value.isdecimal()

@@ -42,6 +42,7 @@ ROWS = [[1.0, 2.0, "p"], [2.0, 3.0, "q"]]
         (",0,1,class\n0,1.5,2,p\n1,2,3,q\n", ("f1", "0", "1"), [[0, 1.5, 2, "p"], [1, 2, 3, "q"]]),  # pandas
         ("label,0,1\n5,1,2\n", ("label", "0"), [[5, 1, "2"]]),
         ("0,1,2\n0.5,1,p\n0.25,2,q\n", ("0", "1"), [[0.5, 1, "p"], [0.25, 2, "q"]]),  # pandas
+        (",0,1\n57,0.5,p\n3,0.25,q\n", ("f1", "0"), [[57, 0.5, "p"], [3, 0.25, "q"]]),  # pandas, shuffled
         ("400.5,401,class\n1,2,p\n2,3,q\n", ("400.5", "401"), ROWS),  # wavelengths
         ("0,1,2\n1,2,3\n", ("f1", "f2"), [[0, 1, "2"], [1, 2, "3"]]),  # may be rows as well
         ("1,2,p\n2,3,q\n", ("f1", "f2"), ROWS),
@@ -242,3 +243,18 @@ def test_blocks_of_any_size_give_the_same_rows(
         ['a "b"', 4.0, "q"],
     ]
     assert rows[4:] == [["v", 5.0, "p"]] * 9
+
+
+@pytest.mark.parametrize("word", ["NAN", "Nan", "+nan", "oops"])
+def test_a_word_far_down_is_refused_as_in_the_first_rows(tmp_path: Path, word: str) -> None:
+    dataset = opened(tmp_path, "x,class\n" + "1,p\n" * 6000 + f"{word},q\n")
+    with pytest.raises(DatasetError, match=r"set\.csv:6002: x='.*' must be a number .*--missing"):
+        rows_of(dataset)
+    with pytest.raises(DatasetError, match=r"set\.csv:4: x='.*' is a word in a column of numbers"):
+        opened(tmp_path, f"x,class\n1,p\n2,q\n{word},q\n")
+
+
+def test_words_for_missing_values_that_are_said_replace_the_others_everywhere(tmp_path: Path) -> None:
+    dataset = opened(tmp_path, "x,class\n" + "1,p\n" * 6000 + "nan,q\n", missing=["?"])
+    with pytest.raises(DatasetError, match=r"set\.csv:6002: x='nan' must be a number"):
+        rows_of(dataset)
