@@ -50,7 +50,7 @@ MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
     6: {},
     7: {
         "learner": {name: {"leaf_model": "mc"} for name in MAJORITY_LEAVES_OF_7}
-        | {"ufft": {"step_share": 0.0}},
+        | {"ufft": {"step_share": 0.0}, "ufodt": {"prediction": "bayes", "answer": "mean"}},
         "query": {"boct_al": {"risk": "total"}},
         "budget": {},
         "drift": {},

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from core import jit
 from core.active.label_account import EXPIRED
 from core.evaluation import Evaluation
-from core.growth.events import Event
+from core.growth.events import Event, ThresholdsSet
 from core.model.model import Model
 from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.schema.schema import Schema
@@ -103,6 +103,8 @@ class Prequential:
         self._model: Model | None = None
         self.overfull: dict[str, int] = {}
         """Nominal attributes with more values than a schema takes in: how many were met."""
+        self.gathered = 0
+        """Numeric attributes whose thresholds were made of their first values."""
 
     @property
     def model(self) -> Model:
@@ -117,6 +119,11 @@ class Prequential:
         """Rows to come, None while unknown."""
         bounds = [n for n in (self._dataset.rows, self._limit) if n is not None]
         return min(bounds) if self._dataset.rows is not None else None
+
+    def _note(self, event: Event) -> None:
+        """Count the attributes that got thresholds of their first values."""
+        if isinstance(event, ThresholdsSet):
+            self.gathered += event.attributes
 
     def over_all(
         self, advance: Callable[[int], None] = lambda _: None, on_event: OnEvent | None = None
@@ -153,13 +160,15 @@ class Prequential:
                 answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
                 prediction, events = answers.prediction, [(event.row, event) for event in answers.events]
             self._tally.add(y, prediction)
-            if on_event is not None:
-                for row, event in events:
+            for row, event in events:
+                self._note(event)
+                if on_event is not None:
                     on_event(rows + row, event, schema)
             rows += n
             advance(n)
         if delayed is not None:
             for event in delayed.rest():
+                self._note(event)
                 if on_event is not None:
                     on_event(rows - 1, event, following.current)
         seconds = time.perf_counter() - began

@@ -315,6 +315,7 @@ class ModelEvent:
         "pruned",
         "drift",
         "growth-stopped",
+        "thresholds-set",
     ]
     topic: str  # of the record that led to it, in the partition of the event
     offset: int  # of that record

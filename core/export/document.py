@@ -15,6 +15,8 @@ from core.tree.outline import Outline
 def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:
     """Return spec, schema, summary and importances of a model, and the nodes of its tree, parents first.
 
+    ``thresholds`` are those that a learner compares numeric attributes with in every record, by name.
+
     Below ``depth`` subtrees are left out; ``leaves_below`` says how many leaves each of them has.
     """
     return {
@@ -22,6 +24,7 @@ def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:
         "schema": json.loads(model.schema.to_json()),
         "summary": dataclasses.asdict(model.summary()),
         "importances": importances(model),
+        "thresholds": {name: list(cuts) for name, cuts in model.plan.blocks.thresholds(model).items()},
         "nodes": [_node(node) for node in outline(model, depth)],
     }
 

@@ -110,6 +110,15 @@ class Drift(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ThresholdsSet(Event):
+    """Numeric attributes that declare no thresholds got theirs, of their first values (``ufodt``)."""
+
+    attributes: int
+    left: int
+    """Attributes whose first values are still gathered."""
+
+
+@dataclass(frozen=True, slots=True)
 class GrowthStopped(Event):
     """A leaf should have split, but ``max_leaves`` or ``max_bytes`` is reached: the tree grows no more."""
 

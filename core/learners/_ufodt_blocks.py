@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
+from core.growth.events import Event, ThresholdsSet
 from core.learners.arrays import Array, ArrayLayout, copy_axes
+from core.learners.protocol import HasBlocks
 from core.schema.dimensions import Dimensions, values_carried
-from core.tree.layout import Ints
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+from core.ufodt import gathering
 from core.ufodt import words as w
+from core.ufodt.account import thresholds_of
 
 MOST: Final = float(1 << 53)
 """Beyond any number of an outcome or a threshold."""
 
 
-def arrays_of(k: int) -> tuple[Array, ...]:
-    """Return the arrays of a block whose numeric attributes have k thresholds together."""
+def arrays_of(k: int, own: int) -> tuple[Array, ...]:
+    """Return the arrays of a block whose numeric attributes have k thresholds, ``own`` of first values."""
     positive: dict[str, Any] = {"fill": 1.0, "at_least": 1e-300, "below": 1e300}
     return (
         Array("labels", ("class",), at_least=0.0, below=1e300),
@@ -40,6 +46,7 @@ def arrays_of(k: int) -> tuple[Array, ...]:
         Array("p_nominal", ("class", "value")),
         Array("p_above", ("class", k)),
         Array("p_mean", ("class", "numeric")),
+        Array("own_thresholds", (own,), fill=math.nan),
     )
 
 
@@ -52,7 +59,8 @@ class UfodtLayout(ArrayLayout):
         self.places = dict(zip((array.name for array in self.arrays), self.offsets, strict=True))
         self.episode_words = self.size - self.places["episode"]
         """Words of an episode that lies outside of a block."""
-        self.offsets = (*self.offsets, *w.feature_table(dims, w.thresholds(dims, learner.n_thresholds)))
+        cuts = w.thresholds(dims, learner.n_thresholds)
+        self.offsets = (*self.offsets, *w.feature_table(dims, cuts, learner.warm_up))
 
     def views(self, ints: Ints, t: int) -> list[Any]:
         return self._views(ints, t, 0, 0)
@@ -76,7 +84,21 @@ class UfodtLayout(ArrayLayout):
 
     def problem(self, ints: Ints, t: int) -> str | None:
         """Return what is wrong with the words of a foreign block, None: nothing."""
-        return super().problem(ints, t) or self.header_problem(self.named(ints, t)["episode"])
+        first = int(ints[at.MODEL_FIRST])
+        shared = ints[first - self.learner.shared_words(self.dims) : first].view(np.float64)
+        return (
+            super().problem(ints, t)
+            or self.header_problem(self.named(ints, t)["episode"])
+            or gathering.problem(self.dims, self.learner, shared)
+        )
+
+    def thresholds(self, model: HasBlocks) -> dict[str, tuple[float, ...]]:
+        """Return the thresholds of each numeric attribute, none while its first values are gathered."""
+        return thresholds_of(model)
+
+    def event_of(self, words: Floats, row: int, index: int) -> Event:
+        """Return that attributes got thresholds; words: how many, and how many still have none."""
+        return ThresholdsSet(row, index, int(words[0]), int(words[1]))
 
     def episode_problem(self, episode: Ints) -> str | None:
         """Return what is wrong with the words of a foreign episode, None: nothing."""

@@ -270,6 +270,10 @@ class BlockLayout(ABC):
         """Return the branches that lead a record to its prediction; place: where it ended, if known."""
         return ()
 
+    def thresholds(self, model: HasBlocks) -> dict[str, tuple[float, ...]]:
+        """Return the thresholds of numeric attributes by name, if all records meet the same ones."""
+        return {}
+
     def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
         """Learn the rows of a stretch, and answer them if it says so, as if row by row; return the events.
 

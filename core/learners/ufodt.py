@@ -8,17 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from core import registry
-from core.errors import SchemaError
 from core.jit import WORDS, kernel, outlined, start_of
 from core.learners._ufodt_blocks import UfodtLayout, arrays_of
 from core.learners.arrays import Array, ArrayLearner, array_at
 from core.plugin import choice, count, flag, number
 from core.schema.dimensions import Dimensions
-from core.schema.schema import Schema
 from core.tree import layout as at
 from core.tree.layout import Floats
+from core.ufodt import answering, gathering, hypotheses
 from core.ufodt import episode as ep
-from core.ufodt import hypotheses
 from core.ufodt import words as w
 
 
@@ -35,10 +33,14 @@ class Plugin(ArrayLearner):
     what is missing is unavailable, and free.
 
     A numeric attribute is compared with thresholds: those in the schema, or ``n_thresholds`` evenly within
-    the ``range`` there; an attribute with neither is refused. ``discount`` above 0 forgets (Algorithm 6).
+    the ``range`` there, or else where they cut its first ``warm_up`` values into equal parts, equal ones
+    merged. These values are those of records whose labels are learned; each record buys them before anything
+    else, as far as ``record_budget`` reaches, and they teach nothing else. While no attribute has thresholds
+    the answer is the class with most labels. ``discount`` above 0 forgets (Algorithm 6).
 
-    ``answer`` outside of a stream, and a frozen model, buy nothing: they take all that the record has, and
-    the posterior's mean. A label that comes after other labels teaches what an episode of then would buy.
+    A model that is asked for an answer alone, and a frozen one, buys nothing: it takes all that the record
+    has, and theta of its posterior (``answer``). A label that comes after other labels teaches what an
+    episode of then would buy.
 
     In a stream it asks for features itself (``"acquire": "utility"``, which is its default): what comes with
     the record is free, what is missing is bought. With ``"acquire": "none"`` it buys among what comes with
@@ -52,8 +54,12 @@ class Plugin(ArrayLearner):
     """Hypotheses that an episode samples."""
     enumerate: bool = flag(True)
     """Enumerate them, if they are no more than that or 4,096."""
-    prediction: str = choice("bayes", "bayes", "region")
-    """The class: by naive Bayes, or the decision region that survives."""
+    prediction: str = choice("posterior", "posterior", "bayes", "region")
+    """The class of an episode: by naive Bayes under the posterior (as ``answer`` has it), or under the theta
+    drawn for the episode, as published; or the decision region that survives."""
+    answer: str = choice("geometric", *w.ANSWERS)
+    """Theta of the posterior that a class is answered by: its geometric mean, its mean, or a draw for each
+    number of labels, as the authors test."""
     prior: str = choice("uniform", "uniform", "counts")
     """Probabilities of the classes before anything is bought: equal, or by their labels."""
     discount: float = number(0.0, at_least=0.0, at_most=1.0)
@@ -63,7 +69,9 @@ class Plugin(ArrayLearner):
     exp3_rate: float = number(0.01, above=0.0, at_most=1.0)
     """Learning rate of exp3."""
     n_thresholds: int = count(9, at_least=1, at_most=1024)
-    """Thresholds of a numeric attribute that the schema gives none, only a range."""
+    """Thresholds of a numeric attribute that the schema gives none."""
+    warm_up: int = count(50, at_least=2, at_most=100_000)
+    """First values of a numeric attribute without thresholds and range, of which thresholds are made."""
     feature_selection: bool = flag(False)
     """Let a perceptron choose the features that an episode may ask for."""
     selected: int = count(0, at_most=1_000_000)
@@ -106,29 +114,23 @@ class Plugin(ArrayLearner):
             self.step,
             self.radius,
             self.record_budget,
+            float(self.warm_up),
+            float(w.ANSWERS.index(self.answer)),
+            float(self.prediction == "posterior"),
         )
-
-    def check_schema(self, schema: Schema) -> None:
-        """Refuse numeric attributes with neither thresholds nor a range."""
-        for attribute in schema.attributes:
-            if attribute.kind == "numeric" and attribute.range is None and not attribute.thresholds:
-                msg = (
-                    f"attribute {attribute.name!r} must have a 'range' or 'thresholds' in the schema with "
-                    "'ufodt', which compares numbers with thresholds before it has seen any; add "
-                    f'{{"name": "{attribute.name}", "range": [low, high]}}'
-                )
-                raise SchemaError(msg)
 
     def blocks(self, dims: Dimensions) -> UfodtLayout:
         return UfodtLayout(self, dims)
 
     def arrays_for(self, dims: Dimensions) -> tuple[Array, ...]:
         """Return the posterior and the last episode."""
-        return arrays_of(sum(map(len, w.thresholds(dims, self.n_thresholds))))
+        k = sum(map(len, w.thresholds(dims, self.n_thresholds)))
+        return arrays_of(k, sum(w.gathered(dims)) * self.n_thresholds)
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return the words of the account."""
-        return w.ACCOUNT + dims.attributes
+        """Return the words of the account, and of what is gathered of attributes without thresholds."""
+        size = w.gathered_words(self.n_thresholds, self.warm_up)
+        return w.ACCOUNT + dims.attributes + sum(w.gathered(dims)) * size
 
     def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
         found: Floats = arrays["labels"]
@@ -150,6 +152,8 @@ def play(plan, params, ints, floats, t: int, x, shares) -> int:
     space[: hypotheses.SPACE_WORDS] = head
     table = np.empty(head[hypotheses.FLOATS])
     best = ep.play(plan, params, ints, floats, e, x, start_of(space), start_of(table), shares)
+    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
+        best = answering.answer_observed(plan, params, ints, floats, t, ints, floats, e, shares)
     ep.record(plan, ints, floats, ints, floats, e)
     space[0], table[0] = 0, 0.0  # the workspace is alive up to here
     return best
@@ -158,9 +162,12 @@ def play(plan, params, ints, floats, t: int, x, shares) -> int:
 play_here: Any = outlined(play)
 
 
-@kernel(f"void({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))", alone=True)
-def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, shares) -> None:
-    """Let the block at word t learn a record from the episode that it had, or else from another one."""
+@kernel(f"int64({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))", alone=True)
+def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, shares) -> int:
+    """Let the block at word t learn a record from the episode that it had, or else from another one.
+
+    Returns for how many attributes thresholds were made.
+    """
     places = plan[at.PLAN_ARRAYS]
     first = ints[at.MODEL_FIRST]
     e = first + plan[places + w.EPISODE]
@@ -171,6 +178,7 @@ def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, sh
         ints[e + w.STATE] = w.LEARNED
     # Another block learns from what the first one has bought, which has just learned the same record.
     ep.learn(plan, params, ints, floats, t, ints, floats, e, label, weight)
+    return gathering.learn(plan, params, floats, ints, floats, e) if t == first else 0
 
 
 take_in_here: Any = outlined(take_in)
@@ -203,6 +211,8 @@ def answer_open(plan, params, ints, floats, t: int, shares) -> int:
     if ints[e + w.CLASSES] > 0:
         hypotheses.build(plan, params, ints, floats, e, start_of(space), start_of(table))
     best = ep.answer(plan, params, ints, floats, e, start_of(space), start_of(table), shares)
+    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
+        best = answering.answer_observed(plan, params, ints, floats, t, ints, floats, e, shares)
     ep.record(plan, ints, floats, ints, floats, e)
     space[0], table[0] = 0, 0.0  # the workspace is alive up to here
     return best
@@ -213,8 +223,8 @@ answer_open_here: Any = outlined(answer_open)
 
 @kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)
 def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
-    """Answer without buying (core/ufodt/episode.py)."""
-    return ep.answer_frozen(plan, params, ints, floats, t, x, shares)
+    """Answer without buying (core/ufodt/answering.py)."""
+    return answering.answer_frozen(plan, params, ints, floats, t, x, shares)
 
 
 answer_frozen_here: Any = outlined(answer_frozen)
@@ -236,8 +246,11 @@ def learn(
     scratch,
     vote_buffer,
 ) -> tuple[int, int]:
-    take_in_here(plan, params, ints, floats, t, x, label, weight, vote_buffer)
-    return at.LEARNED, 0
+    made = take_in_here(plan, params, ints, floats, t, x, label, weight, vote_buffer)
+    if made == 0:
+        return at.LEARNED, 0
+    vote_buffer[0], vote_buffer[1] = made, gathering.left(plan, floats)
+    return at.GREW, 0
 
 
 @kernel

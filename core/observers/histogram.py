@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from core.errors import ParameterError
 from core.jit import kernel
+from core.numeric import quantiles
 from core.numeric.special import LN2, log2
 from core.observers.base import Observer
 from core.plugin import choice, count, number
@@ -124,27 +125,11 @@ def _prepare(plan, params, floats, position: int, x: float) -> None:
     bins, wanted = int(params[first + BINS]), int(params[first + WARM_UP])
     block = _block(plan, params, position)
     edges, values, n = block + EDGES, block + EDGES + bins - 1, int(floats[block + SEEN])
-    place = n
-    while place > 0 and floats[values + place - 1] > x:
-        floats[values + place] = floats[values + place - 1]
-        place -= 1
-    floats[values + place] = x
+    quantiles.put(floats, values, n, x)
     floats[block + SEEN] = n + 1.0
     if n + 1 < wanted:
         return
-    made, last = 0, -math.inf
-    for j in range(1, bins):
-        i = j * wanted // bins
-        if i == 0:
-            continue
-        edge = floats[values + i - 1] * 0.5 + floats[values + i] * 0.5
-        if floats[values + i - 1] == floats[values + i]:
-            edge = floats[values + i]
-        if edge > last and edge < floats[values + wanted - 1]:
-            floats[edges + made] = edge
-            made, last = made + 1, edge
-    for i in range(made, bins - 1):
-        floats[edges + i] = math.nan
+    quantiles.cut(floats, values, wanted, bins, edges)
     for i in range(wanted):
         floats[values + i] = 0.0
 

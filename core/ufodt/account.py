@@ -32,6 +32,27 @@ class FeatureAccount:
     """How often each feature was bought."""
 
 
+def thresholds_of(model: Any) -> dict[str, tuple[float, ...]]:
+    """Return the thresholds of each numeric attribute of a UFODT model, by name.
+
+    Those that the schema declares, or even steps of its range, or quantiles of first values (none while these
+    are gathered): the very numbers that values are compared with.
+    """
+    dims, learner = model.plan.blocks.dims, model.spec.learner
+    size = w.gathered_words(learner.n_thresholds, learner.warm_up)
+    first = int(model.plan.ints[at.PLAN_SHARED]) + w.ACCOUNT + dims.attributes
+    found = {}
+    declared = w.thresholds(dims, learner.n_thresholds)
+    for column, own, is_gathered in zip(dims.numeric, declared, w.gathered(dims), strict=True):
+        cuts = own
+        if is_gathered:
+            words = model.floats[first : first + size]
+            cuts = tuple(words[w.CUTS : w.CUTS + int(words[w.MADE])].tolist())
+            first += size
+        found[model.schema.names[column]] = cuts
+    return found
+
+
 def feature_account(model: Any) -> FeatureAccount:
     """Return the account of a UFODT model (core/model/model.py:Model)."""
     names, first = model.schema.names, int(model.plan.ints[at.PLAN_SHARED])

@@ -18,7 +18,7 @@ import numpy as np
 from core.jit import kernel
 from core.numeric import rng
 from core.tree import layout as at
-from core.ufodt import hypotheses, posterior, scores, selection, thresholds
+from core.ufodt import gathering, hypotheses, posterior, scores, selection, thresholds
 from core.ufodt import hypotheses as space_at
 from core.ufodt import words as w
 from core.ufodt.edges import regions
@@ -26,9 +26,6 @@ from core.ufodt.words import feature_at, in_episode
 
 CHOICE = 4 << 32
 """First draw of an episode's exploration that ranks features for the criterion `random`."""
-
-TIE = 1e-12
-"""Relative difference up to which scores are equal, and the first of them wins: rounding decides nothing."""
 
 
 @kernel
@@ -62,6 +59,7 @@ def begin(plan, params, ints, floats, t: int, episode, numbers, e: int, number: 
         episode[in_episode(plan, e, w.EXPLOITED) + feature] = 0
         numbers[in_episode(plan, e, w.VALUE) + feature] = 0.0
         numbers[in_episode(plan, e, w.GAIN) + feature] = 0.0
+    gathering.begin(plan, floats, episode, numbers, e)
     key = exploration_key(plan, episode, e)
     thresholds.choose(plan, params, ints, floats, t, episode, numbers, e, key)
     selection.select(plan, params, ints, floats, t, episode, numbers, e, key)
@@ -74,7 +72,7 @@ def tell(plan, params, episode, numbers, e: int, feature: int, value: float, sta
 
     A value that the episode has no outcome for is unavailable: it costs nothing and teaches nothing.
     """
-    outcome = w.outcome_of(plan, params, episode, e, feature, value)
+    outcome = w.outcome_of(plan, params, episode, numbers, e, feature, value)
     if outcome < 0:
         episode[in_episode(plan, e, w.STATUS) + feature] = w.UNAVAILABLE
         episode[e + w.UNAVAILABLE_COUNT] += 1
@@ -113,21 +111,47 @@ def best_score(
         return found, threshold
     best = -1.0
     for number in range(plan[described + w.ROOM]):
+        cut = w.threshold_of(plan, params, numbers, e, feature, number)
+        if cut != cut:  # NaN: it has no more of them
+            break
         found = scores.score(plan, params, episode, numbers, e, space, table, feature, number, most)
-        if found > best + TIE * abs(best):
+        if found > best + w.TIE * abs(best):
             best, threshold = found, number
     return best, threshold
+
+
+@kernel
+def first_gathered(plan, params, episode, numbers, e: int, space, table) -> int:
+    """Return the first attribute without thresholds that may be asked for, -1: none.
+
+    If there is one, the utility of each such attribute is written as 0, and that of others as -1.
+    """
+    first = -1
+    for feature in range(plan[at.PLAN_ATTRIBUTES]):
+        table[space[space_at.UTILITY_AT] + feature] = -1.0
+        is_unknown = episode[in_episode(plan, e, w.STATUS) + feature] == w.UNKNOWN
+        if not is_unknown or not w.is_gathering(plan, episode, e, feature):
+            continue
+        if is_affordable(plan, params, numbers, e, feature):
+            table[space[space_at.UTILITY_AT] + feature] = 0.0
+            first = feature if first < 0 else first
+    return first
 
 
 @kernel
 def plan_next(plan, params, episode, numbers, e: int, space, table) -> int:
     """Return the feature with the best score per cost, -1: none, for a reason that it writes.
 
-    The workspace holds the surviving hypotheses; each candidate's utility is written to it, of others -1.
+    The workspace holds the surviving hypotheses; each candidate's utility is written to it, of others -1. An
+    attribute without thresholds comes before all others, for it has to be seen to get any.
     """
     m, n = episode[e + w.CLASSES], plan[at.PLAN_ATTRIBUTES]
     episode[e + w.ASKED] = -1
     numbers[e + w.UTILITY] = 0.0
+    first = first_gathered(plan, params, episode, numbers, e, space, table)
+    if first >= 0:
+        episode[e + w.ASKED] = first
+        return first
     if m == 0:
         episode[e + w.REASON] = w.ONE_REGION
         return -1
@@ -158,7 +182,7 @@ def plan_next(plan, params, episode, numbers, e: int, space, table) -> int:
         ratio = found
         if criterion != w.RANDOM:
             ratio = found / params[feature_at(plan, feature) + w.PRICE]
-        if ratio > best_ratio + TIE * abs(best_ratio):
+        if ratio > best_ratio + w.TIE * abs(best_ratio):
             best, best_ratio = feature, ratio
     if best < 0:
         episode[e + w.REASON] = w.EXHAUSTED if unasked == 0 else w.OVER_BUDGET
@@ -249,42 +273,8 @@ def fits(plan, params, ints, episode, numbers, e: int, x) -> bool:
         status = episode[in_episode(plan, e, w.STATUS) + feature]
         if status == w.BOUGHT_ONE and numbers[in_episode(plan, e, w.VALUE) + feature] != x[feature]:
             return False
-        if status == w.UNAVAILABLE and w.outcome_of(plan, params, episode, e, feature, x[feature]) >= 0:
+        if status != w.UNAVAILABLE:
+            continue
+        if w.outcome_of(plan, params, episode, numbers, e, feature, x[feature]) >= 0:
             return False
     return True
-
-
-@kernel
-def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
-    """Answer with all that is known of a record, under the posterior mean; nothing is written or bought.
-
-    Numeric attributes are compared with the threshold used most often (ALGORITHMS section 19.5).
-    """
-    m = min(max(ints[at.MODEL_CLASSES], 0), plan[at.PLAN_CLASSES])
-    if m == 0:
-        return -1
-    for c in range(m):
-        shares[c] = posterior.prior(plan, params, floats, t, m, c)
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        value, described = x[feature], feature_at(plan, feature)
-        if value - value != 0.0:
-            continue
-        threshold, outcome = 0, -1
-        if plan[described + w.KIND] == 1:
-            threshold = posterior.most_used(plan, floats, t, m, feature)
-            outcome = 1 if value > w.threshold_of(plan, params, feature, threshold) else 0
-        elif 0.0 <= value < posterior.values_known(plan, ints, plan[described + w.ORDER]):
-            outcome = int(value)
-        if outcome < 0:
-            continue
-        total = 0.0
-        for c in range(m):
-            shares[c] *= posterior.mean_share(plan, ints, floats, t, c, feature, threshold, outcome)
-            total += shares[c]
-        for c in range(m):
-            shares[c] = shares[c] / total if total > 0.0 else 1.0 / m
-    best = 0
-    for c in range(1, m):
-        if shares[c] > shares[best]:
-            best = c
-    return best

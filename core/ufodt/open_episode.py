@@ -25,8 +25,8 @@ from core.errors import SchemaError, SnapshotError
 from core.jit import kernel, row_of, start_of, words_at
 from core.tree import layout as at
 from core.tree.layout import Floats, Ints
+from core.ufodt import answering, hypotheses
 from core.ufodt import episode as ep
-from core.ufodt import hypotheses
 from core.ufodt import words as w
 
 
@@ -62,7 +62,7 @@ def _begin(
     known = row_of(x, 0)
     ep.begin(plan, params, ints, floats, t, episode, numbers, 0, number, budget)
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        if w.outcome_of(plan, params, episode, 0, feature, known[feature]) >= 0:
+        if w.outcome_of(plan, params, episode, numbers, 0, feature, known[feature]) >= 0:
             ep.tell(plan, params, episode, numbers, 0, feature, known[feature], w.KNOWN)
 
 
@@ -97,12 +97,16 @@ def _tell(plan_address: int, episode_address: int, feature: int, value: float) -
     return ep.tell(plan, params, episode, numbers, 0, feature, value, w.BOUGHT_ONE)
 
 
-@kernel("void(int64, int64, int64)", alone=True)
-def _record(plan_address: int, address: int, episode_address: int) -> None:
-    plan, _ = words_at(plan_address)
+@kernel("int64(int64, int64, int64, int64, float64[:, ::1], int64)", alone=True)
+def _finish(plan_address: int, address: int, t: int, episode_address: int, out, best: int) -> int:
+    """Enter an episode that was answered into the account; return the class, best or the posterior's."""
+    plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     episode, numbers = words_at(episode_address)
+    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
+        best = answering.answer_observed(plan, params, ints, floats, t, episode, numbers, 0, row_of(out, 0))
     ep.record(plan, ints, floats, episode, numbers, 0)
+    return best
 
 
 class OpenEpisode:
@@ -207,7 +211,10 @@ class OpenEpisode:
         return bool(_tell(self.plan.address, self.words.ctypes.data, feature, float(value)))
 
     def predict(self) -> tuple[int, Floats]:
-        """Return class (-1: none is known) and float64[K] shares given what was observed so far."""
+        """Return class (-1: none is known) and float64[K] shares given what was observed so far.
+
+        They are those of the episode's own theta, which it has without the model.
+        """
         state = self.words[w.STATE]
         shares = np.zeros((1, max(self.plan.schema.n_classes, 1)))
         best = int(_look(self.plan.address, self.words.ctypes.data, shares, True))
@@ -220,8 +227,9 @@ class OpenEpisode:
             return self.predict()
         best, shares = self.predict()
         self.words[w.STATE] = w.ANSWERED
-        _record(self.plan.address, model.ints.ctypes.data, self.words.ctypes.data)
-        return best, shares
+        first, out = int(model.ints[at.MODEL_FIRST]), shares.reshape(1, -1)
+        addresses = self.plan.address, model.ints.ctypes.data, first, self.words.ctypes.data
+        return int(_finish(*addresses, out, best)), shares
 
     def close(self) -> None:
         """Note that it was answered: what follows is its label."""

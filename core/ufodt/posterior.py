@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.jit import kernel
 from core.numeric import rng
 from core.tree import layout as at
+from core.ufodt import gathering
 from core.ufodt import words as w
 from core.ufodt.words import feature_at, in_episode, k_of
 
@@ -38,14 +39,17 @@ def sample(plan, ints, floats, t: int, episode, numbers, e: int) -> None:
                 below = t + plan[places + w.BELOW] + c * k + first
                 used = t + plan[places + w.USED] + c * k + first
                 out = in_episode(plan, e, w.P_ABOVE) + c * k + first
-                total, weight = 0.0, 0.0
+                total, weight, made = 0.0, 0.0, gathering.arms(plan, floats, feature)
                 for j in range(plan[described + w.ROOM]):
+                    if j >= made:
+                        numbers[out + j] = 0.0
+                        continue
                     draw = block_of(plan, c, feature, j)
                     numbers[out + j] = rng.beta(key, draw, floats[above + j], floats[below + j])
                     total += floats[used + j] * numbers[out + j]
                     weight += floats[used + j]
                 mean = in_episode(plan, e, w.P_MEAN) + c * plan[at.PLAN_NUMERIC] + plan[described + w.ORDER]
-                numbers[mean] = total / weight
+                numbers[mean] = total / weight if made > 0 else 0.0
                 continue
             counts = t + plan[places + w.NOMINAL] + c * values + first
             out = in_episode(plan, e, w.P_NOMINAL) + c * values + first
@@ -97,7 +101,7 @@ def learn(plan, floats, t: int, episode, e: int, label: int, weight: float) -> N
         first, room = plan[described + w.FIRST], plan[described + w.ROOM]
         if plan[described + w.KIND] == 1:
             number = episode[in_episode(plan, e, w.THRESHOLD) + feature]
-            if 0 <= number < room:
+            if 0 <= number < room and not w.is_gathering(plan, episode, e, feature):
                 side = w.ABOVE if outcome == 1 else w.BELOW
                 floats[t + plan[places + side] + label * k + first + number] += weight
                 floats[t + plan[places + w.USED] + label * k + first + number] += weight
@@ -107,35 +111,21 @@ def learn(plan, floats, t: int, episode, e: int, label: int, weight: float) -> N
 
 @kernel
 def most_used(plan, floats, t: int, classes: int, feature: int) -> int:
-    """Return the threshold that a numeric attribute was learned with most often, the first of equal ones."""
+    """Return the threshold that a numeric attribute was learned with most often, the first of equal ones.
+
+    0 while it has none.
+    """
     places, k = plan[at.PLAN_ARRAYS], k_of(plan)
     described = feature_at(plan, feature)
     first = t + plan[places + w.USED] + plan[described + w.FIRST]
     best, most = 0, -1.0
-    for j in range(plan[described + w.ROOM]):
+    for j in range(gathering.arms(plan, floats, feature)):
         total = 0.0
         for c in range(classes):
             total += floats[first + c * k + j]
         if total > most:
             best, most = j, total
     return best
-
-
-@kernel
-def mean_share(plan, ints, floats, t: int, c: int, feature: int, threshold: int, outcome: int) -> float:
-    """Return P(outcome | class) under the posterior mean."""
-    places = plan[at.PLAN_ARRAYS]
-    described = feature_at(plan, feature)
-    first = plan[described + w.FIRST]
-    if plan[described + w.KIND] == 1:
-        cell = c * k_of(plan) + first + threshold
-        above, below = floats[t + plan[places + w.ABOVE] + cell], floats[t + plan[places + w.BELOW] + cell]
-        return (above if outcome == 1 else below) / (above + below)
-    counts = t + plan[places + w.NOMINAL] + c * plan[at.PLAN_VALUES] + first
-    total = 0.0
-    for v in range(values_known(plan, ints, plan[described + w.ORDER])):
-        total += floats[counts + v]
-    return floats[counts + outcome] / total
 
 
 @kernel
@@ -147,8 +137,11 @@ def values_known(plan, ints, order: int) -> int:
 
 @kernel
 def prior(plan, params, floats, t: int, classes: int, c: int) -> float:
-    """Return P(Y = c): uniform, or Dirichlet counts of the labels [D41]."""
-    if w.parameter(plan, params, w.COUNTED_PRIOR) == 0.0:
+    """Return P(Y = c): uniform, or Dirichlet counts of the labels [D41].
+
+    While no attribute has thresholds the labels are all there is to go by, and they are counted in any case.
+    """
+    if w.parameter(plan, params, w.COUNTED_PRIOR) == 0.0 and not gathering.is_blind(plan, floats):
         return 1.0 / classes
     labels, total = t + plan[plan[at.PLAN_ARRAYS] + w.LABELS], 0.0
     for j in range(classes):

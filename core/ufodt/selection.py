@@ -11,6 +11,7 @@ import math
 from core.jit import kernel
 from core.numeric import rng
 from core.tree import layout as at
+from core.ufodt import gathering
 from core.ufodt import words as w
 from core.ufodt.words import feature_at, in_episode
 
@@ -63,7 +64,10 @@ def importance(plan, params, ints, floats, t: int, classes: int, feature: int) -
 
 @kernel
 def select(plan, params, ints, floats, t: int, episode, numbers, e: int, key) -> None:
-    """Leave all features out that are not selected and did not come with the record."""
+    """Leave all features out that are not selected and did not come with the record.
+
+    An attribute that has no thresholds yet stays in: it gets them from its values.
+    """
     if w.parameter(plan, params, w.SELECTS) == 0.0:
         return
     n, few, m = plan[at.PLAN_ATTRIBUTES], size(plan, params), episode[e + w.CLASSES]
@@ -80,18 +84,24 @@ def select(plan, params, ints, floats, t: int, episode, numbers, e: int, key) ->
                 before += 1
         episode[exploited + feature] = 1 if before < few and numbers[gain + feature] > 0.0 else 0
         chosen = is_among(key, SUBSET, n, few, feature) if explores else before < few
-        if not chosen and episode[status + feature] == w.UNKNOWN:
+        is_passed_over = not chosen and not w.is_gathering(plan, episode, e, feature)
+        if is_passed_over and episode[status + feature] == w.UNKNOWN:
             episode[status + feature] = w.LEFT_OUT
     for feature in range(n):
         numbers[gain + feature] = 0.0
 
 
 @kernel
-def scaled(plan, params, episode, numbers, e: int, feature: int) -> float:
-    """Return a feature as the perceptrons see it: scaled by its range, ±1 for a bit, codes from -1 to 1."""
-    described = feature_at(plan, feature)
-    if plan[described + w.KIND] == 1:
-        low, high = params[described + w.LOW], params[described + w.HIGH]
+def scaled(plan, params, floats, episode, numbers, e: int, feature: int) -> float:
+    """Return a feature as the perceptrons see it: scaled by its range, ±1 for a bit, codes from -1 to 1.
+
+    0 of a number whose range the episode did not know.
+    """
+    if w.is_gathering(plan, episode, e, feature):
+        return 0.0
+    if plan[feature_at(plan, feature) + w.KIND] == 1:
+        low = gathering.bound(plan, params, floats, feature, False)
+        high = gathering.bound(plan, params, floats, feature, True)
         return (numbers[in_episode(plan, e, w.VALUE) + feature] - low) / (high - low)
     last = episode[in_episode(plan, e, w.OUTCOMES) + feature] - 1
     outcome = episode[in_episode(plan, e, w.OUTCOME) + feature]
@@ -99,7 +109,7 @@ def scaled(plan, params, episode, numbers, e: int, feature: int) -> float:
 
 
 @kernel
-def estimate(plan, params, episode, numbers, e: int, feature: int) -> float:
+def estimate(plan, params, floats, episode, numbers, e: int, feature: int) -> float:
     """Return x̂: an observed value over the chance of its feature to be selected [D48], 0 of others."""
     if episode[in_episode(plan, e, w.STATUS) + feature] != w.BOUGHT_ONE:
         return 0.0
@@ -107,7 +117,7 @@ def estimate(plan, params, episode, numbers, e: int, feature: int) -> float:
     chance = size(plan, params) / plan[at.PLAN_ATTRIBUTES] * epsilon
     if episode[in_episode(plan, e, w.EXPLOITED) + feature] != 0:
         chance += 1.0 - epsilon
-    return scaled(plan, params, episode, numbers, e, feature) / chance if chance > 0.0 else 0.0
+    return scaled(plan, params, floats, episode, numbers, e, feature) / chance if chance > 0.0 else 0.0
 
 
 @kernel
@@ -125,13 +135,13 @@ def learn(plan, params, ints, floats, t: int, episode, numbers, e: int, label: i
         y, margin = 1.0 if c == label else -1.0, 0.0
         for feature in range(n):
             if episode[in_episode(plan, e, w.STATUS) + feature] == w.BOUGHT_ONE:
-                margin += floats[row + feature] * scaled(plan, params, episode, numbers, e, feature)
+                margin += floats[row + feature] * scaled(plan, params, floats, episode, numbers, e, feature)
         if y * margin > 1.0:
             continue
         norm = 0.0
         for feature in range(n):
             step = w.parameter(plan, params, w.STEP) * y
-            floats[row + feature] += step * estimate(plan, params, episode, numbers, e, feature)
+            floats[row + feature] += step * estimate(plan, params, floats, episode, numbers, e, feature)
             norm += floats[row + feature] ** 2
         norm = math.sqrt(norm)
         radius = w.parameter(plan, params, w.RADIUS)

@@ -6,6 +6,7 @@ from core.jit import kernel
 from core.numeric import rng
 from core.numeric.special import exp
 from core.tree import layout as at
+from core.ufodt import gathering
 from core.ufodt import words as w
 from core.ufodt.posterior import most_used
 from core.ufodt.words import feature_at, in_episode
@@ -29,9 +30,8 @@ def chance_of(floats, gains: int, n: int, rate: float, number: int) -> float:
 @kernel
 def draw(plan, params, floats, t: int, key, feature: int) -> tuple[int, float]:
     """Return the threshold that a feature is compared with in an episode, and the chance it had."""
-    described = feature_at(plan, feature)
-    n = plan[described + w.ROOM]
-    gains = t + plan[plan[at.PLAN_ARRAYS] + w.GAINS] + plan[described + w.FIRST]
+    n = gathering.arms(plan, floats, feature)
+    gains = t + plan[plan[at.PLAN_ARRAYS] + w.GAINS] + plan[feature_at(plan, feature) + w.FIRST]
     # The criterion `random` has no gain to learn from.
     rate = w.parameter(plan, params, w.EXP3_RATE)
     if w.parameter(plan, params, w.CRITERION) == w.RANDOM:
@@ -47,11 +47,11 @@ def draw(plan, params, floats, t: int, key, feature: int) -> tuple[int, float]:
 
 @kernel
 def choose(plan, params, ints, floats, t: int, episode, numbers, e: int, key) -> None:
-    """Write the thresholds that an episode begins with: drawn, or those used most often."""
+    """Write the thresholds that an episode begins with: drawn, or those used most often; 0: there is none."""
     draws = w.parameter(plan, params, w.EXP3) != 0.0 or w.parameter(plan, params, w.CRITERION) == w.RANDOM
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
         number, chance = 0, 1.0
-        if plan[feature_at(plan, feature) + w.KIND] == 1:
+        if plan[feature_at(plan, feature) + w.KIND] == 1 and gathering.arms(plan, floats, feature) > 0:
             if draws:
                 number, chance = draw(plan, params, floats, t, key, feature)
             else:

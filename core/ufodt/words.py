@@ -1,17 +1,19 @@
 """Words of UFODT: where its parameters, features, posterior and episodes lie; the only module that knows.
 
     block:    words | posterior arrays | the last episode
-    shared:   account, and how often each attribute was bought
+    shared:   account, and how often each attribute was bought | what is gathered (core/ufodt/gathering.py)
     plan:     places of the arrays | FEATURE_FIELDS words for each attribute | thresholds
 
 An *episode* is what goes on for one record from the first question to its label: a few arrays of plain
 words. The block has one, that of the last record; others lie wherever their owner keeps them, in the same
 form. A feature is an attribute; its *outcomes* are its values, of a numeric one 0 (at most its threshold) and
-1 (above). ``K`` stands for the thresholds of all numeric attributes.
+1 (above). ``K`` stands for the thresholds of all numeric attributes. An attribute that declares neither
+thresholds nor a range gets them from its first values; before, it has one outcome, whatever its value is.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -35,9 +37,20 @@ EXPLORATION: Final = 10
 STEP: Final = 11
 RADIUS: Final = 12
 RECORD_BUDGET: Final = 13
+WARM_UP: Final = 14
+ANSWER: Final = 15
+BY_POSTERIOR: Final = 16
 
 CRITERIA: Final = ("ec2", "ig", "us", "random")
 EC2, IG, US, RANDOM = range(4)
+
+ANSWERS: Final = ("geometric", "mean", "sampled")
+"""By which theta of the posterior a class is answered."""
+GEOMETRIC, MEAN, SAMPLED = range(3)
+
+TIE: Final = 1e-12
+"""Relative difference up to which scores or shares are equal, and the first of them wins: rounding decides
+nothing."""
 
 # Arrays of a block
 LABELS: Final = 0  # weight of labels [class]
@@ -62,7 +75,10 @@ EXPLOITED: Final = 17  # it is among those with the largest weights
 P_NOMINAL: Final = 18  # theta [class, value]
 P_ABOVE: Final = 19  # theta [class, K]
 P_MEAN: Final = 20  # theta averaged over thresholds, by use [class, numeric]
-ARRAYS: Final = 21
+OWN_THRESHOLDS: Final = (
+    21  # thresholds that came from first values, NaN: none [of attributes without declared ones]
+)
+ARRAYS: Final = 22
 
 # Words of an episode's first array
 NUMBER: Final = 0  # of the episode: its random numbers hang on it
@@ -123,20 +139,44 @@ FIRST_OUTCOME: Final = 4  # on the axis of outcomes of all attributes
 PRICE: Final = 5  # float64
 LOW: Final = 6  # range of a numeric one (float64)
 HIGH: Final = 7
-FEATURE_FIELDS: Final = 8
+GATHERED: Final = 8  # first word of what is gathered of it, from PLAN_SHARED on; 0: it is declared
+OWN: Final = 9  # its first place in OWN_THRESHOLDS
+FEATURE_FIELDS: Final = 10
+
+# What is gathered of an attribute: a header, n_thresholds words, warm_up words for the first values
+SEEN: Final = 0  # first values so far (float64)
+MADE: Final = 1  # thresholds that were made of them (float64), 0: they are still gathered
+LEAST: Final = 2  # the least of the first values
+GREATEST: Final = 3
+CUTS: Final = 4  # the thresholds, ascending, NaN: none
+
+
+def gathered(dims: Dimensions) -> list[bool]:
+    """Return of each numeric attribute whether its thresholds come from its first values."""
+    return [
+        not declared and limits is None for declared, limits in zip(dims.thresholds, dims.ranges, strict=True)
+    ]
 
 
 def thresholds(dims: Dimensions, n: int) -> list[tuple[float, ...]]:
-    """Return the thresholds of each numeric attribute: those it declares, else n within its range."""
+    """Return the thresholds of each numeric attribute: those it declares, else n within its range.
+
+    An attribute that declares neither has n NaN here: its thresholds are state of the model.
+    """
     found = []
     for declared, limits in zip(dims.thresholds, dims.ranges, strict=True):
-        low, high = limits or (0.0, 1.0)
+        low, high = limits or (math.nan, math.nan)
         even = tuple(low + (high - low) * (j + 1) / (n + 1) for j in range(n))
         found.append(declared or even)
     return found
 
 
-def feature_table(dims: Dimensions, found: list[tuple[float, ...]]) -> list[int]:
+def gathered_words(n: int, warm_up: int) -> int:
+    """Return the words that are gathered of an attribute."""
+    return CUTS + n + warm_up
+
+
+def feature_table(dims: Dimensions, found: list[tuple[float, ...]], warm_up: int) -> list[int]:
     """Return what kernels know of the features: the words behind the places of the arrays."""
     k = sum(map(len, found))
     table = np.zeros((dims.attributes, FEATURE_FIELDS), dtype=np.int64)
@@ -145,11 +185,17 @@ def feature_table(dims: Dimensions, found: list[tuple[float, ...]]) -> list[int]
     for order, column in enumerate(dims.nominal):
         first, room = dims.value_places[column]
         table[column, :PRICE] = 0, first, room, order, first
-    used = 0
-    for order, (column, own, limits) in enumerate(zip(dims.numeric, found, dims.ranges, strict=True)):
+    used = own_used = 0
+    gathered_at = ACCOUNT + dims.attributes
+    columns = zip(dims.numeric, found, dims.ranges, gathered(dims), strict=True)
+    for order, (column, own, limits, is_gathered) in enumerate(columns):
         table[column, :PRICE] = 1, used, len(own), order, dims.values + 2 * order
         floats[column, LOW], floats[column, HIGH] = limits or (min(own), max(own) + 1.0)
         used += len(own)
+        if is_gathered:
+            table[column, GATHERED:] = gathered_at, own_used
+            gathered_at += gathered_words(len(own), warm_up)
+            own_used += len(own)
     flat = [value for own in found for value in own]
     behind = FEATURES_AT + table.size
     head = [behind, k, dims.values + 2 * len(dims.numeric)]
@@ -163,11 +209,29 @@ def feature_at(plan, feature: int) -> int:
 
 
 @kernel
-def threshold_of(plan, params, feature: int, number: int) -> float:
-    """Return a threshold of a numeric attribute by its number."""
+def declared_threshold(plan, params, feature: int, number: int) -> float:
+    """Return a threshold that the schema gives a numeric attribute, by its number."""
     places = plan[at.PLAN_ARRAYS]
     first = plan[places + FEATURES_AT + feature * FEATURE_FIELDS + FIRST]
     return params[places + plan[places + THRESHOLDS_AT] + first + number]
+
+
+@kernel
+def threshold_of(plan, params, numbers, e: int, feature: int, number: int) -> float:
+    """Return a threshold of a numeric attribute in an episode by its number, NaN: there is none."""
+    described = feature_at(plan, feature)
+    if not 0 <= number < plan[described + ROOM]:
+        return math.nan
+    if plan[described + GATHERED] != 0:
+        return numbers[in_episode(plan, e, OWN_THRESHOLDS) + plan[described + OWN] + number]
+    return declared_threshold(plan, params, feature, number)
+
+
+@kernel
+def is_gathering(plan, episode, e: int, feature: int) -> bool:
+    """Return whether an attribute had no thresholds yet when the episode began: it has one outcome then."""
+    described = feature_at(plan, feature)
+    return plan[described + GATHERED] != 0 and episode[in_episode(plan, e, OUTCOMES) + feature] == 1
 
 
 @kernel
@@ -190,15 +254,18 @@ def in_episode(plan, e: int, number: int) -> int:
 
 
 @kernel
-def outcome_of(plan, params, episode, e: int, feature: int, value: float) -> int:
+def outcome_of(plan, params, episode, numbers, e: int, feature: int, value: float) -> int:
     """Return which outcome a value is, -1: none that the episode knows."""
     if value - value != 0.0:  # NaN, infinity
         return -1
     if plan[feature_at(plan, feature) + KIND] == 1:
+        if is_gathering(plan, episode, e, feature):
+            return 0
         number = episode[in_episode(plan, e, THRESHOLD) + feature]
-        if not 0 <= number < plan[feature_at(plan, feature) + ROOM]:
+        threshold = threshold_of(plan, params, numbers, e, feature, number)
+        if threshold != threshold:
             return -1
-        return 1 if value > threshold_of(plan, params, feature, number) else 0
+        return 1 if value > threshold else 0
     return int(value) if 0.0 <= value < episode[in_episode(plan, e, OUTCOMES) + feature] else -1
 
 

@@ -119,6 +119,13 @@ def prequential(
             "missing: an ARFF header can declare them all",
             err=True,
         )
+    if run.gathered:
+        attributes = "1 numeric attribute" if run.gathered == 1 else f"{run.gathered} numeric attributes"
+        typer.echo(
+            f"grove: thresholds of {attributes} are the quantiles of the first {parsed.learner.warm_up} "
+            "values; --schema declares a range or thresholds instead",
+            err=True,
+        )
     if save is not None:
         save_model(run.model, save)
     if as_json:

@@ -25,7 +25,7 @@ from core.spec import Spec
 from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
-from streamapp.demo.schema import extent_of, schema_for, schema_of
+from streamapp.demo.schema import schema_of
 from streamapp.demo.screen import DemoSummary, Display, FeatureSummary
 from streamapp.demo.tally import Truth
 from streamapp.demo.watch import Watch
@@ -176,11 +176,8 @@ def read_truth(plan: DemoPlan, say: Callable[[str], None] | None = None) -> Trut
             say(line)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     left = plan.records
-    extent = None
-    for x, y in dataset.batches():
+    for _, y in dataset.batches():
         codes.append(y if left is None else y[:left])
-        if plan.features:
-            extent = extent_of(extent, x)
         if left is not None:
             left -= len(codes[-1])
             if left == 0:
@@ -189,7 +186,7 @@ def read_truth(plan: DemoPlan, say: Callable[[str], None] | None = None) -> Trut
         message = f"{plan.address} has no rows; name a data set with at least one"
         raise UsageError(message)
     found = np.concatenate(codes)
-    return Truth(found, dataset.classes, schema_of(dataset), schema_of(dataset, extent))
+    return Truth(found, dataset.classes, schema_of(dataset))
 
 
 class _Demo:
@@ -269,9 +266,7 @@ class _Demo:
         # A model that is to buy features must know which there are.
         truth, buy = self._truth, self._plan.features
         bodies: list[dict[str, Any]] = [
-            {"spec": model.spec}
-            | ({"schema": schema_for(model.spec, truth.schema, truth.ranged_schema)} if buy else {})
-            for model in self._plan.models
+            {"spec": model.spec} | ({"schema": truth.schema} if buy else {}) for model in self._plan.models
         ]
         values = encode_controls([("create", body) for body in bodies])
         keys = [model.key.encode() for model in self._plan.models]

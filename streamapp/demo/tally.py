@@ -26,12 +26,9 @@ class Truth:
         codes: npt.NDArray[np.int32],
         classes: Sequence[str],
         schema: Mapping[str, Any] = MappingProxyType({}),
-        ranged_schema: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """`ranged_schema`: the same with the ranges of numeric attributes, for learners that need them."""
         self.codes = codes
         self.schema = schema
-        self.ranged_schema = ranged_schema
         self._code_of = {name: code for code, name in enumerate(classes)}
 
     @property

@@ -27,7 +27,17 @@ MARKED: Final = 200
 """Events that are drawn into the curve, and shown on the timeline."""
 LISTED: Final = 50
 NODES_LISTED: Final = 200
-TREE_EVENTS: Final = ("split", "revised", "pruned", "drift", "growth-stopped", "reset", "imported", "created")
+TREE_EVENTS: Final = (
+    "split",
+    "revised",
+    "pruned",
+    "drift",
+    "growth-stopped",
+    "thresholds-set",
+    "reset",
+    "imported",
+    "created",
+)
 
 
 class ModelPage:

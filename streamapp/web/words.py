@@ -73,6 +73,11 @@ def event_in_words(event: dict[str, Any]) -> str:
         return f"{detail.get('detector')}{where}: {what}"
     if kind == "growth-stopped":
         return f"the tree has {number(detail.get('leaves'))} leaves and grows no more"
+    if kind == "thresholds-set":
+        left = detail.get("left")
+        more = f"; with too few values yet: {number(left)}" if left else ""
+        made = number(detail.get("attributes"))
+        return f"numeric attributes with thresholds of their first values: {made}{more}"
     parts = (f"{part} {detail[part]}" for part in ("learner", "query", "budget", "drift") if part in detail)
     return f"{kind}: {', '.join(parts)}" if detail else str(kind)
 

@@ -11,20 +11,24 @@ from core.model_table import LABELLED
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.ufodt import words as w
-from core.ufodt.account import feature_account
+from core.ufodt.account import feature_account, thresholds_of
 from core.ufodt.open_episode import OpenEpisode
 from tests.naive.ufodt import Feature, Ufodt
 from tests.tiers import examples
 from tests.unit.core.builders import answer, table_of
 
-NUMBER = "number"
+NUMBER, UNDECLARED = "number", "undeclared"
+WARM_UP = 9
 
 
 def schema_of(kinds, costs, classes):
-    """Return the schema of nominal features with so many values and of NUMBER: one with a range."""
+    """Return the schema of nominal features with so many values, of NUMBER: one with a range, and of
+    UNDECLARED: one without.
+    """
+    ranges = {NUMBER: (0.0, 1.0), UNDECLARED: None}
     attributes = [
-        Attribute(f"x{i}", range=(0.0, 1.0), cost=cost)
-        if kind == NUMBER
+        Attribute(f"x{i}", range=ranges[kind], cost=cost)
+        if kind in ranges
         else Attribute(f"x{i}", "nominal", tuple(map(str, range(kind))), cost=cost)
         for i, (kind, cost) in enumerate(zip(kinds, costs, strict=True))
     ]
@@ -33,7 +37,9 @@ def schema_of(kinds, costs, classes):
 
 def stream_of(kinds, classes, n, seed, missing):
     random = np.random.default_rng(seed)
-    columns = [random.random(n) if kind == NUMBER else random.integers(0, kind, n) for kind in kinds]
+    columns = [
+        random.random(n) if kind in (NUMBER, UNDECLARED) else random.integers(0, kind, n) for kind in kinds
+    ]
     x = np.column_stack(columns).astype(np.float64)
     y = ((x[:, 0] > 0.5) + (x[:, -1] > 0.5) * (classes > 2)).astype(np.int32)
     x[random.random(x.shape) < missing] = np.nan
@@ -42,7 +48,7 @@ def stream_of(kinds, classes, n, seed, missing):
 
 @st.composite
 def cases(draw):
-    kinds = draw(st.lists(st.sampled_from([2, 2, 3, NUMBER]), min_size=1, max_size=4))
+    kinds = draw(st.lists(st.sampled_from([2, 2, 3, NUMBER, UNDECLARED]), min_size=1, max_size=4))
     options = {
         "criterion": draw(st.sampled_from(w.CRITERIA)),
         "hypotheses": draw(st.integers(1, 12)),
@@ -51,9 +57,11 @@ def cases(draw):
         "thresholds": draw(st.sampled_from(["exp3", "exhaustive"])),
         "exp3_rate": draw(st.sampled_from([0.01, 0.7])),
         "record_budget": draw(st.sampled_from([0.0, 1.0, 2.5])),
-        "prediction": draw(st.sampled_from(["bayes", "region"])),
+        "prediction": draw(st.sampled_from(["posterior", "posterior", "bayes", "region"])),
+        "answer": draw(st.sampled_from(w.ANSWERS)),
         "prior": draw(st.sampled_from(["uniform", "counts"])),
         "n_thresholds": 3,
+        "warm_up": WARM_UP,
     }
     costs = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=len(kinds), max_size=len(kinds)))
     return (
@@ -66,12 +74,16 @@ def cases(draw):
     )
 
 
-def run_both(kinds, costs, classes, options, seed, missing, n=25):
+def feature_of(kind, cost):
+    """Return the twin's feature of a kind."""
+    if kind == NUMBER:
+        return Feature(thresholds=[0.25, 0.5, 0.75], cost=cost)
+    return Feature(warm_up=WARM_UP, cuts=3, cost=cost) if kind == UNDECLARED else Feature(kind, cost=cost)
+
+
+def run_both(kinds, costs, classes, options, seed, missing, n=30):
     schema = schema_of(kinds, costs, classes)
-    features = [
-        Feature(thresholds=[0.25, 0.5, 0.75], cost=cost) if kind == NUMBER else Feature(kind, cost=cost)
-        for kind, cost in zip(kinds, costs, strict=True)
-    ]
+    features = [feature_of(kind, cost) for kind, cost in zip(kinds, costs, strict=True)]
     twin = Ufodt(features, classes, seed, **options)
     spec = Spec.parse({"learner": {"name": "ufodt", **options}, "seed": seed, "evaluation": {"every": 0}})
     table = table_of(schema, spec)
@@ -98,30 +110,33 @@ def run_both(kinds, costs, classes, options, seed, missing, n=25):
 def test_the_learner_and_its_twin(case):
     kinds, _, classes, *_ = case
     model, twin = run_both(*case)
+    cuts = {i: f.thresholds or () for i, f in enumerate(twin.features) if f.is_numeric}
+    assert list(thresholds_of(model).values()) == [pytest.approx(own) for own in cuts.values()]
     arrays = model.plan.blocks.named(model.ints, model.block_places[0])
     values = k = 0
     for i, kind in enumerate(kinds):
         for c in range(classes):
             counts = np.array(twin.counts[c][i])
-            if kind == NUMBER:
+            if kind in (NUMBER, UNDECLARED):
                 assert arrays["below"][c, k : k + 3] == pytest.approx(counts[:, 0])
                 assert arrays["above"][c, k : k + 3] == pytest.approx(counts[:, 1])
                 assert arrays["used"][c, k : k + 3] == pytest.approx(twin.used[c][i])
                 assert arrays["gains"][k : k + 3] == pytest.approx(twin.gains[i])
             else:
                 assert arrays["nominal"][c, values : values + kind] == pytest.approx(counts[0])
-        values, k = (values, k + 3) if kind == NUMBER else (values + kind, k)
+        values, k = (values, k + 3) if kind in (NUMBER, UNDECLARED) else (values + kind, k)
 
 
 def test_a_snapshot_in_the_middle_goes_on_alike():
     """Run 1..T equals run 1..s, save, load, s+1..T; and a run in one piece."""
-    kinds, classes = (2, NUMBER, 3), 2
+    kinds, classes = (2, NUMBER, 3, UNDECLARED), 2
     x, y = stream_of(kinds, classes, 40, 7, 0.1)
-    spec = Spec.parse({"learner": {"name": "ufodt", "discount": 0.05, "feature_selection": True}})
-    whole = table_of(schema_of(kinds, (1.0, 2.0, 1.0), classes), spec)
+    learner = {"name": "ufodt", "discount": 0.05, "feature_selection": True, "warm_up": WARM_UP}
+    spec = Spec.parse({"learner": learner})
+    whole = table_of(schema_of(kinds, (1.0, 2.0, 1.0, 1.0), classes), spec)
     answer(whole, x, y)
     for cut in (1, 17, 39):
-        table = table_of(schema_of(kinds, (1.0, 2.0, 1.0), classes), spec)
+        table = table_of(schema_of(kinds, (1.0, 2.0, 1.0, 1.0), classes), spec)
         answer(table, x[:cut], y[:cut])
         copy = Model.restore(table.model(0).snapshot())
         assert copy.snapshot() == table.model(0).snapshot()

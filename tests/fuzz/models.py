@@ -105,7 +105,7 @@ def schema_of(name: str, max_classes: int) -> Schema:
     attributes = [Attribute("c", "nominal", ("0", "1", "2")), Attribute("x", range=limits)]
     attributes += [
         Attribute("o", "nominal", open=True),
-        Attribute("z", range=limits),
+        Attribute("z"),
         Attribute("b", "nominal", ("0", "1")),
     ]
     schema = Schema.of(attributes, "ab", classes_open=True, max_classes=max_classes)

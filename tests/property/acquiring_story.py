@@ -24,7 +24,7 @@ SPECS: dict[str, dict[str, Any]] = {
         "evaluation": {"window": 20, "every": 9, "share": 0.1},
     },
     "utility": {
-        "learner": {"name": "ufodt", "hypotheses": 6, "n_thresholds": 3, "discount": 0.05},
+        "learner": {"name": "ufodt", "hypotheses": 6, "n_thresholds": 3, "discount": 0.05, "warm_up": 8},
         "acquire": {"name": "utility", "timeout_ms": TIMEOUT},
         "query": "always",
     },
@@ -33,6 +33,7 @@ SPECS: dict[str, dict[str, Any]] = {
             "name": "ufodt",
             "hypotheses": 5,
             "n_thresholds": 2,
+            "warm_up": 3,
             "record_budget": 2.5,
             "thresholds": "exhaustive",
             "feature_selection": True,
@@ -79,7 +80,9 @@ def acquiring_story(seed: int, n: int) -> list[Record]:
 
 def _schema(draw: random.Random) -> dict[str, Any]:
     colour = {"name": "c", "kind": "nominal", "values": ["red"], "open": draw.random() < 0.7}
-    numbers = [{"name": name, "range": [0, 10]} for name in ("x", "y")]
+    numbers: list[dict[str, Any]] = [{"name": "x", "range": [0, 10]}, {"name": "y"}]
+    if draw.random() < 0.3:
+        numbers[1]["range"] = [0, 10]
     return {"attributes": [*numbers, colour], "classes_open": True, "max_classes": 4}
 
 

@@ -7,7 +7,6 @@ Compiled code that does not come back cannot be stopped from within, so each cas
 ends the process with a trace of where it stands.
 """
 
-import dataclasses
 import faulthandler
 import itertools
 import json
@@ -21,7 +20,6 @@ from core.model import validate
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.run import MAX_WEIGHT
-from core.schema.schema import Schema
 from core.spec import Spec
 from core.tree import layout as at
 from tests.unit.core.builders import TREES, schema_of
@@ -82,11 +80,7 @@ def learn(spec, weight, seed):
     x[draw.random(x.shape) < 0.05] = np.nan
     weight = np.ones(ROWS) if spec.learner.unit_weights else weight
     table = ModelTable()
-    schema = schema_of(None, None, 3)
-    if spec.learner.name == "ufodt":
-        ranged = [dataclasses.replace(a, range=(0.0, 1.0)) for a in schema.attributes[:2]]
-        schema = Schema.of([*ranged, schema.attributes[2]], schema.classes)
-    table.add(Model.create(spec, schema))
+    table.add(Model.create(spec, schema_of(None, None, 3)))
     for start in [*range(0, ROWS, RUN)] * 2:
         rows, before = slice(start, start + RUN), table.model(0).summary()
         answers = table.answer(np.zeros(RUN, dtype=np.int64), x[rows], label[rows], weight[rows])

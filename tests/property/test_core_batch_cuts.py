@@ -76,7 +76,7 @@ def schema_of(is_open, most=None):
     attributes = [
         Attribute(f"x{i}", "nominal", () if kind == "open" else values, kind == "open")
         if kind != "numeric"
-        else Attribute(f"x{i}", range=(-3.0, 3.0))
+        else Attribute(f"x{i}", range=(-3.0, 3.0) if i < 4 else None)
         for i, kind in enumerate(COLUMNS)
     ]
     if not is_open:
@@ -121,6 +121,8 @@ def learners(draw):
     if name == "boct":
         sizes = draw(st.sampled_from(["stream", "pool", "labelled"]))
         return {"name": name, "sizes": sizes, "capacity": draw(st.sampled_from([3, 20, 2000])), "delta": 0.4}
+    if name == "ufodt":
+        return {"name": name, "warm_up": draw(st.sampled_from([2, 20])), "n_thresholds": 3}
     if name not in TREES:
         return {"name": name}
     criterion, bound = draw(st.sampled_from(PAIRS))

@@ -29,8 +29,8 @@ SCHEMA: dict[str, Any] = {
 ALL = ("age", "dose", "smoker")
 EVERY_PARAMETER: list[dict[str, Any]] = [
     {},
-    {"criterion": "ig", "thresholds": "exhaustive"},
-    {"criterion": "us", "discount": 0.1, "prior": "counts"},
+    {"criterion": "ig", "thresholds": "exhaustive", "prediction": "bayes"},
+    {"criterion": "us", "discount": 0.1, "prior": "counts", "answer": "sampled"},
     {"criterion": "random", "prediction": "region"},
     {"feature_selection": True, "enumerate": False},
     {"record_budget": 3.5},
@@ -122,7 +122,7 @@ def test_what_is_bought_is_what_the_posterior_says_is_worth_it() -> None:
         assert (request["features"], request["utility"]) == ([asked[-1]], question.utility)
         twin.observe(question.feature, {"age": 80.0, "smoker": 1.0}[asked[-1]])
         send_values(here, {"id": "a", "features": {asked[-1]: {"age": 80, "smoker": "yes"}[asked[-1]]}})
-    code, shares = twin.predict()
+    code, shares = twin.finish(model)
     said = here.predictions[-1]
     assert said["acquired"] == {"features": asked, "cost": twin.cost, "stop": question.reason}
     assert asked
@@ -352,9 +352,6 @@ def test_an_episode_of_another_acquirer_is_answered_with_what_is_known() -> None
 
 def test_refusals() -> None:
     here = Partition(config(NEVER))
-    numbers = {"attributes": [{"name": "age"}], "classes": ["well", "ill"]}
-    here.control("create", spec={"learner": "ufodt"}, schema=numbers)
-    assert "'age' must have a 'range' or 'thresholds'" in here.dead_letters[-1].message
     here.control("create", spec={"learner": "h-tree", "acquire": "utility"}, schema=SCHEMA)
     assert "must go with the learner 'ufodt'" in here.dead_letters[-1].message
     without = Partition(config(NEVER, features=False))

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Final
 
 from core.evaluation import Evaluation, EvaluationDue
-from core.growth.events import Drift, Event, GrowthStopped, Pruned, Split
+from core.growth.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSet
 from streamapp.task import counters
 from streamapp.task.effects.effects import Alert, Effects, Evaluated, Notice
 from streamapp.task.effects.model_happenings import grown
@@ -138,6 +138,13 @@ class ModelEvents:
                 f"the tree has {event.leaves} leaves and grows no more (max_leaves or max_bytes of its spec)"
             )
             return Notice("warning", text, key, offset)
+        if isinstance(event, ThresholdsSet):
+            text = (
+                f"numeric attributes that got thresholds of their first values (warm_up): {event.attributes}"
+            )
+            if event.left:
+                text += f"; with too few values yet: {event.left}"
+            return Notice("info", text, key, offset)
         return Notice("info", repr(event), key, offset)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from core.growth.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split
+from core.growth.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split, ThresholdsSet
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.task.effects.effects import Happened
@@ -85,6 +85,8 @@ def grown(
         }
     elif isinstance(event, GrowthStopped):
         what, detail = "growth-stopped", {"leaves": event.leaves}
+    elif isinstance(event, ThresholdsSet):
+        what, detail = "thresholds-set", {"attributes": event.attributes, "left": event.left}
     else:
         return None
     offset, timestamp = raw.offsets[record], raw.timestamps[record]

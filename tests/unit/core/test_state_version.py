@@ -53,6 +53,17 @@ def test_a_spec_of_another_version_is_refused(version: int) -> None:
         upgrade({}, version)
 
 
+@pytest.mark.parametrize("version", READABLE)
+def test_ufodt_answers_as_it_did(version: int) -> None:
+    """Up to version 7 by the theta of the episode, and if it is asked alone by the posterior's mean."""
+    before = version < 8
+    learner: Any = Spec.parse({"learner": "ufodt"}, version).learner
+    assert learner.prediction == ("bayes" if before else "posterior")
+    assert learner.answer == ("mean" if before else "geometric")
+    named: Any = Spec.parse({"learner": {"name": "ufodt", "answer": "sampled"}}, version).learner
+    assert named.answer == "sampled"
+
+
 @pytest.mark.parametrize(
     ("learner", "evidence"),
     [

@@ -80,18 +80,25 @@ def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], 
         assert "raise it" not in said
 
 
-def test_ufodt_buys_features_and_has_to_know_where_numbers_lie(
+def test_ufodt_buys_features_of_any_file_and_names_once_where_its_thresholds_come_from(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Without a range it is refused, and --schema is the remedy, which says what a feature costs, too."""
+    """Numbers get thresholds of their first values; --schema declares a range instead, and a cost."""
     data = tmp_path / "rows.csv"
     rows = [f"{i * 7 % 20 / 20},{'uv'[i % 2]},{'yes' if i * 7 % 20 > 9 else 'no'}" for i in range(200)]
     data.write_text("age,sex,class\n" + "\n".join(rows) + "\n")
     command = ["--data", str(data), "--spec", "ufodt"]
-    assert main(["prequential", *command]) == 1
-    said = capsys.readouterr().err
-    assert "attribute 'age' must have a 'range' or 'thresholds' in the schema with 'ufodt'" in said
-    assert '{"name": "age", "range": [low, high]}' in said
+    events = tmp_path / "events"
+    assert main(["prequential", *command, "--json", "--events", str(events)]) == 0
+    out, said = capsys.readouterr()
+    found = json.loads(out)
+    assert found["accuracy"] > 0.6
+    assert 50 <= found["features_bought"] < 400
+    assert said.count("thresholds of 1 numeric attribute are the quantiles of the first 50 values") == 1
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    assert [line for line in lines if line["event"] == "thresholds-set"] == [
+        {"event": "thresholds-set", "record": 49, "attributes": 1, "left": 0}
+    ]
     schema = tmp_path / "schema.json"
     schema.write_text(
         '{"attributes": [{"name": "age", "range": [0, 1], "cost": 2.5}, {"name": "sex", "cost": 10}]}'
@@ -101,7 +108,9 @@ def test_ufodt_buys_features_and_has_to_know_where_numbers_lie(
     assert found["feature_cost"] >= 2.5 * found["features_bought"]
     assert found["accuracy"] > 0.6
     assert main(["prequential", *command, "--schema", schema.read_text()]) == 0
-    assert "features bought" in capsys.readouterr().out
+    out, said = capsys.readouterr()
+    assert "features bought" in out
+    assert "thresholds" not in said
 
 
 @pytest.mark.parametrize(

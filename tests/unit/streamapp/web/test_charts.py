@@ -99,6 +99,10 @@ def test_shares_add_up_and_events_have_words() -> None:
     assert [each["value"] for each in bars["series"][0]["data"]] == [0.25, 0.75]
     assert bars["yAxis"]["data"] == ["a", "b"]
     assert event_in_words(split()) == "node 0 split on x <= 1.5; the gap: gap 0.2, bound 0.1, after 40 labels"
+    made: dict[str, Any] = {"event": "thresholds-set", "detail": {"attributes": 3, "left": 2}}
+    assert event_in_words(made) == (
+        "numeric attributes with thresholds of their first values: 3; with too few values yet: 2"
+    )
     drawn = drift_timeline([split(), {"event": "created", "time_ms": 1, "detail": {}}])
     assert len(drawn["series"][0]["data"]) == 1
 

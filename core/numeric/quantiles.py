@@ -1,0 +1,40 @@
+"""Quantiles of first values: they are kept in ascending order, and cut into equal parts in the end."""
+
+from __future__ import annotations
+
+import math
+
+from core.jit import kernel
+
+
+@kernel
+def put(floats, first: int, n: int, x: float) -> None:
+    """Put a value in its place among the n values, ascending, that begin at a word."""
+    place = n
+    while place > 0 and floats[first + place - 1] > x:
+        floats[first + place] = floats[first + place - 1]
+        place -= 1
+    floats[first + place] = x
+
+
+@kernel
+def cut(floats, first: int, n: int, parts: int, edges: int) -> int:
+    """Write the edges that cut n values, ascending from a word on, into equal parts; return their number.
+
+    An edge between different values is halfway. Equal edges are merged, and none is at or above the last
+    value; the places that stay free among the ``parts - 1`` hold NaN.
+    """
+    made, last = 0, -math.inf
+    for j in range(1, parts):
+        i = j * n // parts
+        if i == 0:
+            continue
+        edge = floats[first + i - 1] * 0.5 + floats[first + i] * 0.5
+        if floats[first + i - 1] == floats[first + i]:
+            edge = floats[first + i]
+        if edge > last and edge < floats[first + n - 1]:
+            floats[edges + made] = edge
+            made, last = made + 1, edge
+    for i in range(made, parts - 1):
+        floats[edges + i] = math.nan
+    return made
