@@ -40,6 +40,7 @@ def experiment(
 
     \b
     [bold]Experiments[/bold]
+      afa-answers   UFODT answered by a draw, and by means of its posterior (--datasets)
       afa-figure2   what UFODT pays for features and is right, on sets of bits (--datasets)
       afa-figure4   the same on numbers: thresholds learned or searched, OFS (--datasets)
       afa-figure7   the same against the number of hypotheses (--datasets)

@@ -23,4 +23,4 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return utilities and costs."""
-    return afa_reports.report(rows, "figure4")
+    return afa_reports.report(rows, "figure4", afa_data.NUMBERS)

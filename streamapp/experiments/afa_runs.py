@@ -33,6 +33,13 @@ def accuracy(predicted: Any, actual: Any) -> float:
     return float((predicted == actual).mean())
 
 
+def f1_of_class_1(predicted: Any, actual: Any) -> float:
+    """Return the F1 score of the class with code 1, 0 where neither answers nor records are of it."""
+    hit = float(((predicted == 1) & (actual == 1)).sum())
+    all_of_it = float((predicted == 1).sum() + (actual == 1).sum())
+    return 2.0 * hit / all_of_it if all_of_it else 0.0
+
+
 def weighted_f1(predicted: Any, actual: Any) -> float:
     """Return the F1 scores of the classes, weighted by their records."""
     total = 0.0
@@ -56,7 +63,8 @@ def holdout_run(
     """Run a model over a stream, test then train; every so many records it is tested on a holdout.
 
     The cost is that of the features bought; a learner that cannot ask for any pays for all of them.
-    ``bought`` is what a record cost since the test before, ``trained`` the utility of all predictions so far.
+    ``bought`` is what a record cost since the test before, ``trained`` the utility of all predictions so far,
+    ``right`` the share of the holdout that is answered right, whatever the measure of utility is.
     """
     table, model = ModelTable(), Model.create(Spec.parse(spec), schema)
     prepare(model)
@@ -64,6 +72,7 @@ def holdout_run(
     steps: list[int] = []
     spent = [0.0]
     utility: list[float] = []
+    right: list[float] = []
     bought: list[float] = []
     trained: list[float] = []
     predicted = np.empty(len(y), dtype=np.int64)
@@ -78,6 +87,7 @@ def holdout_run(
         tested = table.answer(np.zeros(m, dtype=np.int64), test_x, no_label, np.ones(m), ANSWER_ONLY)
         steps.append(rows.stop)
         utility.append(measure(tested.prediction, test_y))
+        right.append(accuracy(tested.prediction, test_y))
         spent.append(spent_by(model, rows.stop))
         bought.append((spent[-1] - spent[-2]) / n)
         trained.append(measure(predicted[: rows.stop], y[: rows.stop]))
@@ -85,10 +95,12 @@ def holdout_run(
     return {
         "steps": steps,
         "utility": utility,
+        "right": right,
         "bought": bought,
         "trained": trained,
         "mean": float(np.mean(utility)),
         "accuracy": trained[-1],
+        "hits": accuracy(predicted, y),
         "records": len(y),
         "cost": spent[-1],
         "region_differed": feature_account(model).region_differed if is_ufodt else 0,

@@ -25,9 +25,9 @@ HYPOTHESES: Final = 12
 GAMMAS: Final = (0.0, 0.01, 0.02, 0.05)
 """Discounts of Algorithm 6 [D46], 0: Algorithm 2; the paper does not say which Table 2 is of."""
 PUBLISHED: Final = {"ec2": (343.3, 11.0), "ig": (350.6, 5.1), "us": (477.0, 13.9), "efdt": (720.0, 0.0)}
-"""Table 2: total cost and its standard error over ten seeds."""
+"""Table 2: total cost and its standard error over ten seeds; ours has forty, for ten come out within 15."""
 NAMES: Final = {"ec2": "UFODT-EC2", "ig": "UFODT-IG", "us": "UFODT-US", "efdt": "EFDT"}
-SEEDS: Final = {"quick": 3, "medium": 10, "full": 10}
+SEEDS: Final = {"quick": 3, "medium": 10, "full": 40}
 EVERY: Final = {"quick": 20, "medium": 5, "full": 1}
 """Records between two tests."""
 
@@ -58,6 +58,8 @@ def spec_of(cell: dict[str, Any]) -> dict[str, Any]:
             "hypotheses": cell.get("hypotheses", HYPOTHESES),
             "enumerate": False,
             "discount": cell["discount"],
+            "prediction": "bayes",
+            "answer": cell.get("answer", "mean"),
         }
     return {"learner": learner, "evaluation": {"every": 0}, "seed": cell["seed"]}
 

@@ -20,6 +20,7 @@ Size = Literal["quick", "medium", "full"]
 SIZES: tuple[Size, ...] = ("quick", "medium", "full")
 
 PAPERS = (
+    "afa_answers",
     "afa_figure",
     "afa_stagger",
     "bci_figure",
