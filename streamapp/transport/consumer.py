@@ -29,7 +29,7 @@ from streamapp.errors import ChangelogError, NotYetError
 from streamapp.transport.application import STOP_TIMEOUT_S, App
 from streamapp.transport.delivery import Delivery
 from streamapp.transport.run_size import RunSize
-from streamapp.transport.runs import MAX_RUN_BYTES, Run, TimeOrder
+from streamapp.transport.runs import MAX_RUN_BYTES, Run, TimeOrder, wanted_of
 from streamapp.transport.thread import ConsumerThread, Fetched, Membership
 
 logger = logging.getLogger(__name__)
@@ -108,9 +108,8 @@ class Consumer(driver.Consumer):
 
     async def _take(self, timeout_s: float) -> Fetched:
         wanted = {
-            TP(ahead.topic, partition): ahead.position
-            for partition, order in self._orders.items()
-            for ahead in order.wanted()
+            TP(ahead.topic, ahead.partition): ahead.position
+            for ahead in wanted_of(tuple(self._orders.values()), self.wiring.limit.most_bytes)
         }
         now = time.monotonic()
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]

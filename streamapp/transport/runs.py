@@ -78,6 +78,12 @@ class ReadAhead:
         self._n = 0
         self._record_bytes = 0.0  # mean of the newest fetch
         self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for it
+        self._inflated = 0
+
+    @property
+    def inflated(self) -> int:
+        """Bytes that compressed batches became which wait: they stay until the last record is handed out."""
+        return self._inflated if self._n else 0
 
     def __len__(self) -> int:
         """Return the number of records that wait."""
@@ -116,6 +122,7 @@ class ReadAhead:
         self.cut_off = False
         if not len(columns):
             return
+        self._inflated = self.inflated + columns.inflated
         self._parts.append(columns.records)
         self._refused.update({batch.first: batch for batch in columns.refused})
         self._n += len(columns)
@@ -188,6 +195,11 @@ class TimeOrder:
         ]
 
     @property
+    def inflated(self) -> int:
+        """Bytes that compressed batches became which wait here."""
+        return sum(ahead.inflated for ahead in self._order)
+
+    @property
     def backlog(self) -> bool:
         """Whether a run waits already that is worth its cost."""
         records = min(BACKLOG_RECORDS, self._max_records)
@@ -236,6 +248,18 @@ class TimeOrder:
         if ahead.idle_since is None:
             ahead.idle_since = now
         return now - ahead.idle_since < self._max_idle
+
+
+def wanted_of(orders: Sequence[TimeOrder], most_inflated: int) -> list[ReadAhead]:
+    """Return the topics to fetch of all partitions.
+
+    While the batches that wait have become so many bytes together, they are those of the partition that holds
+    most: whatever it waits for is fetched, and then there is room for the others.
+    """
+    holding = [order for order in orders if order.inflated]
+    if sum(order.inflated for order in holding) >= most_inflated:
+        return max(holding, key=lambda order: order.inflated).wanted()
+    return [ahead for order in orders for ahead in order.wanted()]
 
 
 def _up_to(timestamps: Ints64, limit: float) -> int:

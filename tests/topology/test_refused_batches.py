@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from streamapp.journal.entry import Entry, Step, decode, encode
+from streamapp.journal.entry import Entry, Ranges, Step, decode, encode
 from streamapp.journal.ledger import step_of
 from streamapp.restore.errors import RestoreError
 from streamapp.restore.replay import Replay
@@ -63,9 +64,9 @@ class PassingLog:
     def __init__(self, raw: RawRecords, batch: RefusedBatch) -> None:
         self._raw, self._batch = raw, batch
 
-    def up_to(self, position: int, unread: object = ()) -> list[RawRecords]:
+    def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
         assert (position, unread) == (self._batch.last + 3, ((self._batch.first, self._batch.last + 1),))
-        return [self._raw]
+        yield self._raw
 
 
 def test_a_replay_passes_over_it_and_counts_the_others() -> None:
@@ -76,7 +77,7 @@ def test_a_replay_passes_over_it_and_counts_the_others() -> None:
     (entry,) = partition.ledger.cut()
     read = decode(encode(entry))
     assert isinstance(read, Entry)
-    replay = Replay(PARTITION, lambda source, at: PassingLog(partition.logs[source][0], batch))  # type: ignore[arg-type]
+    replay = Replay(PARTITION, lambda source, at: PassingLog(partition.logs[source][0], batch))
     replay.apply(read)
     assert replay.task is not None
     assert replay.task.digest() == partition.task.digest()
@@ -88,7 +89,7 @@ def test_a_log_without_its_records_is_still_noticed() -> None:
     partition.ledger.note(run_around(partition, "instances", batch, 43))
     (entry,) = partition.ledger.cut()
     short = partition.logs["instances"][0].part(0, 1)
-    replay = Replay(PARTITION, lambda source, at: PassingLog(short, batch))  # type: ignore[arg-type]
+    replay = Replay(PARTITION, lambda source, at: PassingLog(short, batch))
     with pytest.raises(RestoreError, match="2 records of instances .* were processed, 1 are left"):
         replay.apply(entry)
 

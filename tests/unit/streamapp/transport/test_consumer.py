@@ -13,6 +13,7 @@ from streamapp.transport.consumer import FETCH_S, PAUSE_MAX_S, ROUND_ROOM, Consu
 from streamapp.transport.run_size import RunSize
 from streamapp.transport.runs import MAX_RUN_BYTES, FetchedColumns, Run, TimeOrder
 from streamapp.transport.thread import Fetched
+from topics.fetching.batches import Limit
 from topics.records import RawRecords
 from topics.spans import RecordSpans
 
@@ -46,6 +47,7 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
                 seconds_to_tick=lambda now: 1.0, seconds_to_last_round=lambda now, round_s: 0.0
             ),
             progress=SimpleNamespace(lag=lambda ends: None),
+            limit=Limit(),
         )
         consumer.epoch, consumer.flow_active = 1, True
         consumer._delivery = consumer._going_live = None
@@ -107,7 +109,10 @@ def test_a_fetch_pauses_only_while_nobody_waits_for_it(
         committer = SimpleNamespace(
             seconds_to_tick=lambda now: 1.0, seconds_to_last_round=seconds_to_last_round
         )
-        consumer.wiring, consumer._thread = SimpleNamespace(committer=committer), SimpleNamespace(take=take)
+        consumer.wiring, consumer._thread = (
+            SimpleNamespace(committer=committer, limit=Limit()),
+            SimpleNamespace(take=take),
+        )
         before = time.monotonic()
         await consumer._take(timeout_s)
         if timeout_s and not table_waits and not left:

@@ -10,7 +10,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from benchmarks.chaos.wire import Producer, Record, encode_records, frame_batch
 from streamapp.transport.columns import decode, has_more
-from streamapp.transport.runs import ReadAhead
+from streamapp.transport.runs import ReadAhead, TimeOrder, wanted_of
 from topics.errors import Reason
 from topics.fetching.batches import HEAD, Limit
 from topics.fetching.undecodable import FetchedRecords
@@ -118,3 +118,38 @@ def test_a_run_hands_out_the_batches_that_its_records_stand_for() -> None:
     assert (list(first.raw.offsets), list(first.refused), first.position) == ([0, 1, 2], [2], 6)
     second = ahead.take(float("inf"), 10)
     assert (list(second.raw.offsets), list(second.refused), second.position) == ([6, 7, 8], [8], 12)
+
+
+def test_partitions_together_hold_no_more_than_a_batch_may_become_and_what_one_fetch_brings() -> None:
+    """Else each of a hundred partitions would hold one of the largest batches that are read."""
+    orders = [
+        TimeOrder(n, [("labels", 0), ("t", 0)], skew_ms=0, max_idle_ms=-1, max_records=1000) for n in range(9)
+    ]
+    log = batch(0, 1, 600_000, 4) + batch(1, 1, 600_000, 4)
+    most, handed_out = 0, list[int]()
+    while len(handed_out) < 2 * len(orders):
+        wanted = [ahead for ahead in wanted_of(orders, LIMIT.most_bytes) if ahead.topic == "t"]
+        for ahead in wanted:  # a fetch takes no more when it has become so much
+            if ahead.position < 2:
+                ahead.add(decode(fetched(log, ahead.position), 2, limit=LIMIT))
+                break
+        most = max(most, sum(order.inflated for order in orders))
+        for order in orders:
+            if (run := order.next_run(0.0)) is not None:
+                handed_out += list(run.raw.offsets)
+    assert most <= 2 * LIMIT.most_bytes
+    assert sum(order.inflated for order in orders) == 0
+
+
+def test_above_the_bound_one_partition_goes_on_and_the_others_wait() -> None:
+    orders = [
+        TimeOrder(n, [("labels", 0), ("t", 0)], skew_ms=0, max_idle_ms=0, max_records=1000) for n in range(3)
+    ]
+    log = batch(0, 1, 600_000, 4) + batch(1, 1, 600_000, 4)
+    orders[2].topics["t"].add(decode(fetched(log), 2, limit=LIMIT))
+    orders[1].topics["t"].add(decode(fetched(batch(0, 1, 10, 4)), 1, limit=LIMIT))
+    assert {(ahead.partition, ahead.topic) for ahead in wanted_of(orders, LIMIT.most_bytes)} == {
+        (2, "labels"),
+        (2, "t"),
+    }, "its labels are waited for"
+    assert len(wanted_of(orders, 100 * LIMIT.most_bytes)) == 6
