@@ -80,7 +80,7 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-NIGHTLY = pytest.param(None, marks=pytest.mark.nightly)
+NIGHTLY = pytest.param(None, marks=[pytest.mark.nightly, pytest.mark.timeout(7200)])
 
 
 @pytest.mark.parametrize("sample", [200, NIGHTLY])
@@ -138,7 +138,9 @@ def test_odd_members_of_a_head_are_refused_or_said() -> None:
         is_refused(sealed(canonical(less), found.snapshot))
 
 
-@pytest.mark.parametrize("rounds", [60, pytest.param(3000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "rounds", [60, pytest.param(3000, marks=[pytest.mark.nightly, pytest.mark.timeout(7200)])]
+)
 def test_damaged_controls_leave_a_partition_that_imports_and_answers(rounds: int) -> None:
     draw = random.Random(rounds)
     partition = Partition(config(NEVER))

@@ -60,6 +60,37 @@ def test_a_card_stays_until_its_lease_is_over(queue: LabelQueue) -> None:
         queue.answer("ann", card.number, "a", NOW + 603)
 
 
+def test_a_card_whose_lease_is_over_is_chosen_again_among_all(queue: LabelQueue) -> None:
+    ask(queue, named("low", 0.1), named("lower", 0.05))
+    card = queue.next_card("ann", NOW)
+    ahead = queue.card_ahead("ann", NOW)
+    assert card is not None
+    assert ahead is not None
+    assert (card.instance_id, ahead.instance_id) == ("low", "lower")
+    ask(queue, named("high", 0.9))
+    at_its_end = queue.next_card("ann", NOW + TERMS.lease_ms - 1)
+    later = queue.next_card("ann", NOW + 3 * TERMS.lease_ms)
+    assert at_its_end is not None
+    assert later is not None
+    assert (at_its_end.instance_id, later.instance_id) == ("low", "high"), "until then it is his"
+
+
+def test_what_is_being_sent_stays_ours_though_somebody_else_labels_meanwhile(queue: LabelQueue) -> None:
+    ask(queue, REQUEST)
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    queue.answer("ann", card.number, "a", NOW)
+    (going,) = queue.due(NOW + TERMS.undo_ms)
+    queue.apply([], [Label("k", "i", "b", "oracle", NOW)], {}, NOW)
+    counts = queue.counts(NOW)
+    assert (counts.undoable, counts.sent, counts.overtaken) == (1, 0, 0), "the broker may have it"
+    queue.not_sent([going])
+    assert queue.in_doubt() == [going.number]
+    queue.apply([], [Label("k", "i", "a", "ann", going.timestamp)], {}, NOW)
+    counts = queue.counts(NOW)
+    assert (counts.undoable, counts.sent, counts.overtaken) == (0, 1, 0)
+
+
 @pytest.mark.parametrize("rounds", [40, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_a_thousand_leases_by_one_person_hold_up_nobody_else(rounds: int) -> None:
     store = Store(":memory:")
