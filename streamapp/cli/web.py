@@ -121,7 +121,7 @@ def web(
         return
     from streamapp.settings import to_environment
     from streamapp.web.application import WebPlan, run_web
-    from streamapp.web.label_queue import Terms
+    from streamapp.web.outbox import Terms
     from streamapp.web.proxy import Proxy
 
     settings, kafka, names = given.connection()

@@ -24,7 +24,8 @@ from streamapp.web.frame import Person
 from streamapp.web.guard import LOOPBACK, Entry, Guard
 from streamapp.web.inspector import Inspector
 from streamapp.web.label_page import LabelPage
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.proxy import Proxy
 from streamapp.web.reader import Reader
 from streamapp.web.store import Store

@@ -9,9 +9,9 @@ from nicegui import run, ui
 
 from streamapp.web.cards import Card
 from streamapp.web.clock import now_ms
+from streamapp.web.expiry import NEVER
 from streamapp.web.feature_form import FeatureForm
 from streamapp.web.frame import Person, frame
-from streamapp.web.label_queue import NEVER
 from streamapp.web.surroundings import TOO_FAST, Messages, Surroundings
 from streamapp.web.wording import features_table, span
 

@@ -14,25 +14,20 @@ of them (`agreement.py`).
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final, NamedTuple
 
 import orjson
 
-from streamapp.web import agreement, audit_log, intake
-from streamapp.web.cards import Attribute, Card, Counts, Given, Label, Outgoing, Refused, Request, Values
+from streamapp.web import audit_log, expiry, intake
+from streamapp.web.answer_checks import check_given, is_name
+from streamapp.web.cards import Attribute, Card, Counts, Given, Label, Refused, Request, Values
 from streamapp.web.closed_classes import ClassControl, refusal
-from streamapp.web.intake import EARLIER_MS
+from streamapp.web.outbox import Outbox, Terms
 from streamapp.web.store import Store
 
-NEVER: Final = -1
-KEEP_MS: Final = 14 * 24 * 3600 * 1000
-"""How long answers and settled instances are remembered: twice what the topics keep."""
-OUTGOING_MAX: Final = 500
-ANSWERED_LIMIT: Final = 1024  # bytes of a class name, as text.max.bytes has it by default
 LOOKED_AT: Final = 2000  # requests that are looked at for those that go together
 
 ONE, SEVERAL, AHEAD = 0, 1, 2
@@ -54,20 +49,6 @@ _CHOICES: Final = (
     f"AND l.several = {AHEAD} AND l.annotator <> :annotator {_BY_UTILITY}",
 )
 """What a card is chosen from, one after the other: what somebody else has for later comes last."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How long things last, in ms, how many requests are kept, and how many annotators have to agree."""
-
-    lease_ms: int = 300_000
-    undo_ms: int = 5_000
-    jump_ms: int = 24 * 3600 * 1000  # event time further behind the clock than this is that of the past
-    open_max: int = 200_000
-    text_max: int = ANSWERED_LIMIT
-    agree: int = 1
-    weighted: bool = False  # a label's weight is the share of votes for it
-    sure_utility: float = 0.1  # of this utility and less the model is sure
 
 
 class _Asked(NamedTuple):
@@ -92,7 +73,7 @@ class Turn(NamedTuple):
     undoable_ms: int
 
 
-class LabelQueue:
+class LabelQueue(Outbox):
     """What is asked, who has it before him, what he said; every change is one transaction of the store.
 
     `now` is the time in ms since the epoch. One process has the store; any thread may call.
@@ -100,8 +81,7 @@ class LabelQueue:
 
     def __init__(self, store: Store, terms: Terms | None = None) -> None:
         """Take up what a process before had: what it was sending is in doubt."""
-        self._store = store
-        self.terms = terms or Terms()
+        super().__init__(store, terms or Terms())
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
             db.execute(
@@ -160,39 +140,7 @@ class LabelQueue:
     def tidy(self, now: int) -> None:
         """Let go of what has expired, of what is above the limit, and of what is too old to matter."""
         with self._store.transaction() as db:
-            unanswered = "number NOT IN (SELECT request FROM answer WHERE request IS NOT NULL)"
-            for partition, event_ms in db.execute("SELECT partition, event_ms FROM clock").fetchall():
-                db.execute(
-                    "DELETE FROM request WHERE partition = ? AND expires_ms BETWEEN 0 AND ? "  # noqa: S608
-                    f"AND {unanswered}",
-                    (partition, self._event_time(event_ms, now) - 1),
-                )
-            (count,) = db.execute("SELECT n FROM tally WHERE name = 'request'").fetchone()
-            if count > self.terms.open_max:
-                gone = db.execute(
-                    "DELETE FROM request WHERE number IN (SELECT number FROM request "  # noqa: S608
-                    f"WHERE {unanswered} ORDER BY ifnull(utility, -9e999), asked_ms DESC, number DESC "
-                    "LIMIT ?)",
-                    (count - self.terms.open_max,),
-                ).rowcount
-                db.execute(
-                    "INSERT INTO position VALUES ('dropped', -1, ?) "
-                    "ON CONFLICT DO UPDATE SET next = next + excluded.next",
-                    (gone,),
-                )
-            db.execute("DELETE FROM settled WHERE seen_ms < ?", (now - KEEP_MS,))
-            db.execute("DELETE FROM given WHERE seen_ms < ?", (now - KEEP_MS,))
-            db.execute(
-                "DELETE FROM answer WHERE state IN ('sent', 'overtaken') AND due_ms < ?", (now - KEEP_MS,)
-            )
-            db.execute("DELETE FROM lease WHERE until_ms <= ?", (now,))
-
-    def _event_time(self, event_ms: int, now: int) -> int:
-        """Return the event time of a partition as far as it can be told from here.
-
-        A stream of the present goes on with the clock though nothing is asked; one of the past does not.
-        """
-        return max(event_ms, now) if now - event_ms <= self.terms.jump_ms else event_ms
+            expiry.tidy(db, self.terms, now)
 
     # -- what people do -----------------------------------------------------------------------------------
 
@@ -317,10 +265,7 @@ class LabelQueue:
         return refused
 
     def _expired(self, db: sqlite3.Connection, partition: int, expires_ms: int, now: int) -> bool:
-        if expires_ms == NEVER:
-            return False
-        (event_ms,) = db.execute("SELECT event_ms FROM clock WHERE partition = ?", (partition,)).fetchone()
-        return self._event_time(event_ms, now) > expires_ms
+        return expiry.has_expired(db, self.terms, partition, expires_ms, now)
 
     def _lease(self, db: sqlite3.Connection, number: int, annotator: str, now: int, kind: int = ONE) -> None:
         """Give him a request; another one that he had in the same way goes back."""
@@ -407,7 +352,7 @@ class LabelQueue:
                 raise Refused(message)
             (wanted,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
             names = intake.left(db, asked.key, asked.instance_id, orjson.loads(wanted), asked.asked_ms)
-            self._check_given(given, names, intake.attributes_of(db, asked.key, names))
+            check_given(given, names, intake.attributes_of(db, asked.key, names), self.terms.text_max)
             self._insert(db, asked, annotator, now, None, intake.written_given(given))
             self._note(db, annotator, "features", now, number, intake.written_given(given))
 
@@ -473,7 +418,7 @@ class LabelQueue:
         audit_log.note(db, user, action, now, **about, detail=detail)
 
     def _check_class(self, db: sqlite3.Connection, key: str, label: str, *, new_class: bool) -> None:
-        if not self._is_name(label):
+        if not is_name(label, self.terms.text_max):
             message = f"A class must have 1 to {self.terms.text_max:,} bytes, all of them printable."
             raise Refused(message)
         self._check_let_in(db, key, label)
@@ -489,42 +434,6 @@ class LabelQueue:
         classes = intake.lets_in_of(db, key)
         if classes is not None and label not in classes:
             raise Refused(refusal(label, classes))
-
-    def _is_name(self, text: str) -> bool:
-        limit = self.terms.text_max
-        return bool(text) and len(text.encode("utf-8", "surrogatepass")) <= limit and text.isprintable()
-
-    def _check_given(self, given: Given, wanted: Sequence[str], declared: Mapping[str, Attribute]) -> None:
-        names = {*given.features, *given.unavailable}
-        if extra := sorted(names - set(wanted)):
-            message = f"{extra[0]} is not asked for, or was given meanwhile."
-            raise Refused(message)
-        missing = [name for name in wanted if name not in names]
-        if missing and not given.finish:
-            message = f"{missing[0]} is missing: give a value, or say that it is not to be had."
-            raise Refused(message)
-        for reason in given.unavailable.values():
-            if reason is not None and not self._is_name(reason):
-                message = f"A reason must have 1 to {self.terms.text_max:,} bytes, all of them printable."
-                raise Refused(message)
-        for name, value in given.features.items():
-            if problem := self._problem(value, declared.get(name)):
-                message = f"{name}: {problem}"
-                raise Refused(message)
-
-    def _problem(self, value: float | str, declared: Attribute | None) -> str:
-        """Return what is wrong about a value; "": nothing."""
-        if isinstance(value, str):
-            if declared is not None and declared.kind == "numeric":
-                return f"{value[:40]!r} is no number."
-            if not self._is_name(value):
-                return f"a text must have 1 to {self.terms.text_max:,} bytes, all of them printable."
-            if declared is not None and not declared.open and value not in declared.values:
-                return f"{value[:40]!r} is none of {', '.join(declared.values[:20])}."
-            return ""
-        if declared is not None and declared.kind == "nominal":
-            return f"{value:g} is a number, and this feature has texts."
-        return "" if math.isfinite(value) else f"{value} is no finite number."
 
     def skip(self, annotator: str, number: int, now: int) -> None:
         """Give a card back unanswered."""
@@ -585,80 +494,3 @@ class LabelQueue:
             tally["overtaken"],
             dropped or 0,
         )
-
-    # -- what is sent -------------------------------------------------------------------------------------
-
-    def due(self, now: int) -> list[Outgoing]:
-        """Return answers whose undo window is over; from now on they are being sent."""
-        with self._store.transaction() as db:
-            agreement.decide(db, now, self.terms.agree, self.terms.text_max, weighted=self.terms.weighted)
-            rows = db.execute(
-                "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
-                "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "
-                "ORDER BY due_ms, number LIMIT ?",
-                (now, OUTGOING_MAX),
-            ).fetchall()
-            db.executemany(
-                "UPDATE answer SET state = 'sending' WHERE number = ?", [(row[0],) for row in rows]
-            )
-        return [Outgoing(*(*row[:8], None if row[8] is None else intake.read_given(row[8]))) for row in rows]
-
-    def sent(self, answers: Sequence[Outgoing], now: int) -> None:
-        """Note that the broker has these."""
-        with self._store.transaction() as db:
-            for each in answers:
-                if each.given is None:
-                    intake.settle(db, each.key, each.instance_id, each.timestamp, now)
-                else:
-                    about = (each.key, each.instance_id, each.given, each.timestamp)
-                    intake.remember_given(db, *about, now)
-                db.execute(
-                    "DELETE FROM request WHERE number = (SELECT request FROM answer WHERE number = ?)",
-                    (each.number,),
-                )
-                db.execute("UPDATE answer SET state = 'sent' WHERE number = ?", (each.number,))
-
-    def not_sent(self, answers: Sequence[Outgoing]) -> None:
-        """Note that it is not known whether the broker has these."""
-        with self._store.transaction() as db:
-            db.executemany(
-                "UPDATE answer SET state = 'doubt' WHERE number = ? AND state = 'sending'",
-                [(each.number,) for each in answers],
-            )
-
-    def in_doubt(self) -> list[int]:
-        """Return the answers that may have been sent by a client that is gone."""
-        with self._store.reading() as db:
-            return [number for (number,) in db.execute("SELECT number FROM answer WHERE state = 'doubt'")]
-
-    def caught_up(self, numbers: Sequence[int]) -> None:
-        """Note that what the topics had when these were in doubt is read: those that still are, are due.
-
-        Not those of which somebody else's answer came while they were on their way.
-        """
-        with self._store.transaction() as db:
-            for number in numbers:
-                found = db.execute(
-                    "SELECT a.request, a.key, a.instance_id, a.asked_ms, r.wanted FROM answer a "
-                    "LEFT JOIN request r ON r.number = a.request WHERE a.number = ? AND a.state = 'doubt'",
-                    (number,),
-                ).fetchone()
-                if found is None:
-                    continue
-                request, key, instance_id, asked_ms, wanted = found
-                if self._is_closed(db, key, instance_id, asked_ms, orjson.loads(wanted or "[]")):
-                    db.execute("UPDATE answer SET state = 'overtaken' WHERE number = ?", (number,))
-                    db.execute("DELETE FROM request WHERE number = ?", (request,))
-                else:
-                    db.execute("UPDATE answer SET state = 'waiting', due_ms = 0 WHERE number = ?", (number,))
-
-    def _is_closed(
-        self, db: sqlite3.Connection, key: str, instance_id: str, asked_ms: int, wanted: Sequence[str]
-    ) -> bool:
-        if wanted:
-            return not intake.left(db, key, instance_id, wanted, asked_ms)
-        found = db.execute(
-            "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
-            (key, instance_id, asked_ms - EARLIER_MS),
-        ).fetchone()
-        return found is not None

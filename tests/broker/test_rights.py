@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
 
 from streamapp.settings.rights import QUESTIONS, RIGHTS, Right
 from streamapp.web.inspector import InspectionError, Inspector
-from streamapp.web.label_queue import Terms
+from streamapp.web.outbox import Terms
 from tests.broker.fork_server import ForkedProcess
 from tests.broker.secured import PASSWORD, SecuredBroker, secured_broker
 from tests.broker.test_web import Threads, card_of, now

@@ -14,7 +14,8 @@ import pytest
 
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.cards import Card
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import add_user

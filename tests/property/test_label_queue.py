@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from streamapp.web.agreement import outcome
 from streamapp.web.cards import Given, Label, Outgoing, Refused, Request, Values
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.store import Store
 from tests.tiers import examples
 

@@ -21,7 +21,8 @@ from streamapp.web.audit_log import AuditLog
 from streamapp.web.cards import Attribute, Cell, Range, Request
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import Entry
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.store import Store
 from streamapp.web.surroundings import Surroundings
 from streamapp.web.users import Sessions, Users, add_user

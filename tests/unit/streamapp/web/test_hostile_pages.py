@@ -23,7 +23,8 @@ from streamapp.web.cards import Attribute, Range, Request
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import Entry
 from streamapp.web.inspector import Inspector
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.store import Store
 from streamapp.web.surroundings import Surroundings
 from streamapp.web.users import Sessions

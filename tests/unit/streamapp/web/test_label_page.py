@@ -13,7 +13,8 @@ import pytest
 
 from streamapp.web.cards import Attribute, Given, Request
 from streamapp.web.clock import now_ms
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.store import Store
 
 with warnings.catch_warnings():

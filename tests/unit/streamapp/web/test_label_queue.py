@@ -13,7 +13,8 @@ from streamapp.errors import StreamappError
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.cards import Attribute, Given, Label, Range, Refused, Request, Values
 from streamapp.web.closed_classes import ClassControl
-from streamapp.web.label_queue import LabelQueue, Terms
+from streamapp.web.label_queue import LabelQueue
+from streamapp.web.outbox import Terms
 from streamapp.web.store import Store
 from streamapp.web.wording import features_table
 
