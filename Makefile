@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --durati
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-all check coverage mutants fuzz docs format warm clean
+.PHONY: help setup demo quick test test-all check plain coverage mutants fuzz docs format warm clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -51,24 +51,28 @@ check: $(TOOLS) ## Lint, format, types, import contracts
 quick: warm $(TOOLS) ## Tests without a broker, with few examples of each property: while you work
 	$(PYTEST) --tier quick $(ARGS)
 
-test: ready ## The gate, all that CI runs: check, coverage, tests (ARGS='-k topics': check and such tests)
+test: ready ## The gate, all that CI runs: check, plain, tests (ARGS='-k topics': check and such tests)
 	$(PYTEST) $(ARGS)
 
-test-all: ready ## The gate and the nightly tests, which take hours; what they need: CONTRIBUTING.md
+test-all: ready coverage ## The gate and the nightly tests, which take hours; what they need: CONTRIBUTING.md
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	$(if $(ARGS),,$(BIN)/python -m pytest -n $(TEST_PROCESSES) --cov=topics --cov=streamapp --cov-fail-under=0 \
 	  --cov-report=term:skip-covered tests/unit/topics tests/unit/streamapp tests/topology)
 	$(PYTEST) --tier all $(ARGS)
 
-# What tests presuppose, side by side: each of the three keeps one core busy. All of its output comes at its end.
+# What tests presuppose, side by side: each keeps one core busy. All of its output comes at its end.
 .PHONY: ready
 ready: $(TOOLS)
-	@$(MAKE) --no-print-directory -j3 -O check warm $(if $(ARGS),,coverage) TABLE=
+	@$(MAKE) --no-print-directory -j3 -O check warm $(if $(ARGS),,plain)
 
-# Compiled code is invisible to coverage. Uncompiled it is slow: so these are the tests that are quick that way.
-TABLE ?= term:skip-covered
+# Compiled code is invisible to coverage and to debuggers. Uncompiled it is slow: the gate runs a sample of the
+# tests that are quick that way, `make coverage` all of them.
+SHARE ?= 0.08
+plain: $(TOOLS) ## A sample of the tests of core with its kernels as plain Python (SHARE=1: all of them)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal --share $(SHARE) @tests/kernels.txt
+
 coverage: $(TOOLS) ## The tests of core with its kernels as plain Python: which lines do they reach?
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=$(TABLE) @tests/kernels.txt
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered @tests/kernels.txt
 
 mutants: $(TOOLS) ## Change core in one place after the other: which changes does no test notice? (docs/mutants.md)
 	$(BIN)/python -m tests.mutants $(ARGS)

@@ -13,6 +13,7 @@ from streamapp.embedded import EmbeddedBroker
 from tests import progress, tiers
 from tests.broker.fork_server import fork_server
 from tests.container_broker import ContainerBroker, check_docker
+from tests.minutes import Minutes
 from tests.session_broker import SessionBroker, address_of
 from tests.skips import SkipBudget
 
@@ -42,11 +43,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="gate",
         help="quick: no broker, few examples; gate: what decides; all: what is marked nightly too (hours)",
     )
+    parser.addoption(
+        "--share",
+        type=float,
+        default=1.0,
+        metavar="F",
+        help="the share of all tests that runs, drawn by the seed of samples (tests/tiers.py); default 1",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    tier = config.getoption("--tier")
+    return f"tier {tier}, grids sampled with the seed {tiers.seed()} ({tiers.SEED_VARIABLE})"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tiers.leave_out(config, items)
+    tiers.sample_grids(config, items)
+    tiers.keep_share(config, items)
     tiers.give_time(config, items)
     if hasattr(config, "workerinput"):
         tiers.mix(items)
@@ -71,6 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     config.pluginmanager.register(SkipBudget())
+    config.pluginmanager.register(Minutes())
     in_container = config.getoption("--broker") == "container" and not named_broker()
     if in_container:
         check_docker()

@@ -4,8 +4,13 @@ A marker alone would not do: `-m` of the command line replaces that of the confi
 hours with `-m "not broker"`.
 """
 
+import os
+import subprocess
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
 from itertools import combinations
+from pathlib import Path
 from zlib import crc32
 
 import hypothesis
@@ -47,6 +52,64 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+GRIDS = Path(__file__).with_name("grids.txt")
+"""Tests with many cases, and how many of them the gate runs: a test function and a number on each line."""
+
+SEED_VARIABLE = "GROVE_TEST_SEED"
+
+
+@cache
+def seed() -> str:
+    """Return the seed of samples: the day of the last commit, so that each day tests other cases.
+
+    A machine without git, or a tree without history, has the seed `none`. GROVE_TEST_SEED names another one.
+    """
+    if given := os.environ.get(SEED_VARIABLE):
+        return given
+    command = ["git", "log", "-1", "--format=%cs"]
+    try:
+        day = subprocess.run(command, cwd=GRIDS.parent, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "none"
+    return day.strip() or "none"
+
+
+def grids() -> dict[str, int]:
+    """Return how many cases of each listed test function the gate runs."""
+    lines = (line.split() for line in GRIDS.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: int(cases) for name, cases in lines}
+
+
+def sample_grids(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a sample of the cases of each listed test, unless the tier is `all` or a case is named."""
+    if config.getoption("--tier") == "all" or any("::" in argument for argument in config.args):
+        return
+    kept_of = grids()
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in kept_of:
+            cases[name].append(item)
+    left = {item for name, members in cases.items() for item in sorted(members, key=_draw)[kept_of[name] :]}
+    if left:
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
+
+
+def keep_share(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the share of all tests that `--share` names, drawn by the seed."""
+    share = config.getoption("--share")
+    left = [item for item in items if _draw(item)[0] >= share * (1 << 32)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if _draw(item)[0] < share * (1 << 32)]
+
+
+def _draw(item: pytest.Item) -> tuple[int, str]:
+    """Return the place of a case in the order of its sample."""
+    return crc32(f"{seed()} {item.nodeid}".encode()), item.nodeid
 
 
 def give_time(config: pytest.Config, items: list[pytest.Item]) -> None:

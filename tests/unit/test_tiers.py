@@ -1,13 +1,16 @@
 """The runner itself: what is left out, what may be skipped, and a broker that was asked for in vain."""
 
+import re
 import subprocess
 import sys
 from itertools import combinations, product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests import container_broker
+from tests import container_broker, tiers
 from tests.tiers import pairwise
 
 ROOT = Path(__file__).parents[2]
@@ -188,3 +191,62 @@ def test_a_line_of_each_test_is_to_be_had(tmp_path: Path) -> None:
     done = run(tmp_path, MANY, "-vv", "-k", "number")
     assert done.stdout.count("PASSED") == 198
     assert "tests after" not in done.stdout
+
+
+GRID = """
+import pytest
+
+@pytest.mark.parametrize("case", range(40))
+def test_case(case):
+    print(f"case {case}.")
+"""
+
+
+def cases_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: str, *words: str) -> set[str]:
+    monkeypatch.setenv(tiers.SEED_VARIABLE, seed)
+    return set(re.findall(r"case (\d+)\.", run(tmp_path, GRID, *words).stdout))
+
+
+def test_a_share_of_the_tests_is_drawn_by_the_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = cases_of(tmp_path, monkeypatch, "2026-01-01", "--share", "0.25")
+    assert 3 <= len(one) <= 20
+    assert one == cases_of(tmp_path, monkeypatch, "2026-01-01", "--share", "0.25")
+    assert one != cases_of(tmp_path, monkeypatch, "2026-01-02", "--share", "0.25")
+
+
+class Case:
+    """A collected test, as far as samples look at it."""
+
+    def __init__(self, nodeid: str) -> None:
+        self.nodeid = nodeid
+
+
+def sampled(tier: str, *args: str) -> tuple[list[str], list[str]]:
+    """Return the cases that a tier keeps of a listed test with forty cases, and those it deselects."""
+    name, kept = next(iter(tiers.grids().items()))
+    items: Any = [Case(f"{name}[{i}]") for i in range(40 + kept)] + [Case("tests/unit/test_other.py::test")]
+    deselected: list[str] = []
+    config: Any = SimpleNamespace(
+        args=list(args),
+        getoption=lambda option: tier,
+        hook=SimpleNamespace(pytest_deselected=lambda items: deselected.extend(i.nodeid for i in items)),
+    )
+    tiers.sample_grids(config, items)
+    return [item.nodeid for item in items], deselected
+
+
+def test_a_grid_is_sampled_in_the_gate_and_whole_at_night() -> None:
+    kept = next(iter(tiers.grids().values()))
+    left, deselected = sampled("gate")
+    assert len(left) == kept + 1
+    assert len(deselected) == 40
+    assert "tests/unit/test_other.py::test" in left
+    assert sampled("all") == (sampled("all")[0], [])
+    assert sampled("gate", "tests/x.py::test[3]")[1] == []
+
+
+def test_every_listed_grid_is_a_test_with_more_cases() -> None:
+    for name, kept in tiers.grids().items():
+        file, _, function = name.partition("::")
+        assert kept > 0, name
+        assert f"def {function}(" in (ROOT / file).read_text(), name
