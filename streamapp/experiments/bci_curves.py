@@ -31,7 +31,7 @@ def pairs_of(first: Sequence[float], second: Sequence[float]) -> list[list[float
 
 def cells_of(common: dict[str, Any], stage: str, deltas: list[float], runs: int) -> list[dict[str, Any]]:
     """Return the cells of a system with its parameters; each has the seeds ``seed`` … ``seed + runs - 1``."""
-    start = FRESH if stage == "compare" else 1
+    start = 1 if stage == "tune" else FRESH
     return [
         {"stage": stage, **common, "deltas": deltas, "seed": start + i, "runs": min(EACH, runs - i)}
         for i in range(0, runs, EACH)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.tree.layout import Floats
 from streamapp.experiments import bci_toy
 from streamapp.experiments.base import Report, Row, Size
 from streamapp.experiments.bci_curves import (
@@ -27,14 +28,17 @@ from streamapp.experiments.bci_curves import (
 from streamapp.experiments.chart import Axis, Chart, Line
 
 TITLE = "BCI (Bayesian Credible Intervals), Figure 5: true risk on the toy problem against labels"
-HOURS: Final[dict[Size, float]] = {"full": 1.0}
-"""Of one core, measured."""
+HOURS: Final[dict[Size, float]] = {"full": 2.0}
+"""Of one core: one hour a reading was measured."""
 
 SYSTEMS: Final = ("BOCT", "BOCT-AL", "mbinomial_8", "mbinomial_64")
 EVERY: Final = 10
 AXIS: Final = (0.22, 0.34)
 """Risks at the ends of the printed axis; labels go from 0 to 1,000."""
 SHOWN: Final = (20, 50, 100, 200, 300, 500, 750, 1000)
+
+PAIRS: Final = ((0.2, 0.2), (0.3, 0.1), (0.3, 0.3), (0.35, 0.35))
+"""δ1 and δ2 at which BOCT-AL is compared with BOCT, run by run."""
 
 # Labels, values of each grid, runs to tune on, runs
 SETTINGS: dict[Size, tuple[int, int, int, int]] = {
@@ -45,14 +49,21 @@ SETTINGS: dict[Size, tuple[int, int, int, int]] = {
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return the runs that tune each system."""
-    labels, values, runs, _ = SETTINGS[size]
+    """Return the runs that tune each system on each reading, and those that compare two run by run."""
+    labels, values, runs, compared = SETTINGS[size]
     grid = thinned(DELTAS, values)
     return [
         cell
+        for root in bci_toy.ROOTS
         for system in SYSTEMS
         for deltas in (pairs_of(grid, grid) if system == "BOCT-AL" else [[value] for value in grid])
-        for cell in cells_of({"system": system, "count": labels}, "tune", deltas, runs)
+        for cell in cells_of({"root": root, "system": system, "count": labels}, "tune", deltas, runs)
+    ] + [
+        cell
+        for root in bci_toy.ROOTS
+        for system in ("BOCT-AL", bci_toy.BY_EXCESS)
+        for deltas in (PAIRS[:1] if size == "quick" else PAIRS)
+        for cell in cells_of({"root": root, "system": system, "count": labels}, "pair", [*deltas], compared)
     ]
 
 
@@ -61,31 +72,54 @@ def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, A
     labels, _, _, runs = SETTINGS[size]
     return [
         cell
+        for root in bci_toy.ROOTS
         for system in SYSTEMS
         for cell in cells_of(
-            {"system": system, "count": labels}, "compare", best_deltas(rows, system=system), runs
+            {"root": root, "system": system, "count": labels},
+            "compare",
+            best_deltas(rows, root=root, system=system),
+            runs,
         )
     ]
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run a system on the toy problem with each seed of the cell."""
-    curves = run_seeds(
-        cell,
-        lambda seed: bci_toy.run(
-            bci_toy.system_of(cell["system"], cell["deltas"]), cell["count"], EVERY, seed
-        ),
-    )
-    return summed(curves, range(0, cell["count"] + 1, EVERY))
+    """Run a system on the toy problem with each seed of the cell; of a pair what BOCT's risk is above it."""
+
+    def once(system: str, seed: int) -> Floats:
+        made = bci_toy.system_of(system, cell["deltas"])
+        return bci_toy.run(made, cell["count"], EVERY, seed, cell["root"])
+
+    if cell["stage"] != "pair":
+        curves = run_seeds(cell, lambda seed: once(cell["system"], seed))
+        return summed(curves, range(0, cell["count"] + 1, EVERY))
+    leads = run_seeds(cell, lambda seed: once("BOCT", seed) - once(cell["system"], seed))
+    ends = [float(lead[-1]) for lead in leads]
+    return {"means": [float(lead.mean()) for lead in leads], "ends": ends}
 
 
 def report(rows: Sequence[Row]) -> Report:
     """Return risks after some label counts, the claims, the grid, and the curves."""
+    made = Report(
+        tables={
+            "figure5": [],
+            "figure5-claims": [],
+            "figure5-pairs": pairs_table(rows),
+            "figure5-grid": grid_table(rows),
+        }
+    )
+    for root in bci_toy.ROOTS:
+        _add_reading(made, root, [row for row in rows if row["root"] == root])
+    return made
+
+
+def _add_reading(made: Report, root: str, rows: Sequence[Row]) -> None:
+    """Add risks, claims and curves of one reading of the formula."""
     compared = [row for row in rows if row["stage"] == "compare"]
     curves = {name: merged([row for row in compared if row["system"] == name]) for name in SYSTEMS}
-    made = Report(tables={"figure5": [], "figure5-claims": [], "figure5-grid": grid_table(rows)})
     for name, (labels, mean, spread, runs) in curves.items():
         line: dict[str, Any] = {
+            "root": root,
             "system": name,
             "δ": ", ".join(f"{value:g}" for value in best_deltas(rows, system=name)),
             "runs": runs,
@@ -96,9 +130,9 @@ def report(rows: Sequence[Row]) -> Report:
                 at = nearest(labels, wanted)
                 line[str(wanted)] = f"{mean[at]:.4f} ± {spread[at]:.4f}"
         made.tables["figure5"].append(line)
-    made.tables["figure5-claims"] += claims_table(claims(curves))
-    made.charts["figure5"] = Chart(
-        "Toy problem",
+    made.tables["figure5-claims"] += [{"root": root, **line} for line in claims_table(claims(curves))]
+    made.charts[f"figure5-{bci_toy.ROOTS.index(root) + 1}"] = Chart(
+        f"Toy problem, {root}",
         Axis("number of labeled instances"),
         Axis(f"true risk (the printed axis: {AXIS[0]} to {AXIS[1]})"),
         tuple(
@@ -106,20 +140,42 @@ def report(rows: Sequence[Row]) -> Report:
             for name, (labels, mean, _, _) in curves.items()
         ),
     )
-    return made
+
+
+def pairs_table(rows: Sequence[Row]) -> list[Row]:
+    """Return what BOCT's risk is above that of a system with the same δ1, on the same seeds: mean ± error."""
+    paired = [row for row in rows if row["stage"] == "pair"]
+    lines: list[Row] = []
+    for root, system, deltas in dict.fromkeys(
+        (row["root"], row["system"], tuple(row["deltas"])) for row in paired
+    ):
+        own = [
+            row
+            for row in paired
+            if (row["root"], row["system"], tuple(row["deltas"])) == (root, system, deltas)
+        ]
+        line: dict[str, Any] = {"root": root, "system": system, "δ": ", ".join(f"{d:g}" for d in deltas)}
+        line["runs"] = sum(row["runs"] for row in own)
+        for name, key in (("over the run", "means"), ("at the end", "ends")):
+            leads = np.array([lead for row in own for lead in row[key]])
+            error = leads.std(ddof=min(1, len(leads) - 1)) / np.sqrt(len(leads))
+            line[name] = f"{leads.mean():+.4f} ± {error:.4f}"
+        lines.append(line)
+    return lines
 
 
 def grid_table(rows: Sequence[Row]) -> list[Row]:
     """Return the mean risk of each value of the grid."""
     tuned = [row for row in rows if row["stage"] == "tune"]
     lines: list[Row] = []
-    for system in SYSTEMS:
-        own = [row for row in tuned if row["system"] == system]
+    for root, system in dict.fromkeys((row["root"], row["system"]) for row in tuned):
+        own = [row for row in tuned if (row["root"], row["system"]) == (root, system)]
         for deltas in dict.fromkeys(tuple(row["deltas"]) for row in own):
             of_value = [row for row in own if tuple(row["deltas"]) == deltas]
             _, mean, _, runs = merged(of_value)
             lines.append(
                 {
+                    "root": root,
                     "system": system,
                     "δ": ", ".join(f"{value:g}" for value in deltas),
                     "runs": runs,

@@ -1,7 +1,9 @@
 """Toy problem of BCI (Bayesian Credible Intervals, section V): a tree of known cells, so risks are exact.
 
 The unit square is halved along x₁, x₂, x₁, … into 64 cells; a label in cell k is 1 with probability
-µ_k = 1/(1 + exp(-5(x₂ - √x₁))) at its centre. Only the halvings may be installed. Systems have the interface
+µ_k = 1/(1 + exp(-5(x₂ - √x₁))) at its centre. The text of the paper has lost which coordinate is under the
+root: both readings are here, and the printed axis fits both, for one label for all has the same risk. Only
+the halvings may be installed. Systems have the interface
 of the pool protocol, with cells for rows that never run out: ``choose`` names a cell, ``labels`` says what
 the label of each cell is predicted to be.
 """
@@ -20,12 +22,14 @@ from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.tree.layout import Floats, Ints
-from streamapp.pool.models import RiskBounds
+from streamapp.pool.models import TOTAL, RiskBounds, riskiest
 from streamapp.pool.protocol import pick
 
 DEPTH: Final = 6
 CELLS: Final = 1 << DEPTH
 CLASSES: Final = ("0", "1")
+BY_EXCESS: Final = "BOCT-AL, mbinomial"
+"""BOCT-AL that ranks leaves as mbinomial ranks parts; not of the paper."""
 
 
 def _path(cell: int) -> tuple[float, float]:
@@ -40,18 +44,30 @@ def _path(cell: int) -> tuple[float, float]:
 
 CENTRES: Final = np.array([_path(cell) for cell in range(CELLS)])
 """float64[cell, 2]."""
-SHARES: Final = 1.0 / (1.0 + np.exp(-5.0 * (CENTRES[:, 1] - np.sqrt(CENTRES[:, 0]))))
-"""float64[cell]: probability of label 1, µ."""
+ROOTS: Final = ("√x₁", "√x₂")
+"""The readings of the formula: x₂ - √x₁, and √x₂ - x₁."""
 
 
-def true_risk(labels: npt.NDArray[np.integer]) -> float:
+def _shares(root: str) -> Floats:
+    x1, x2 = CENTRES.T
+    x1, x2 = (np.sqrt(x1), x2) if root == ROOTS[0] else (x1, np.sqrt(x2))
+    found: Floats = 1.0 / (1.0 + np.exp(-5.0 * (x2 - x1)))
+    return found
+
+
+SHARES: Final = {root: _shares(root) for root in ROOTS}
+"""float64[cell] of each reading: probability of label 1, µ."""
+
+
+def true_risk(labels: npt.NDArray[np.integer], root: str = ROOTS[0]) -> float:
     """Return the error probability of predicting these labels; int[cell]."""
-    return float(np.where(labels == 1, 1.0 - SHARES, SHARES).mean())
+    shares = SHARES[root]
+    return float(np.where(labels == 1, 1.0 - shares, shares).mean())
 
 
-def best_risk(depth: int) -> float:
+def best_risk(depth: int, root: str = ROOTS[0]) -> float:
     """Return the least risk with one label for each node of a depth."""
-    means = SHARES.reshape(1 << depth, -1).mean(axis=1)
+    means = SHARES[root].reshape(1 << depth, -1).mean(axis=1)
     return float(np.minimum(means, 1.0 - means).mean())
 
 
@@ -69,14 +85,15 @@ class ToySystem(Protocol):
 
 
 class ToyBoct:
-    """BOCT that may install the halvings, and with δ2 BOCT-AL."""
+    """BOCT that may install the halvings, and with δ2 BOCT-AL; risk: what ``boct_al`` ranks leaves by."""
 
-    def __init__(self, delta: float, delta2: float | None = None) -> None:
+    def __init__(self, delta: float, delta2: float | None = None, risk: str = TOTAL) -> None:
         schema = Schema.of([Attribute("x1"), Attribute("x2")], CLASSES)
         spec = Spec.parse({"learner": {"name": "boct", "sizes": "toy", "delta": delta}})
         self._table = ModelTable()
         self._index = self._table.add(Model.create(spec, schema))
         self._bounds = None if delta2 is None else RiskBounds(delta2)
+        self._risk = risk
         self._ends = np.zeros(CELLS, dtype=np.int64)
         self._leaves = 0
 
@@ -91,8 +108,9 @@ class ToyBoct:
         leaves = boct.leaves(self.model)
         if len(leaves.node) != self._leaves:
             self._ends, self._leaves = boct.leaf_of(self.model, CENTRES), len(leaves.node)
-        risk = leaves.size * self._bounds.of(leaves.labels, leaves.positives)
-        return pick(cells[self._ends == leaves.node[risk.argmax()]], u)
+        bounds = self._bounds.of(leaves.labels, leaves.positives)
+        first = riskiest(leaves.size, bounds, self._risk)[0]
+        return pick(cells[self._ends == leaves.node[first]], u)
 
     def learn(self, cell: int, label: int) -> None:
         self._table.learn(
@@ -146,16 +164,18 @@ def system_of(name: str, deltas: list[float]) -> ToySystem:
         return ToyBoct(deltas[0])
     if name == "BOCT-AL":
         return ToyBoct(deltas[0], deltas[1])
+    if name == BY_EXCESS:
+        return ToyBoct(deltas[0], deltas[1], "mbinomial")
     return Mbinomial({"mbinomial_8": 3, "mbinomial_64": 6}[name], deltas[0])
 
 
-def run(system: ToySystem, labels: int, every: int, seed: int) -> Floats:
+def run(system: ToySystem, labels: int, every: int, seed: int, root: str = ROOTS[0]) -> Floats:
     """Return the true risk before the first label and after every so many, float64[labels / every + 1]."""
     drawn: Any = np.random.default_rng([seed, 2]).random((labels, 2))
-    risks = [true_risk(system.labels())]
+    risks = [true_risk(system.labels(), root)]
     for t in range(labels):
         cell = system.choose(drawn[t, 0])
-        system.learn(cell, int(drawn[t, 1] < SHARES[cell]))
+        system.learn(cell, int(drawn[t, 1] < SHARES[root][cell]))
         if (t + 1) % every == 0:
-            risks.append(true_risk(system.labels()))
+            risks.append(true_risk(system.labels(), root))
     return np.array(risks)

@@ -27,6 +27,11 @@ WITHOUT_DETECTION: Final[dict[str, Any]] = {"drift": "none"}
 LEAVES: Final = ("mc", "nb", "idbd")
 BATCH: Final = "C4.5"
 SYSTEMS: Final = (*LEAVES, BATCH)
+VARIANTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "mc, δ = 0.05": ("mc", {"delta": 0.05}),
+    "mc, τ = 0.05": ("mc", {"tau": 0.05}),
+}
+"""Leaves with another δ or τ than the default, which the slides leave open: with these trees do split."""
 
 TRAINING: Final = 300_000
 """Records that are learned at most; the test set is drawn after them."""
@@ -46,8 +51,9 @@ Labels = npt.NDArray[np.int32]
 
 
 def spec_of(leaf_model: str, detects: bool = True) -> dict[str, Any]:
-    """Return the spec of a forest with these leaves, with or without detection at its nodes."""
-    learner: dict[str, Any] = {"name": LEARNER, "leaf_model": leaf_model}
+    """Return the spec of a forest with these leaves or a variant, with or without detection at its nodes."""
+    leaf_model, given = VARIANTS.get(leaf_model, (leaf_model, {}))
+    learner: dict[str, Any] = {"name": LEARNER, "leaf_model": leaf_model, **given}
     return {
         "learner": learner if detects else learner | WITHOUT_DETECTION,
         "evaluation": {"every": 0},

@@ -32,6 +32,7 @@ SETTINGS: Final[dict[Size, tuple[int, int]]] = {
     "medium": (51_200, TEST),
     "full": (TRAINING, TEST),
 }
+EARLY_TIES: Final = "mc, τ = 0.05"
 EARLY: Final = 1_600
 """Training records that are few."""
 
@@ -41,7 +42,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     return [
         {"set": name, "system": system, "train": train, "test": test}
         for name in GENERATED
-        for system in SYSTEMS
+        for system in (SYSTEMS if size == "quick" else (*SYSTEMS, EARLY_TIES))
     ]
 
 

@@ -146,8 +146,13 @@ def test_electricity_runs_beside_the_published_figures(tmp_path: Path) -> None:
     report = conduct("lft-electricity", "quick", tmp_path, data=data_sets())
     lines = report.tables["electricity"]
     published = {(line["test"], line["system"], line["learned"]): line["published %"] for line in lines}
-    assert published["day", "UFFT nb", "last 4000"] == 10.4
-    assert published["week", "UFFT nb", "last 4000"] == 19.9
+    chosen = [line for line in lines if line["system"] == "R's tree with DDM"]
+    assert [(line["test"], line["errors"], line["published %"]) for line in chosen] == [
+        ("day", "5 of 48", 10.4),
+        ("week", "66 of 336", 19.9),
+    ]
+    forests = [line for line in lines if line["system"].startswith("UFFT")]
+    assert {line["published %"] for line in forests} == {"-"}, "no column of the slides is of the forest"
     assert published["week", "R's tree", "all"] == 23.5
     found = {
         (line["test"], line["learned"]): line["errors"] for line in lines if line["system"] == "R's tree"
@@ -156,6 +161,17 @@ def test_electricity_runs_beside_the_published_figures(tmp_path: Path) -> None:
         errors, of_all = found[test, train].split(" of ")
         said = lft_electricity.PUBLISHED[test][train]
         assert 100.0 * int(errors) / int(of_all) == pytest.approx(said, abs=0.051), "18.75 was cut to 18.7"
+
+
+@pytest.mark.parametrize("every", [None, 100])
+def test_detection_finds_where_the_last_concept_begins(every: int | None) -> None:
+    """The label turns round twice; what is left is behind the second place, and nearly all of that."""
+    draw = np.random.default_rng(1)
+    x, turns = draw.random((3000, 2)), (1200, 2100)
+    y = ((x[:, 0] > 0.5) ^ (draw.random(3000) < 0.05)).astype(np.int32)
+    y[turns[0] : turns[1]] = 1 - y[turns[0] : turns[1]]
+    start = lft_electricity.context_of(x, y, every)
+    assert turns[1] - 5 <= start < turns[1] + 30
 
 
 @pytest.mark.parametrize("name", ["lft-sea", "lft-electricity"])
