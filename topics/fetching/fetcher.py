@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from aiokafka import TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
-from aiokafka.errors import CorruptRecordException, KafkaError
+from aiokafka.errors import KafkaError
 from aiokafka.protocol.fetch import FetchRequest
 from confluent_kafka import KafkaError as Codes
 
@@ -160,7 +160,7 @@ class Fetcher:
         """Return what was fetched: about `most` records, or as many bytes as one batch may become.
 
         `before`: no batch is opened that begins there or later; `unread`: batches whose last offset lies in
-        one of these ranges are passed over. CorruptRecordException for a batch that is not what was sent.
+        one of these ranges are passed over. One whose checksum is wrong is a failure, and fetched again.
         """
         found: dict[Place, Taken] = {}
         budget = _Budget(most, self.limit.most_bytes)
@@ -169,7 +169,7 @@ class Fetcher:
                 continue
             stop = None if before is None else before.get(place)
             if partition.fetched is not None and not _is_beyond(partition.fetched, stop):
-                taken = self._read(place, partition, budget, stop, tuple(unread))
+                taken = self._read(partition, budget, stop, tuple(unread))
                 found[place] = taken
             if partition.fetched is None and partition.is_behind and self._is_at_end(partition):
                 partition.is_behind = False
@@ -181,7 +181,6 @@ class Fetcher:
 
     def _read(
         self,
-        place: Place,
         partition: _Partition,
         budget: _Budget,
         stop: int | None,
@@ -194,8 +193,9 @@ class Fetcher:
             position = records.next_fetch_offset
             batch = memory.next_batch()
             if not batch.validate_crc():
-                message = f"topic {place[0]} partition {place[1]}: a batch at {position} has a wrong checksum"
-                raise CorruptRecordException(message)
+                partition.failure, partition.fetched = Codes.INVALID_MSG, None  # it is fetched once more
+                partition.position = position
+                return Taken(some, position)
             last = batch.next_offset - 1
             if not is_skipped(records, batch) and not any(first <= last < end for first, end in unread):
                 some += self._opened(batch, memory, position, budget)
