@@ -99,7 +99,7 @@ class FileDataset(ABC):
 
     format: str
     guesses: tuple[str, ...] = ()
-    """What its reader found by itself and could be otherwise, each with the option for that."""
+    """Decisions that its reader took by itself, each with the option that overrides it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Forms of numbers: the decimal sign, and what groups thousands."""
+"""Forms of numbers: the decimal sign, and the sign between groups of digits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUPS = {
     **dict.fromkeys((" ", "space"), (" ", "[ \xa0\u202f]")),
     **dict.fromkeys(("_", "underscore"), ("_", "_")),
 }
-"""What may group thousands, by the spellings of the option: how a message shows it, and its pattern."""
+"""Signs that may group thousands, by the spellings of the option: the sign in messages, and its pattern."""
 
 
 @dataclass(frozen=True)

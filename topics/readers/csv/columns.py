@@ -1,4 +1,4 @@
-"""Columns of a CSV file: their names, what each is used for, and of which kind it is."""
+"""Columns of a CSV file: their names, what each is used for, and its kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from topics.readers.vocabulary import Vocabulary, canonical_label
 Nominal = Mapping[str, Sequence[str]] | Sequence[ColumnRef]
 
 RARE = 100
-"""Of so many cells one may be a word among numbers and is a mistake, or a missing value, more are values."""
+"""A column of so many numbers may hold one word, which is refused; more words are values of the column."""
 ROW_NUMBERS_FROM = 10
 
 _MEASURE = re.compile(r"[-+]?\s*[$€£]?\s*[-+]?[0-9][0-9.,]*\s*[%€$£]?")
@@ -40,8 +40,8 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What is said of the columns."""
+class ColumnOptions:
+    """The options of a person for the columns of a file."""
 
     target: ColumnRef | None
     labelled: bool
@@ -52,7 +52,7 @@ class Wishes:
 
 @dataclass
 class _Cells:
-    """What the first cells of a column are."""
+    """Counts of the numbers, words and missing cells in the first rows of a column."""
 
     numbers: int = 0
     words: Counter[str] = field(default_factory=Counter)
@@ -101,30 +101,32 @@ def named(rows: Sequence[Record], header: bool, path: str) -> Named:
     return Named(names, whole, tuple(empty), row_names, unnamed, tuple(guesses))
 
 
-def lay_out(path: str, columns: Named, dialect: Dialect, wishes: Wishes) -> tuple[FileLayout, list[str]]:
+def lay_out(
+    path: str, columns: Named, dialect: Dialect, options: ColumnOptions
+) -> tuple[FileLayout, list[str]]:
     """Return what each column is, by declaration, else by its first cells; and what was guessed."""
     names, guesses = columns.names, list(columns.guesses)
-    ignored = {find_column(names, ref, "ignore", path) for ref in wishes.ignore}
+    ignored = {find_column(names, ref, "ignore", path) for ref in options.ignore}
     left = [j for j in range(len(names)) if j not in ignored and j not in columns.empty]
     if columns.row_names:
         left = [j for j in left if j]
     cells = {j: _cells_of(columns.rows, j, dialect) for j in left}
     named_columns = [j for j in left if j not in columns.unnamed] or left
-    chosen = _target(path, names, named_columns, cells, wishes, guesses)
+    chosen = _target(path, names, named_columns, cells, options, guesses)
     if chosen is not None and len(names) == 1:
         _check_one_column(path, columns.rows)
     declared: dict[int, Sequence[str] | None] = {}
-    for ref in wishes.nominal:
-        listed = wishes.nominal.get(str(ref)) if isinstance(wishes.nominal, Mapping) else None
+    for ref in options.nominal:
+        listed = options.nominal.get(str(ref)) if isinstance(options.nominal, Mapping) else None
         declared[find_column(names, ref, "nominal", path)] = listed or None
     laid = []
     for j, name in enumerate(names):
         vocabulary: Vocabulary | None = None
         if j == chosen:
             vocabulary = Vocabulary(
-                wishes.classes or (),
+                options.classes or (),
                 limit=CLASSES_LIMIT,
-                is_open=wishes.classes is None,
+                is_open=options.classes is None,
                 canonical=canonical_label,
                 missing=dialect.missing,
             )
@@ -165,14 +167,14 @@ def _target(
     names: Sequence[str],
     left: Sequence[int],
     cells: Mapping[int, _Cells],
-    wishes: Wishes,
+    options: ColumnOptions,
     guesses: list[str],
 ) -> int | None:
     """Return the index of the class: the one said, else the default among the columns that have values."""
-    if not wishes.labelled:
+    if not options.labelled:
         return None
-    if wishes.target is not None:
-        return find_column(names, wishes.target, "target", path)
+    if options.target is not None:
+        return find_column(names, options.target, "target", path)
     filled = [j for j in left if cells[j].numbers or cells[j].words]
     last = default_target(names, left)
     if last is None or names[last].lower() == "class":

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from topics.errors import DatasetError
 from topics.readers.csv.blocks import CsvBlocks, Dialect
-from topics.readers.csv.columns import Named, Nominal, Wishes, lay_out, named
+from topics.readers.csv.columns import ColumnOptions, Named, Nominal, lay_out, named
 from topics.readers.csv.form import CsvForm, form_of
 from topics.readers.csv.header import has_header
 from topics.readers.csv.record_ends import RecordEnds
@@ -74,8 +74,8 @@ class CsvDataset(FileDataset):
             message = "has no rows below its header; name a file with at least one, or say --no-header"
             raise DatasetError(message, path)
         columns = named(form.first, self.header, path)
-        wishes = Wishes(target, labelled, nominal, ignore, classes)
-        self._layout, guesses = lay_out(path, columns, self._dialect, wishes)
+        options = ColumnOptions(target, labelled, nominal, ignore, classes)
+        self._layout, guesses = lay_out(path, columns, self._dialect, options)
         self._columns = columns
         self._start = self._start_of(form)
         chosen = None if self._layout.target is None else self._layout.columns[self._layout.target]

@@ -24,7 +24,7 @@ _DECIMAL = re.compile(r"(?<=[0-9]),(?=[0-9])")
 
 @dataclass(frozen=True)
 class CsvForm:
-    """What the first lines of a file show."""
+    """Delimiter, first rows, and the lines before them."""
 
     delimiter: str
     first: Sequence[Record]  # the first rows, the header among them

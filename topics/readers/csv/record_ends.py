@@ -40,7 +40,7 @@ class RecordEnds:
 
     @property
     def rest(self) -> bytes:
-        """What follows the last whole record."""
+        """Return the text after the last whole record."""
         return bytes(self._text)
 
     @property
