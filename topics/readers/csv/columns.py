@@ -21,10 +21,13 @@ Nominal = Mapping[str, Sequence[str]] | Sequence[ColumnRef]
 
 RARE = 100
 """A column of so many numbers may hold one word, which is refused; more words are values of the column."""
+MOST_TOTALS = 5
+"""Lines with words below all numbers of a column, such as a mean and a total, are no rows."""
 ROW_NUMBERS_FROM = 10
 
 _MEASURE = re.compile(r"[-+]?\s*[$€£]?\s*[-+]?[0-9][0-9.,]*\s*[%€$£]?")
-_SEVERAL = re.compile(r"\s|:")
+_OTHERS = re.compile(r"[,;\t|]")
+_SEVERAL = re.compile(r"[\s:,;|]")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class _Cells:
     words: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
     missing: Counter[str] = field(default_factory=Counter)
+    last_number: int = 0  # its line
 
 
 def named(rows: Sequence[Record], header: bool, path: str) -> Named:
@@ -114,7 +118,7 @@ def lay_out(
     named_columns = [j for j in left if j not in columns.unnamed] or left
     chosen = _target(path, names, named_columns, cells, options, guesses)
     if chosen is not None and len(names) == 1:
-        _check_one_column(path, columns.rows)
+        _check_one_column(path, columns.rows, dialect.delimiter)
     declared: dict[int, Sequence[str] | None] = {}
     for ref in options.nominal:
         listed = options.nominal.get(str(ref)) if isinstance(options.nominal, Mapping) else None
@@ -155,6 +159,7 @@ def _cells_of(rows: Sequence[Record], j: int, dialect: Dialect) -> _Cells:
             cells.missing[cell] += 1
         elif dialect.numbers.matches(cell.strip()):
             cells.numbers += 1
+            cells.last_number = row.line
         elif not INFINITY.fullmatch(cell):
             # Infinity alone makes no column one of words: it is refused as a number, where it stands.
             cells.words[cell] += 1
@@ -185,10 +190,16 @@ def _target(
     return chosen
 
 
-def _check_one_column(path: str, rows: Sequence[Record]) -> None:
+def _check_one_column(path: str, rows: Sequence[Record], delimiter: str) -> None:
     """Refuse a file in which no delimiter was found, if its lines hold more than one value."""
     several = next((row for row in rows if _SEVERAL.search(row.cells[0].strip())), None)
     if several is not None:
+        if delimiter not in several.cells[0] and _OTHERS.search(several.cells[0]):
+            message = (
+                f"{several.cells[0][:60]!r} is one value where cells are separated by {delimiter!r}; name "
+                "another delimiter (--delimiter)"
+            )
+            raise DatasetError(message, path, several.line)
         message = (
             f"{several.cells[0][:60]!r} is one value: neither , ; tab | nor blanks cut all lines into the "
             "same number of values; name the delimiter (--delimiter), or another format (--format). In "
@@ -207,7 +218,8 @@ def _is_nominal(path: str, name: str, cells: _Cells, numbers: NumberForm, guesse
         message = f"column {name!r} has {other}; if they are names, say --nominal {name}"
         raise DatasetError(message, path)
     odd, number = sum(words.values()), cells.numbers
-    if number > 1 and odd <= max(1, (odd + number) // RARE):
+    below_all = odd < number and odd <= MOST_TOTALS and min(cells.lines.values()) > cells.last_number
+    if number > 1 and (below_all or odd <= max(1, (odd + number) // RARE)):
         word = min(words, key=cells.lines.__getitem__)
         message = (
             f"{name}={word[:60]!r} is a word in a column of numbers ({number:,} of its first "

@@ -217,8 +217,20 @@ def test_lines_of_other_length_or_kind_are_refused(
 
 def test_lines_before_the_header_can_be_counted(tmp_path: Path) -> None:
     assert rows_of(opened(tmp_path, "Report, 2020\nx,y,class\n1,2,p\n2,3,q\n", skip_lines=1)) == ROWS
-    dataset = opened(tmp_path, "#a\nb,1,p\nc,2,q\n", skip_lines=0, header=False, delimiter=";")
-    assert rows_of(dataset) == [["#a"], ["b,1,p"], ["c,2,q"]]
+    dataset = opened(tmp_path, "#a,0,p\nb,1,p\nc,2,q\n", skip_lines=0, header=False)
+    assert rows_of(dataset) == [["#a", 0.0, "p"], ["b", 1.0, "p"], ["c", 2.0, "q"]]
+
+
+def test_a_delimiter_that_separates_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        DatasetError, match=r"set\.csv:2: '1,p' is one value where cells are separated by ';'"
+    ):
+        opened(tmp_path, "x,class\n1,p\n2,q\n", delimiter=";")
+
+
+def test_totals_below_the_rows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"set\.csv:5: x='Mean' is a word in a column of numbers"):
+        opened(tmp_path, "x,y,class\n1,2,p\n2,3,q\n3,4,q\nMean,3,\nTotal,9,\n")
 
 
 def test_a_file_of_words_alone_may_have_no_header(tmp_path: Path) -> None:
