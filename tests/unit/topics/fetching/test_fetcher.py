@@ -14,6 +14,7 @@ from topics.errors import Reason
 from topics.fetching import batches
 from topics.fetching.batches import PROCESSED, Limit
 from topics.fetching.fetcher import Fetcher, Place, Taken
+from topics.fetching.inflate import inflated as inflate
 from topics.fetching.refused import RefusedBatch
 
 HERE, THERE = ("t", 0), ("t", 1)
@@ -42,7 +43,6 @@ def fetcher() -> Iterator[Fetcher]:
 def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of what is inflated."""
     sizes: list[int] = []
-    inflate = batches.inflated
 
     def noted(codec: int, data: bytes, most: int) -> bytes:
         sizes.append(len(data))
