@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from core.errors import SchemaError
 from core.plan_words import NAMES_SHARE, PlanWords
 from core.schema import shared
-from core.schema.dimensions import Dimensions, dimensions
+from core.schema.dimensions import Dimensions, dimensions, grown_dimensions
 from core.schema.names import name_bytes
 from core.schema.schema import Schema
 from core.spec import Spec
@@ -52,13 +52,17 @@ class Plan:
         self._tally.give_up(self._bytes)
 
     @staticmethod
-    def of(spec: Spec, schema: Schema) -> Plan:
-        """Return the plan of a spec and a schema."""
+    def of(spec: Spec, schema: Schema, before: Plan | None = None) -> Plan:
+        """Return the plan of a spec and a schema; `before`: that of a schema that it has grown from."""
         with _sharing:
             found = _plans.get((spec, schema))
             if found is None:
                 spec.learner.check_schema(schema)
-                dims = dimensions(schema)
+                dims = (
+                    dimensions(schema)
+                    if before is None
+                    else grown_dimensions(schema, before.schema, before.words.dims)
+                )
                 key = spec, dims, is_roomy(spec, schema)
                 words = _words.get(key)
                 if words is None:

@@ -94,8 +94,11 @@ class PlanWords:
         table[:, at.NOMINAL_FIRST] = [dims.value_places[column][0] for column in nominal]
         table[:, at.NOMINAL_ROOM] = dims.rooms
         ints[at.PLAN_RANGES] = ranges
-        limits = [limits or learner.default_range for limits in dims.ranges]
-        floats[ranges:first_parameter] = np.array(limits, dtype=np.float64).reshape(-1)
+        limits = floats[ranges:first_parameter].reshape(len(numeric), 2)
+        limits[:] = learner.default_range
+        for column, given in enumerate(dims.ranges) if any(dims.ranges) else ():
+            if given is not None:
+                limits[column] = given
         self._write_sections()
         ints[at.PLAN_WINDOW] = spec.evaluation.window
         ints[at.PLAN_CODE_BITS] = at.code_bits(dims.classes)

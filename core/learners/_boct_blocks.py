@@ -39,6 +39,7 @@ class BoctLayout(TreeLayout):
 
     new_room: ClassVar[Room] = (1, 1, 0, 1, -1, 0)
     extends: ClassVar[bool] = False
+    counts_weight: ClassVar[bool] = False  # it keeps rows, for as many as it has bytes
     block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
 
     def __init__(self, learner: Any, dims: Dimensions, table: BoundTable) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from core.tree.outline import Outline
 
 class HatLayout(TreeLayout):
     """The trees of ``hat`` for records of certain dimensions; room: (nodes, leaf records), of all trees."""
+
+    counts_weight: ClassVar[bool] = False  # a label may count several times
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a tree of one leaf; its nodes count what comes through from the beginning."""

@@ -23,6 +23,7 @@ from core.tree.conditions import Branch, end_of, path_to
 from core.tree.layout import Floats, Ints, TreeShape, TreeView
 from core.tree.outline import Outline
 from core.tree.routing import sum_paths
+from core.tree.statistics import SLACK
 
 MAX_SHAPES: Final = 64
 """Shapes of trees that are remembered."""
@@ -51,6 +52,8 @@ class TreeLayout(BlockLayout):
     new_room: ClassVar[Room] = (1, 1)
     extends: ClassVar[bool] = True
     place_name: ClassVar[str] = "node"
+    counts_weight: ClassVar[bool] = True
+    """A leaf has observed what its labels weigh, so that one may tell how long no attempt is due."""
     block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
@@ -237,6 +240,15 @@ class TreeLayout(BlockLayout):
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return whether the tree is still one leaf: later ones would be missing where it was split."""
         return bool(ints[t + at.TREE_NODES] <= 1)
+
+    def undecided_weight(self, ints: Ints, t: int) -> float:
+        """Return what is left up to the next attempt of a tree of one leaf, if its schedule only counts."""
+        if ints[t + at.TREE_NODES] > 1 or not self.counts_weight or self.learner.schedule.step is None:
+            return 0.0
+        tree = self.view(ints, t)
+        slot = int(tree.node_ints[0, at.NODE_SLOT])
+        leaf = tree.leaf_floats[slot]
+        return 0.0 if slot < 0 else max(float(leaf[at.LEAF_NEXT] - leaf[at.LEAF_OBSERVED]) - SLACK, 0.0)
 
     # Reading
 

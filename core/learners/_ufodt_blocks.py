@@ -78,6 +78,10 @@ class UfodtLayout(ArrayLayout):
             found.append(words if array.is_integer else words.view(np.float64))
         return found
 
+    def undecided_weight(self, ints: Ints, t: int) -> float:
+        """Return a negative weight: what is bought depends on all attributes there are."""
+        return -1.0
+
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return that features are declared, with their thresholds and costs."""
         return False

@@ -100,6 +100,10 @@ class ArrayLayout(BlockLayout):
         self.offsets = tuple(np.cumsum(sizes).tolist()[:-1])
         self.size = sum(sizes)
 
+    def undecided_weight(self, ints: Ints, t: int) -> float:
+        """Return infinity: arrays learn, and decide nothing."""
+        return math.inf
+
     def words(self, room: Room) -> int:
         return self.size
 

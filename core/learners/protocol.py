@@ -244,6 +244,14 @@ class BlockLayout(ABC):
         """Return whether a block may still take in attributes that are new to the schema."""
         return True
 
+    def undecided_weight(self, ints: Ints, t: int) -> float:
+        """Return the weight of labels before which nothing depends on how many attributes there are.
+
+        As long may a feature be added before its first value comes. Negative: answers depend on it already,
+        as where subsets of the attributes are drawn.
+        """
+        return -1.0
+
     def summary(self, ints: Ints, t: int) -> BlockSummary:
         """Return size and counters."""
         return BlockSummary()

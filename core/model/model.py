@@ -194,7 +194,7 @@ class Model:
         if schema.n_attributes > self.schema.n_attributes and not self.takes_attributes:
             msg = "schema must have the model's attributes: after the first split no feature can be added"
             raise SchemaError(msg)
-        plan = Plan.of(self.spec, schema)
+        plan = Plan.of(self.spec, schema, self.plan)
         ints = buffers.relayout(self.plan, self.ints, plan, buffers.blocks(self.plan, self.ints))
         self.plan = plan
         self.use(ints)
@@ -226,6 +226,12 @@ class Model:
     def takes_attributes(self) -> bool:
         """Whether the schema may still grow by attributes; of a tree until its first split."""
         return bool(self.plan.blocks.takes_attributes(self.ints, self.first))
+
+    @property
+    def undecided_weight(self) -> float:
+        """Weight of labels before which nothing depends on how many attributes there are; negative: even
+        answers do."""
+        return min(self.plan.blocks.undecided_weight(self.ints, t) for t in self.block_places)
 
     @property
     def first(self) -> int:

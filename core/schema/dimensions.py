@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -15,7 +16,7 @@ MIN_ROOM = 4
 """Room for values that an open attribute begins with; it doubles."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dimensions:
     """The counts and places of a schema; schemas that differ in names alone have equal ones."""
 
@@ -34,6 +35,22 @@ class Dimensions:
     """Whether one of them takes in new values."""
     costs: tuple[float, ...]
     """What a value of each column costs."""
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        """All fields; equal ones of equal dimensions."""
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dimensions) and self._hash == other._hash and self._key == other._key
+
+    def __hash__(self) -> int:
+        """Return the hash of all fields, made once: plans are looked for by it several times."""
+        return self._hash
 
     @property
     def attributes(self) -> int:
@@ -60,18 +77,36 @@ class Dimensions:
 
 def dimensions(schema: Schema) -> Dimensions:
     """Return the dimensions of a schema."""
-    columns = list(enumerate(schema.attributes))
+    return _appended(schema, 0, Dimensions(schema.n_classes, (), (), (), (), (), False, ()))
+
+
+def grown_dimensions(schema: Schema, before: Schema, old: Dimensions) -> Dimensions:
+    """Return the dimensions of a schema that has grown from another one, by those that the other one has.
+
+    Where no value has come, only the new attributes are looked at.
+    """
+    known = len(before.attributes)
+    if all(map(operator.is_, schema.attributes, before.attributes)):
+        return _appended(schema, known, replace(old, classes=schema.n_classes))
+    return dimensions(schema)
+
+
+def _appended(schema: Schema, first: int, old: Dimensions) -> Dimensions:
+    """Return dimensions and those of the attributes of a schema from `first` on."""
+    columns = list(enumerate(schema.attributes[first:], first))
+    if not columns:
+        return old
     nominal = [(i, a) for i, a in columns if a.kind == "nominal"]
     numeric = [(i, a) for i, a in columns if a.kind == "numeric"]
     return Dimensions(
-        schema.n_classes,
-        tuple(i for i, _ in numeric),
-        tuple(a.range for _, a in numeric),
-        tuple(a.thresholds for _, a in numeric),
-        tuple(i for i, _ in nominal),
-        tuple(_room(len(a.values), a.open) for _, a in nominal),
-        any(a.open for _, a in nominal),
-        tuple(a.cost for a in schema.attributes),
+        old.classes,
+        (*old.numeric, *(i for i, _ in numeric)),
+        (*old.ranges, *(a.range for _, a in numeric)),
+        (*old.thresholds, *(a.thresholds for _, a in numeric)),
+        (*old.nominal, *(i for i, _ in nominal)),
+        (*old.rooms, *(_room(len(a.values), a.open) for _, a in nominal)),
+        old.open or any(a.open for _, a in nominal),
+        (*old.costs, *(a.cost for _, a in columns)),
     )
 
 

@@ -56,7 +56,7 @@ def name_bytes(text: str) -> int:
 class Names:
     """Distinct texts and their codes; immutable. Equal ones are one object: make them with ``Names.of``."""
 
-    __slots__ = ("__weakref__", "_size", "content_bytes", "table", "texts")
+    __slots__ = ("__weakref__", "_size", "content_bytes", "own_bytes", "table", "texts")
 
     texts: tuple[str, ...]
     """The names in code order."""
@@ -64,8 +64,10 @@ class Names:
     """What the names take, the same on every machine; for a model's ``max_bytes``."""
     table: array[int]
     """Open addressing: at the hash of a name, or behind it, its code plus one; 0 where there is none."""
+    own_bytes: int
+    """What those of its texts take that nobody shares,"""
     _size: int
-    """What they take, texts that others may share left out."""
+    """and all of it, texts that others may share left out."""
 
     _known: ClassVar[weakref.WeakValueDictionary[tuple[str, ...], Names]] = weakref.WeakValueDictionary()
     _making: ClassVar[threading.RLock] = threading.RLock()
@@ -77,10 +79,13 @@ class Names:
         self.texts = texts
         self.table, first = _room_for(len(texts), before)
         _index(texts, self.table, first)
-        known, size = (0, 0) if before is None else (len(before), before.content_bytes)
-        self.content_bytes = size + sum(map(name_bytes, texts[known:]))
-        long = sum(sys.getsizeof(text) for text in texts if len(text) > SHARED_LENGTH)
-        self._size = sys.getsizeof(texts) + sys.getsizeof(self.table) + long + shared.INTERNED
+        known = size = long = 0
+        if before is not None:
+            known, size, long = len(before), before.content_bytes, before.own_bytes
+        more = texts[known:]
+        self.content_bytes = size + sum(map(name_bytes, more))
+        self.own_bytes = long + sum(sys.getsizeof(text) for text in more if len(text) > SHARED_LENGTH)
+        self._size = sys.getsizeof(texts) + sys.getsizeof(self.table) + self.own_bytes + shared.INTERNED
         self._tally.hold(self._size)
 
     @classmethod
@@ -99,7 +104,8 @@ class Names:
             with cls._making:  # a partition may be restored in a thread of its own
                 found = cls._known.get(texts)
                 if found is None:
-                    found = cls(tuple(map(_shared, texts)), before)
+                    known = () if before is None else before.texts
+                    found = cls((*known, *map(_shared, texts[len(known) :])), before)
                     cls._known[found.texts] = found
         return found
 

@@ -20,176 +20,26 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
+import operator
 import threading
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 from core.errors import SchemaError, TooManyClassesError
 from core.json_text import read_json
 from core.schema import shared
-from core.schema.names import NO_NAMES, PER_NAME, Names, text_bytes
+from core.schema.columns import Attribute, Columns, Kind
+from core.schema.names import PER_NAME, Names, text_bytes
 
-MAX_VALUES = 1024
+__all__ = ["MAX_VALUES", "MAX_VALUE_BYTES", "Attribute", "Columns", "Kind", "Schema"]
+
+MAX_VALUES: Final = 1024
 """Values that an open nominal attribute takes in; later ones stay unknown (code -1)."""
 
 MAX_VALUE_BYTES: Final = 4 << 20
 """Bytes of values of all its attributes that a schema takes in; a value beyond them stays unknown."""
-
-Kind = Literal["numeric", "nominal"]
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values.
-
-    ``range`` says between which values those of a numeric one lie, as far as one knows: an observer may cut
-    it evenly (core/observers/histogram.py). Nobody is held to it. ``cost`` is what a value costs that has to
-    be bought, ``thresholds`` are those that a numeric one is compared with (core/learners/ufodt.py).
-    """
-
-    name: str
-    kind: Kind = "numeric"
-    values: tuple[str, ...] = ()
-    open: bool = False
-    range: tuple[float, float] | None = None
-    cost: float = 1.0
-    thresholds: tuple[float, ...] = ()
-    codes: Names = field(init=False, repr=False, compare=False, default=NO_NAMES)
-    """The values, and the code of each."""
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("numeric", "nominal"):
-            msg = f"kind={self.kind!r} of attribute {self.name!r} must be 'numeric' or 'nominal'"
-            raise SchemaError(msg)
-        if self.kind == "numeric" and (self.values or self.open):
-            msg = f"values={self.values!r} of the numeric attribute {self.name!r} must be empty"
-            raise SchemaError(msg)
-        if self.range is not None:
-            low, high = self.range
-            if self.kind != "numeric" or not -math.inf < low < high < math.inf:
-                msg = (
-                    f"range={self.range!r} of attribute {self.name!r} must be two finite numbers, the first "
-                    "below the second, of a numeric attribute"
-                )
-                raise SchemaError(msg)
-        if not 0.0 < self.cost < math.inf:
-            msg = (
-                f"cost={self.cost!r} of attribute {self.name!r} must be a number above 0; send a feature "
-                "that costs nothing with the record"
-            )
-            raise SchemaError(msg)
-        if self.thresholds and not (
-            self.kind == "numeric"
-            and all(math.isfinite(each) for each in self.thresholds)
-            and all(low < high for low, high in itertools.pairwise(self.thresholds))
-        ):
-            msg = (
-                f"thresholds={self.thresholds!r} of attribute {self.name!r} must be finite numbers in "
-                "ascending order, of a numeric attribute"
-            )
-            raise SchemaError(msg)
-        if self.values:
-            try:
-                self._take(Names.of(self.values))
-            except ValueError as error:
-                msg = f"values of attribute {self.name!r} must differ from each other: {error}"
-                raise SchemaError(msg) from None
-
-    def __hash__(self) -> int:
-        """Hash without looking at the values, of which equal ones are one object."""
-        return hash((self.name, self.kind, self.codes, self.open, self.range, self.cost, self.thresholds))
-
-    def with_values(self, values: Iterable[str]) -> Attribute:
-        """Return the attribute that knows these values too, all of them new to it."""
-        grown = Attribute(self.name, self.kind, (), self.open, self.range, self.cost)
-        grown._take(self.codes.with_more(values))
-        return grown
-
-    def _take(self, codes: Names) -> None:
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "values", codes.texts)
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Columns:
-    """The attributes of a schema in column order: what schemas share that differ in classes alone.
-
-    Equal ones are one object, made by ``Columns.of``; ``uid`` stands for it in arrays.
-    """
-
-    attributes: tuple[Attribute, ...]
-    declared_values: tuple[int, ...]
-    """How many of each attribute's values the schema began with."""
-    open: bool
-    """Whether new attributes are taken in until the first split."""
-    uid: int
-    value_bytes: int
-    """What the values take,"""
-    content_bytes: int
-    """and the names and values, the same on every machine; for a model's ``max_bytes``."""
-    size: int
-    """What they take beside the values, as it is counted for the process."""
-
-    _making: ClassVar[threading.RLock] = threading.RLock()
-    _tally: ClassVar[shared.Tally] = shared.TALLY
-    _known: ClassVar[weakref.WeakValueDictionary[tuple[Any, ...], Columns]] = weakref.WeakValueDictionary()
-    _uids: ClassVar[itertools.count[int]] = itertools.count()
-
-    @classmethod
-    def of(
-        cls, attributes: tuple[Attribute, ...], declared_values: tuple[int, ...], is_open: bool
-    ) -> Columns:
-        """Return the columns with these attributes; SchemaError if they contradict each other."""
-        key = (attributes, declared_values, is_open)
-        found = cls._known.get(key)
-        if found is None:
-            _check_attributes(attributes, declared_values)
-            values = sum(a.codes.content_bytes for a in attributes)
-            content = values + sum(text_bytes(a.name) + PER_NAME for a in attributes)
-            nominal = sum(a.kind == "nominal" for a in attributes)
-            size = shared.INTERNED + 16 * len(attributes) + ATTRIBUTE_BYTES * nominal
-            with cls._making:  # a partition may be restored in a thread of its own
-                found = cls._known.get(key)
-                if found is None:
-                    found = cls._known[key] = cls(*key, next(cls._uids), values, content, size)
-        return found
-
-    def __post_init__(self) -> None:
-        """Count what it takes; an attribute is counted by everyone who has it."""
-        self._tally.hold(self.size)
-
-    def __del__(self) -> None:
-        """Count the columns as given up: no schema has them any more."""
-        self._tally.give_up(self.size)
-
-    def value_code(self, attribute: int, value: str) -> int:
-        """Return the code of a value of a nominal attribute, -1 if unknown."""
-        return self.attributes[attribute].codes.code(value)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes' names in column order."""
-        return tuple(a.name for a in self.attributes)
-
-    def with_values(self, values: Mapping[int, Iterable[str]]) -> Columns:
-        """Return the columns that know these values too, by attribute."""
-        attributes = list(self.attributes)
-        for attribute, more in values.items():
-            attributes[attribute] = attributes[attribute].with_values(more)
-        return self.of(tuple(attributes), self.declared_values, self.open)
-
-    def with_attributes(self, more: Sequence[Attribute]) -> Columns:
-        """Return the columns with these attributes at the end."""
-        declared = (*self.declared_values, *(len(a.values) for a in more))
-        return self.of((*self.attributes, *more), declared, self.open)
-
-
-ATTRIBUTE_BYTES: Final = 200
-"""Bytes of an attribute that is not that of all other models: of a nominal one, whose values grow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
@@ -386,11 +236,14 @@ class Schema:
             and mine.declared_classes == theirs.declared_classes
             and mine.declared_values[: len(theirs.declared_values)] == theirs.declared_values
             and len(mine.attributes) >= len(theirs.attributes)
-            and all(
-                (new.name, new.kind, new.range, new.cost, new.thresholds)
-                == (old.name, old.kind, old.range, old.cost, old.thresholds)
-                and new.values[: len(old.values)] == old.values
-                for new, old in zip(mine.attributes, theirs.attributes, strict=False)
+            and (
+                all(map(operator.is_, mine.attributes, theirs.attributes))
+                or all(
+                    (new.name, new.kind, new.range, new.cost, new.thresholds)
+                    == (old.name, old.kind, old.range, old.cost, old.thresholds)
+                    and new.values[: len(old.values)] == old.values
+                    for new, old in zip(mine.attributes, theirs.attributes, strict=False)
+                )
             )
         )
 
@@ -444,24 +297,6 @@ def _classes(names: Sequence[str]) -> Names:
     except ValueError as error:
         msg = f"classes must differ from each other: {error}"
         raise SchemaError(msg) from None
-
-
-def _check_attributes(attributes: Sequence[Attribute], declared_values: Sequence[int]) -> None:
-    """Refuse what no model could learn from."""
-    names = [a.name for a in attributes]
-    if not names:
-        msg = "attributes=() must hold at least one attribute"
-        raise SchemaError(msg)
-    if len(set(names)) != len(names):
-        twice = sorted(name for name, times in Counter(names).items() if times > 1)
-        msg = f"attributes={', '.join(twice)} must have names that differ from each other"
-        raise SchemaError(msg)
-    sizes = [len(a.values) for a in attributes]
-    if len(declared_values) != len(sizes) or any(
-        not 0 <= d <= n for d, n in zip(declared_values, sizes, strict=False)
-    ):
-        msg = f"declared_values={declared_values} must be one count per attribute, at most {sizes}"
-        raise SchemaError(msg)
 
 
 def _check_classes(classes: Sequence[str], max_classes: int, is_open: bool, declared: int) -> None:
