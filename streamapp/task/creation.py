@@ -10,7 +10,7 @@ from core.errors import SchemaError
 from core.schema.schema import Schema
 from streamapp.task import counters
 from streamapp.task.effects.effects import Effects, Notice
-from streamapp.task.models.placement import given_width, infer_schema
+from streamapp.task.models.inference import given_width, infer_schema
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from topics.errors import Reason

@@ -1,25 +1,25 @@
 """Instances: answered, asked for and learned in one call; some wait for their label.
 
     resolve models ─> place features ─> labels to codes ─> kernel ─> answers, requests, pendings, events
-                      └── again, for the rows from that on which brings its model a new feature ────┘
+                      └── again, for the rows from that on whose new features depend on those before ─┘
 
-A whole run goes through one kernel call. Only a record with a feature that is new to its model, and that the
-model would add to its schema, splits the rows of that model into those before it and those from it on:
-whether the model still adds features depends on the rows before. The new features of all rows of a block are
-added together, at the first row that has one: a block splits the rows once at most.
+A whole run goes through one kernel call. Rows with features that are new to their model, and that the model
+would add to its schema, have them added together, as long as nothing can be decided before: whether a model
+still adds features depends on whether the rows before have split it, so a row after the first such label
+waits for it. The new features of all rows of a block are added together, at the first row that has one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from core.errors import RowError
 from core.model_table import ANSWER_ONLY, LABELLED, unit_weight_rule
-from core.schema.schema import Attribute
 from streamapp.task import counters
 from streamapp.task.creation import RefusedModelError, make_model
 from streamapp.task.effects.effects import DeadLetter, Effects
@@ -31,7 +31,7 @@ from streamapp.task.effects.replies import Replies
 from streamapp.task.effects.unused_features import note_ignored, note_values
 from streamapp.task.instance_rows import InstanceRows
 from streamapp.task.models.class_codes import ClassCodes, RefusedClassError
-from streamapp.task.models.placement import Part, Placed
+from streamapp.task.models.placement import NewAttribute, Part, Placed
 from streamapp.task.models.store import NO_MODEL
 from streamapp.task.partition_state import PartitionState
 from streamapp.task.pending.early_labels import HeldLabel
@@ -41,6 +41,9 @@ from topics.errors import Reason
 from topics.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule
 
 Mask = npt.NDArray[np.bool_]
+
+LOOK_AHEAD: Final = 32
+"""Lists of features that are looked at together: of rows that bring features, so many rows at first."""
 
 _CLASS_BITS = 16  # a schema has at most 32,767 classes
 
@@ -61,6 +64,7 @@ class InstancesRun(InstanceRows):
         self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
         self.frozen: Mask = np.zeros(n, dtype=np.bool_)
         self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
+        self._lacks: Ints32 = np.zeros(n, dtype=np.int32)  # attributes that later rows have brought it
         self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)
@@ -71,9 +75,7 @@ class InstancesRun(InstanceRows):
         """Answer every row that can be answered."""
         if len(self.batch):
             self._resolve()
-            rest = self.model >= 0
-            while np.count_nonzero(rest):
-                rest = self._answer_ready_rows(rest)
+            self._answer()
             self._keep_and_request()
             self.effects.answers += self.replies.groups(self.batch, self.model, self.store)
             self.model_events.write(self.effects)
@@ -119,28 +121,112 @@ class InstancesRun(InstanceRows):
 
     # -- rows whose models know all the features they may take in -------------------------------------------
 
-    def _answer_ready_rows(self, rest: Mask) -> Mask:
-        """Answer the rows of `rest` whose models have all their features; return the rows that are left."""
-        placement = self.state.placement
-        model = self.model if np.count_nonzero(rest) == len(rest) else np.where(rest, self.model, NO_MODEL)
-        parts, wrong = placement.parts(self.batch.features, model)
-        new = placement.new_attributes(parts, self.batch.record)
-        if not new:
-            self._answer_rows(rest.nonzero()[0], parts, wrong)
-            return np.zeros_like(rest)
-        first = {slot: row for slot, (row, _) in new.items()}
-        until = np.full(int(model.max()) + 1, len(model))
-        until[list(first)] = list(first.values())
-        ready = rest & (np.arange(len(model)) < until[model])
-        if np.count_nonzero(ready):
-            self._answer_ready_rows(ready)  # these have no new features
-        for slot, (_, attributes) in new.items():
-            if self.store.open[slot]:
-                self._add_attributes(slot, attributes)
-        return rest & ~ready
+    def _answer(self) -> None:
+        """Answer all rows that have a model, a stretch of them after the other.
 
-    def _add_attributes(self, slot: int, attributes: Sequence[Attribute]) -> None:
-        self.store.grow(slot, self.store.schema(slot).with_attributes(attributes))
+        Where rows bring features, it takes a look ahead to add those of many rows together: the further, the
+        fewer steps there are, and the shorter, the less is looked at in vain if a model may split before.
+        """
+        rest = (self.model >= 0).nonzero()[0]
+        few = len(self.batch.features) <= LOOK_AHEAD
+        look_ahead = len(rest) if few else LOOK_AHEAD
+        while len(rest):
+            stretch = rest[: self._end_of_record(rest, look_ahead)]
+            left = self._answer_ready_rows(stretch)
+            look_ahead = LOOK_AHEAD if len(left) else 2 * look_ahead
+            rest = np.concatenate((left, rest[len(stretch) :])) if len(left) else rest[len(stretch) :]
+
+    def _end_of_record(self, rest: Ints64, n: int) -> int:
+        """Return how many rows there are up to the end of the record that the n-th row is of."""
+        if n >= len(rest):
+            return len(rest)
+        record = self.batch.record
+        return int(np.searchsorted(record[rest], record[rest[n - 1]], side="right"))
+
+    def _answer_ready_rows(self, stretch: Ints64) -> Ints64:
+        """Answer rows of a stretch (int64[m]) up to those that a model may take in no feature of any more.
+
+        Return the rows that are left: of a model whose tree may split at a row before.
+        """
+        parts, wrong, new = self._parts_of(stretch)
+        if new and self._add_attributes(stretch, new):
+            parts, wrong, new = self._parts_of(stretch)
+        if not new:
+            self._answer_rows(stretch, parts, wrong)
+            return stretch[:0]
+        until = np.full(len(self.store.open), len(self.batch))
+        until[list(new)] = [attributes[0].row for attributes in new.values()]
+        is_ready = stretch < until[self.model[stretch]]
+        keep = np.zeros(len(self.batch), dtype=np.bool_)
+        keep[stretch[is_ready]] = True
+        ready_parts = [part for part in (each.within(keep) for each in parts) if part is not None]
+        self._answer_rows(
+            stretch[is_ready], ready_parts, {row: flaw for row, flaw in wrong.items() if keep[row]}
+        )
+        return stretch[~is_ready]
+
+    def _parts_of(
+        self, stretch: Ints64
+    ) -> tuple[list[Part], dict[int, tuple[Reason, str]], dict[int, list[NewAttribute]]]:
+        """Return the parts of the rows of a stretch (int64[m]), those that fit no model, and new features."""
+        placement, model, groups = self.state.placement, self.model, self.batch.features
+        if len(stretch) < len(model):
+            model = np.full(len(model), NO_MODEL, dtype=np.int64)
+            model[stretch] = self.model[stretch]
+            if len(groups) > LOOK_AHEAD:
+                groups = [groups[number] for number in np.unique(self._group[stretch]).tolist()]
+        parts, wrong = placement.parts(groups, model)
+        return parts, wrong, placement.new_attributes(parts, self.batch.record)
+
+    @cached_property
+    def _group(self) -> Ints32:
+        """int32[n]: the number of the group that each row's features are in."""
+        number = np.zeros(len(self.batch), dtype=np.int32)
+        for at, group in enumerate(self.batch.features):
+            number[group.rows] = at
+        return number
+
+    def _add_attributes(self, stretch: Ints64, new: Mapping[int, Sequence[NewAttribute]]) -> bool:
+        """Let models take in the features of those rows before which they split in no case; is there one?
+
+        What a row brings is added before it is answered, together with what later rows bring: it changes
+        nothing before their values come, unless something is decided about a split meanwhile.
+        """
+        has_grown = False
+        for slot, (rows, last) in self._last_sure_rows(stretch, [*new]).items():
+            taken = [each for each in new[slot] if each.row <= last]
+            if not taken:
+                continue
+            has_grown = True
+            attributes = [each.attribute for each in taken]
+            self.store.grow(slot, self.store.schema(slot).with_attributes(attributes))
+            came = np.searchsorted([each.row for each in taken], rows, side="right")
+            self._lacks[rows] = len(taken) - came
+        return has_grown
+
+    def _last_sure_rows(self, stretch: Ints64, slots: Sequence[int]) -> dict[int, tuple[Ints64, int]]:
+        """Return of each model its rows in a stretch, and the last before which it has not split in any case.
+
+        A tree learns nothing of rows without labels, and splits at no label before the first that is due.
+        """
+        models = self.model[stretch]
+        order = np.argsort(models, kind="stable")
+        begins = np.searchsorted(models[order], slots)
+        ends = np.searchsorted(models[order], slots, side="right")
+        may_release = len(self.state.early) > 0 and not self.state.early.knows_none_of(self.names)
+        found: dict[int, tuple[Ints64, int]] = {}
+        for slot, begin, end in zip(slots, begins.tolist(), ends.tolist(), strict=True):
+            rows = stretch[order[begin:end]]
+            sure = self.store.peek(slot).undecided_weight
+            learned = (self.label[rows] >= 0) | may_release | (sure < 0.0)
+            last = len(self.batch)
+            if np.count_nonzero(learned):
+                weight = np.cumsum(np.where(learned, self.weight[rows], 0.0))
+                due = learned & (may_release | (weight >= sure))
+                if np.count_nonzero(due):
+                    last = int(rows[np.argmax(due)])
+            found[slot] = rows, last
+        return found
 
     def _answer_rows(self, rows: Ints64, parts: Sequence[Part], wrong: dict[int, tuple[Reason, str]]) -> None:
         """Answer `rows` (int64[m], ascending); their features are in `parts`, rows with flaws in `wrong`."""
@@ -169,7 +255,7 @@ class InstancesRun(InstanceRows):
             changing = np.append(changing, [*self.store.grown])
         self.state.will_change(changing)
         self.store.adopt_grown()
-        self.width[rows] = self.store.width[self._of(rows, self.model)]
+        self.width[rows] = self.store.width[self._of(rows, self.model)] - self._lacks[rows]
         # Few rows of many may be meant: those of a block that brings feature after feature.
         self._x.append((rows, self._of(rows, placed.x)))
         if n_frozen:

@@ -60,9 +60,8 @@ class AcquiringRun(InstancesRun):
         only[row] = self.model[row]
         parts, wrong = placement.parts(batch.features, only)
         new = placement.new_attributes(parts, batch.record)
-        for slot, (_, attributes) in new.items():
-            self._add_attributes(slot, attributes)
         if new:
+            self._add_attributes(np.array([row]), new)
             parts, wrong = placement.parts(batch.features, only)
         placed = placement.place(parts, len(batch), int(store.width[self.model[row]]))
         for flawed, (reason, detail) in (placed.flaws | wrong).items():

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core.schema.names import Names as KnownValues
-from core.schema.schema import MAX_VALUES, Attribute, Columns, Schema
+from core.schema.schema import MAX_VALUES, Attribute, Columns
+from streamapp.task.models.inference import attribute_of
 from streamapp.task.models.store import ModelStore
 from topics.errors import Reason
 from topics.records import Features, Floats, Ints32, Ints64
@@ -57,6 +58,16 @@ class Part(NamedTuple):
         """Return float64[m, d]."""
         return self.features.values if self.of_group is None else self.features.values[self.of_group]
 
+    def within(self, keep: Mask) -> Part | None:
+        """Return the part of those rows that keep (bool[n], of the batch) names; None: there is none."""
+        mine = keep[self.rows]
+        if mine.all():
+            return self
+        if not mine.any():
+            return None
+        of_group = np.flatnonzero(mine) if self.of_group is None else self.of_group[mine]
+        return self._replace(rows=self.rows[mine], slots=self.slots[mine], of_group=of_group)
+
     def strings(self, feature: int) -> list[str | None] | None:
         """Return the m string cells of a feature, or None if it has none."""
         cells = self.features.strings.get(feature)
@@ -94,6 +105,22 @@ class NewValues(NamedTuple):
         if keep.all():
             return self
         return NewValues(self.attribute, self.rows[keep], list(compress(self.values, keep.tolist())))
+
+
+class NewAttribute(NamedTuple):
+    """An attribute that a model would take in."""
+
+    row: int  # of the batch, from which on the model has it
+    attribute: Attribute
+
+
+class _Begin(NamedTuple):
+    """Where the values of an unknown feature begin, for a model and in a part."""
+
+    row: int  # of the batch
+    place: int  # among the unknown features of the part
+    part: Part
+    of_part: int  # the row, counted in the part
 
 
 @dataclass(slots=True)
@@ -173,32 +200,26 @@ class Placement:
                 self._place_codes(part, feature, attribute, placed)
         return placed
 
-    def new_attributes(self, parts: Sequence[Part], record: Ints32) -> dict[int, tuple[int, list[Attribute]]]:
-        """Return slot → the first row with features its model does not know but would take in, and these.
+    def new_attributes(self, parts: Sequence[Part], record: Ints32) -> dict[int, list[NewAttribute]]:
+        """Return slot → the features that its model does not know but would take in, in their order.
 
-        They are those of all rows of its record together, as many as there is room for. record: int32[n] of
-        each row; what is left of a record's rows is of one part, for they share their key and their layout.
+        Those of all rows of a record come together, at the first row that has one; as many as there is room
+        for. record: int32[n] of each row; a record's rows are of one part, for they share key and layout.
         """
-        store, first = self._store, dict[int, tuple[int, Part, int, Mask]]()
+        store, found = self._store, dict[int, list[_Begin]]()
         for part in parts:
-            if part.layout.unknown and part.columns.open:
-                slots = part.slots
-                takes_in = (
-                    store.open[slots] & ~store.frozen[slots] & (store.width[slots] < self.max_attributes)
-                )
+            if not part.layout.unknown or not part.columns.open:
+                continue
+            slots = part.slots
+            takes_in = store.open[slots] & ~store.frozen[slots] & (store.width[slots] < self.max_attributes)
+            if np.count_nonzero(takes_in):
                 given = part.given(part.layout.unknown) & takes_in[:, np.newaxis]
-                rows = np.flatnonzero(given.any(axis=1))
-                for slot, at in zip(*np.unique(slots[rows], return_index=True), strict=True):
-                    of_part = int(rows[at])
-                    found = int(part.rows[of_part]), part, of_part, given
-                    if int(slot) not in first or found[0] < first[int(slot)][0]:
-                        first[int(slot)] = found
-        new: dict[int, tuple[int, list[Attribute]]] = {}
-        for slot, (row, part, of_part, given) in sorted(first.items(), key=lambda each: each[1][0]):
-            end = int(np.searchsorted(record[part.rows], record[row], side="right"))
-            room = self.max_attributes - int(store.width[slot])
-            new[slot] = row, _brought(part, given[of_part:end], of_part)[:room]
-        return new
+                for slot, begins in _begins(part, given):
+                    found.setdefault(slot, []).extend(begins)
+        return {
+            slot: _taken(begins, record, self.max_attributes - int(store.width[slot]))
+            for slot, begins in found.items()
+        }
 
     def ignored(self, parts: Sequence[Part]) -> Iterator[tuple[Part, Mask]]:
         """Yield parts with unknown features, and bool[m, u]: where values of these are given."""
@@ -378,67 +399,54 @@ def named(values: Floats, strings: list[str | None] | None) -> list[str | None]:
     return [texts[i] if cell is None else cell for i, cell in zip(code.tolist(), strings, strict=True)]
 
 
-def _brought(part: Part, given: Mask, start: int) -> list[Attribute]:
-    """Return the attributes that rows of a part make, in the order in which their first values come.
+def _begins(part: Part, given: Mask) -> Iterator[tuple[int, list[_Begin]]]:
+    """Yield each model of a part that is given unknown features, and where each of these begins.
 
-    given: bool[m, u], where they have values of the u unknown features; start: the first of the rows.
+    given: bool[m, u], where the rows of the part have values of its u unknown features.
     """
-    begins = np.argmax(given, axis=0)
-    order = [place for place in np.argsort(begins, kind="stable").tolist() if given[begins[place], place]]
-    return [part.attribute(part.layout.unknown[place], start + int(begins[place])) for place in order]
+    rows = np.flatnonzero(given.any(axis=1))
+    rows = rows[np.argsort(part.slots[rows], kind="stable")]
+    for mine in np.split(rows, np.flatnonzero(np.diff(part.slots[rows])) + 1) if len(rows) > 1 else [rows]:
+        if not len(mine):
+            continue
+        cells = given[mine]
+        first = mine[np.argmax(cells, axis=0)].tolist()
+        places = np.flatnonzero(cells.any(axis=0)).tolist()
+        of_batch = part.rows
+        begins = [_Begin(int(of_batch[first[place]]), place, part, first[place]) for place in places]
+        yield int(part.slots[mine[0]]), begins
 
 
-def attribute_of(features: Features, feature: int, row: int) -> Attribute:
-    """Return the attribute that a value makes: a number a numeric one, a string an open nominal one.
-
-    row: of the group.
-    """
-    name = f"f{feature}" if features.names is None else features.names[feature]
-    cells = features.strings.get(feature)
-    if cells is not None and cells[row] is not None:
-        return Attribute(name, "nominal", open=True)
-    return Attribute(name)
-
-
-def given_width(features: Features, row: int) -> int:
-    """Return how many attributes the schema of a first record (`row` of the group) would have."""
-    width: int = features.values.shape[1]
-    if features.names is None:
-        return width
-    texts = len([cells for cells in features.strings.values() if cells[row] is not None])
-    numbers = int(np.count_nonzero(~np.isnan(features.values[row])))
-    return (numbers + texts) or width
-
-
-def infer_schema(features: Features, row: int, max_classes: int) -> Schema:
-    """Return the schema of a model's first record (`row` of the group).
-
-    A feature without a value says nothing about its kind: it joins the schema with its first value, if that
-    comes before the first split. In arrays the position has to be kept: such a feature is numeric.
-    """
-    attributes = [attribute_of(features, feature, row) for feature in range(features.values.shape[1])]
-    if features.names is not None:
-        given = [
-            a.kind == "nominal" or not np.isnan(v)
-            for a, v in zip(attributes, features.values[row], strict=True)
-        ]
-        attributes = [a for a, has_value in zip(attributes, given, strict=True) if has_value] or attributes
-    return Schema.of(attributes, max_classes=max_classes, open_attributes=True)
+def _taken(begins: list[_Begin], record: Ints32, room: int) -> list[NewAttribute]:
+    """Return the attributes that a model takes in, in the order in which their first values come."""
+    taken: dict[str, NewAttribute] = {}
+    of_record, row = -1, -1
+    for begin in sorted(begins, key=lambda each: each[:2]):
+        if len(taken) == room:
+            break
+        feature = begin.part.layout.unknown[begin.place]
+        name = begin.part.name(feature)
+        if name not in taken:
+            if record[begin.row] != of_record:
+                of_record, row = int(record[begin.row]), begin.row
+            taken[name] = NewAttribute(row, begin.part.attribute(feature, begin.of_part))
+    return [*taken.values()]
 
 
 def _layout(shape: Names | int, columns: Columns) -> FeatureLayout | None:
+    width = len(columns.attributes)
     if isinstance(shape, int):
-        if shape != len(columns.attributes):
+        if shape != width:
             return None
         target = np.arange(shape)
     else:
-        place = {name: attribute for attribute, name in enumerate(columns.names)}
-        target = np.array([place.get(name, -1) for name in shape], dtype=np.int64)
-    kinds = [attribute.kind for attribute in columns.attributes]
+        target = np.array(_codes_of(columns.name_codes, shape), dtype=np.int64)
+    places = list(enumerate(target.tolist())) if columns.nominal else []
+    kinds = columns.attributes
     return FeatureLayout(
         target,
-        identity=len(target) == len(kinds) and bool((target == np.arange(len(target))).all()),
-        nominal=tuple((f, a) for f, a in enumerate(target.tolist()) if a >= 0 and kinds[a] == "nominal"),
+        identity=len(target) == width and bool((target == np.arange(width)).all()),
+        nominal=tuple((f, a) for f, a in places if a >= 0 and kinds[a].kind == "nominal"),
         unknown=tuple(np.flatnonzero(target < 0).tolist()),
     )
 

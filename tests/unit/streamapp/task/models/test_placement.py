@@ -7,7 +7,8 @@ import pytest
 
 from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.spec import Spec
-from streamapp.task.models.placement import Grown, Placement, infer_schema, named
+from streamapp.task.models.inference import infer_schema
+from streamapp.task.models.placement import Grown, Placement, named
 from streamapp.task.models.quota import ModelQuota
 from streamapp.task.models.store import ModelStore
 from topics.errors import Reason
@@ -149,12 +150,11 @@ def test_the_rows_of_a_record_bring_their_features_together_in_the_order_of_thei
     )
     features, record = [Features.of(("a", "p", "q", "r"), values)], np.array([0, 1, 1, 2], dtype=np.int32)
     parts, _ = placement.parts(features, np.zeros(4, dtype=np.int64))
-    ((row, brought),) = placement.new_attributes(parts, record).values()
-    assert row == 1
-    assert [attribute.name for attribute in brought] == ["q", "p"]
+    (brought,) = placement.new_attributes(parts, record).values()
+    assert [(row, attribute.name) for row, attribute in brought] == [(1, "q"), (1, "p"), (3, "r")]
     placement.max_attributes = len(NUMERIC.attributes) + 1
-    ((row, brought),) = placement.new_attributes(parts, record).values()
-    assert [attribute.name for attribute in brought] == ["q"]
+    (brought,) = placement.new_attributes(parts, record).values()
+    assert [(row, attribute.name) for row, attribute in brought] == [(1, "q")]
 
 
 def test_an_attribute_says_when_it_has_taken_in_its_last_value() -> None:

@@ -1,0 +1,81 @@
+"""What grows a model, or what a partition remembers, costs what it adds: four times as much, four times the
+work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.topology.partition import ALWAYS, Partition, Record, config
+
+N = 100
+TIMES = 4
+RUN = 200
+
+
+def instance(features: Any, *, key: str = "m", headers: Any = (), **members: Any) -> Record:
+    value = orjson.dumps({"features": features} | members)
+    return Record("instances", key.encode(), value, headers=headers)
+
+
+def label(number: int, **members: Any) -> Record:
+    return Record("labels", b"m", orjson.dumps({"id": f"i{number}", "label": "a"} | members))
+
+
+KINDS: dict[str, Callable[[int], Record]] = {
+    "features": lambda n: instance({f"f{n}": 1}),
+    "features beside known ones": lambda n: instance({"x": 1, f"f{n}": 1}),
+    "features of labelled records": lambda n: instance({f"f{n}": n % 2}, label="ab"[n % 2]),
+    "nominal features": lambda n: instance({f"f{n}": "word"}),
+    "values": lambda n: instance({"c": f"v{n}"}),
+    "values of labelled records": lambda n: instance({"c": f"v{n}"}, label="ab"[n % 2]),
+    "classes": lambda n: instance({"x": 1}, label=f"c{n}"),
+    "keys": lambda n: instance({"x": 1}, key=f"k{n}"),
+    "keys of wide models": lambda n: instance([1] * 500, key=f"k{n}"),
+    "headers": lambda n: instance({"x": 1}, headers=((f"h{n}", b"v"),)),
+    "ids": lambda n: instance({"x": 1}, id=f"j{n}"),
+    "early labels": lambda n: label(n),
+    "annotators": lambda n: label(n, annotator=f"a{n}"),
+    "features of labels": lambda n: label(n, features={"x": 1, f"f{n}": 1}),
+    "values of labels": lambda n: label(n, features={"x": 1, "c": f"v{n}"}),
+}
+
+
+def calls(kind: str, n: int) -> int:
+    """Return how many functions are called while a partition processes n records of a kind."""
+    partition, counted = Partition(config(ALWAYS)), 0
+    partition.feed(instance({"x": 1, "c": "v"}, id="first"))
+    partition.feed(KINDS[kind](10**6))  # what is done once is done
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    records = [KINDS[kind](number) for number in range(n)]
+    sys.setprofile(count)
+    try:
+        for start in range(0, n, RUN):
+            partition.feed(*records[start : start + RUN])
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_new_costs_what_it_adds(kind: str) -> None:
+    calls(kind, TIMES * N)  # kernels are loaded
+    few, many = calls(kind, N), calls(kind, TIMES * N)
+    assert many < 1.5 * TIMES * few, f"{few} calls of {N} records, {many} of {TIMES * N}"
+
+
+def test_a_thousand_records_that_each_name_a_new_feature_are_answered() -> None:
+    partition = Partition(config(ALWAYS, models_max_attributes=900))
+    partition.feed(*(instance({f"f{n}": 1}) for n in range(1000)))
+    assert partition.counts["instances.answered"] == 1000
+    assert partition.task.models.schema(0).n_attributes == 900
+    assert partition.counts["features.ignored"] == 100
