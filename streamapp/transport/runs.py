@@ -27,6 +27,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamapp.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 from topics.records import RawRecords
 from topics.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
@@ -133,6 +134,8 @@ class ReadAhead:
         most = min(self._n, max_records)
         if self._record_bytes:
             most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
+        if most > NOVEL_RECORDS and look_novel(self._parts[0].part(0, min(len(self._parts[0]), most))):
+            most = NOVEL_RECORDS
         taken: list[RecordSpans] = []
         while most:
             part = self._parts.popleft()

@@ -23,11 +23,17 @@ def test_small_runs_say_nothing_about_larger_ones() -> None:
     assert size.limit == FIRST
 
 
-@pytest.mark.parametrize("times", [1.25, 3.0, 50.0])
+@pytest.mark.parametrize("times", [1.25, 3.0, 6.0])
 def test_a_run_that_took_too_long_makes_them_smaller_by_half_at_most(times: float) -> None:
     size = RunSize(FIRST)
     size.note(FIRST, TARGET_S * times)
     assert size.limit == max(int(FIRST / times), FIRST // 2)
+
+
+def test_after_a_run_that_held_up_the_others_the_next_one_does_not() -> None:
+    size = RunSize(5 * FIRST)
+    size.note(FIRST, 50 * TARGET_S)
+    assert FIRST // 51 <= size.limit <= FIRST // 50
 
 
 def test_runs_stay_worth_their_cost_and_never_have_more_than_the_most() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from streamapp.transport.novelty import KINDS, NOVEL_RECORDS
 from streamapp.transport.runs import MAX_AHEAD_BYTES, MAX_RUN_BYTES, FetchedColumns, Run, TimeOrder
 from topics.spans import RecordSpans
 
@@ -194,3 +195,25 @@ def test_what_is_handed_out_does_not_depend_on_how_it_was_fetched(pieces: int) -
     while run := merged.next_run(0.0):
         seen += run.raw.offsets
     assert seen == timestamps
+
+
+def named(names: Sequence[str]) -> FetchedColumns:
+    """Records of one feature each, of these names."""
+    n = len(names)
+    values = [b'{"features":{"%s":1.5},"id":"i%d"}' % (name.encode(), at) for at, name in enumerate(names)]
+    return FetchedColumns(RecordSpans.of(range(n), [10] * n, [b"key"] * n, values, [()] * n), n, n)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_records_that_each_name_something_new_come_in_small_runs(share: float) -> None:
+    merged = order(max_records=5000)
+    merged.add("instances", named([f"f{at}" if at % 10 < 10 * share else "x" for at in range(1000)]))
+    lengths = [len(timestamps) for _, timestamps in drained(merged)]
+    assert sum(lengths) == 1000
+    assert max(lengths) == NOVEL_RECORDS
+
+
+def test_records_of_a_few_producers_come_in_large_runs() -> None:
+    merged = order(max_records=5000)
+    merged.add("instances", named([f"f{at % KINDS}" for at in range(1000)]))
+    assert [len(timestamps) for _, timestamps in drained(merged)] == [1000]
