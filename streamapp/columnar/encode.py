@@ -28,7 +28,7 @@ from streamapp.columnar.texts import HAS_ESCAPES, NUMBER_BYTES, write_strings
 from topics.codecs import encode_predictions
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
-from topics.codecs.packed.predictions import class_names
+from topics.codecs.packed.predictions import class_names, shares
 from topics.records import Format, Ints64, Predictions
 from topics.spans import Bytes, Spans, Texts
 
@@ -76,7 +76,7 @@ def _packed(predictions: Predictions) -> Spans | None:
     ids, paths = json_ids(predictions.ids), _paths(predictions)
     if _BACKSLASH in ids or _BACKSLASH in paths:  # escapes
         return None
-    values = np.ascontiguousarray(predictions.probability[:, :count], dtype="<f4")
+    values = np.ascontiguousarray(shares(predictions))
     names = np.frombuffer(bytearray(class_names(predictions.classes)), dtype=np.uint8)
     head = _HEAD.pack(MAGIC, VERSION, PREDICTION, _FLOAT32_BYTES, 0, 0, count, HAS_EXPLANATION)
     room = n * (FIXED_BYTES + _FLOAT32_BYTES * count + len(names)) + len(ids) + len(paths)

@@ -66,8 +66,8 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     if not len(predictions):
         return []
     count = len(predictions.classes)
-    steps = np.rint(predictions.probability[:, :count] * STEPS)
-    steps = np.clip(np.nan_to_num(steps), 0, STEPS).astype(np.int32)
+    shares = np.clip(np.nan_to_num(predictions.probability[:, :count]), 0.0, 1.0)
+    steps = np.rint(shares * STEPS).astype(np.int32)
     middles = _middles(predictions.classes).of(predictions.prediction, steps)
     ids = _escaped(list(predictions.ids))
     versions = predictions.version.tolist()

@@ -6,6 +6,7 @@ from functools import lru_cache
 from struct import Struct, unpack_from
 
 import numpy as np
+import numpy.typing as npt
 
 from topics.codecs.flaws import Flaw
 from topics.codecs.offset_ids import OffsetIds
@@ -19,6 +20,7 @@ _LENGTH = Struct("<H")
 _VERSION = Struct("<q")
 UTF8_BYTES = 4  # of a character, at most
 
+Floats32 = npt.NDArray[np.float32]
 Row = tuple[
     str | None, str | None, dict[str, float], int, str | None
 ]  # id, label, probabilities, version, explanation
@@ -30,7 +32,7 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     part = fixed_part(len(predictions), PREDICTION, 4, count, "<i8")
     part["label"] = predictions.prediction
     part["eighth"] = predictions.version
-    part["values"] = predictions.probability[:, :count]
+    part["values"] = shares(predictions)
     ids = set_ids(part, predictions.ids)
     names = class_names(predictions.classes)
     if predictions.explanation is None:
@@ -39,6 +41,16 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     part["flags"][explained] |= HAS_EXPLANATION
     paths = [(path or "").encode() for path in predictions.explanation]
     return glue(part, [name + names + path for name, path in zip(ids, paths, strict=True)])
+
+
+def shares(predictions: Predictions) -> Floats32:
+    """Return the probabilities, float32[n, K], as JSON has them: from 0 to 1, and 0 for what is no number.
+
+    They are held to that before they become narrower: a number beyond float32 would become infinite.
+    """
+    given = predictions.probability[:, : len(predictions.classes)]
+    narrow: Floats32 = np.clip(np.nan_to_num(given), 0.0, 1.0).astype("<f4")
+    return narrow
 
 
 def unwritable(predictions: Predictions) -> dict[int, str]:

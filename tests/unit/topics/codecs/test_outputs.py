@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import orjson
 import pytest
 
+from streamapp.columnar.encode import encode_answers
 from tests.unit.topics.codecs.samples import cells, reasons
 from topics.codecs import (
     decode_drift_alerts,
@@ -147,6 +149,16 @@ def test_a_block_keeps_its_order_and_is_null_where_a_row_was_dead_lettered() -> 
 def test_probabilities_that_are_none_are_written_as_zero() -> None:
     (value,) = encode_predictions(predictions([[math.nan, 1.2]], prediction=[1]))
     assert orjson.loads(value)["probabilities"] == {"a": 0.0, "b": 1.0}
+
+
+@pytest.mark.parametrize("encode", [encode_predictions, encode_answers])
+def test_probabilities_beyond_float32_are_held_to_what_a_probability_may_be(encode: Any) -> None:
+    given = np.array([[1e39, -1e308, math.inf, -math.inf, math.nan, 5e-324, 0.25]])
+    classes = tuple("abcdefg")
+    predictions = Predictions(classes, ["i"], np.zeros(1, np.int32), given, np.ones(1, np.int64))
+    for form in ("json", "packed"):
+        found = decode_predictions([*encode(predictions, form)])
+        assert [*found.probabilities[0].values()] == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.25], form
 
 
 def test_formats_may_be_mixed_and_strangers_are_malformed() -> None:
