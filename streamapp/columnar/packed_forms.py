@@ -59,7 +59,7 @@ def _forms(batch: Batch, kind: int, limits: Limits) -> tuple[list[_Form], Flags]
     is_rest = np.ones(len(batch), dtype=np.bool_)
     rows, forms = np.arange(len(batch), dtype=np.int64), []
     for _ in range(MAX_FORMS):
-        read, others = _read(spans, kind, rows, min(limits.text_max_bytes, _LONGEST))
+        read, others = _read(spans, kind, rows, min(limits.text_max_bytes, limits.class_max_bytes, _LONGEST))
         if read is not None and len(read):
             is_rest[read.rows] = False
             forms.append(read)

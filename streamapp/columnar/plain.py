@@ -51,7 +51,8 @@ class PlainRows:
             if value >= 0:
                 # A whole number is its digits; true and false are left to the codec.
                 kind, length = self._kinds[:, value], self._cells[:, value] & _LENGTH
-                is_text = (_are_strings(kind) | (kind == NUMBER)) & (length > 0) & (length <= longest)
+                most = min(longest, limits.class_max_bytes) if role == LABEL else longest
+                is_text = (_are_strings(kind) | (kind == NUMBER)) & (length > 0) & (length <= most)
                 good &= is_text if role in members.required else is_text | (kind == NULL)
         value = self._shape.value_of(WEIGHT)
         if value >= 0:

@@ -15,7 +15,7 @@ from streamapp.columnar.keys import code_headers
 from streamapp.columnar.text_columns import numbered, text_spans
 from streamapp.outputs.dead_letters import dead_letters
 from streamapp.outputs.headers import FullHeaders, OwnHeaders, all_passed_on
-from streamapp.outputs.limits import RECORD_BYTES, OutputLimits, headers_bytes
+from streamapp.outputs.limits import OUTPUT_BYTES, RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.outputs.outgoing import OutputRecords, in_input_order
 from streamapp.outputs.plain_answers import plain_answers
 from streamapp.outputs.too_large import PREDICTION, TooLarge
@@ -56,13 +56,15 @@ class Encoder:
         headers: Literal["minimal", "full"] = "minimal",
         form: Literal["json", "packed"] | None = None,
         limits: OutputLimits | None = None,
+        most_bytes: int = OUTPUT_BYTES,
     ) -> None:
         """`form`: of the answers to single records; None: that of the record answered.
 
-        `limits`: None: those of the catalogue.
+        `limits`: None: those of the catalogue; `most_bytes`: of an output about a small record.
         """
         self._names = names
         self._limits = limits or OutputLimits.of_catalogue(names)
+        self._most = most_bytes
         self._form = form
         self._full = FullHeaders(application_id) if headers == "full" else None
 
@@ -75,6 +77,7 @@ class Encoder:
             headers=settings.output_headers,
             form=settings.output_format,
             limits=limits,
+            most_bytes=settings.max_output_bytes,
         )
 
     def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
@@ -83,7 +86,7 @@ class Encoder:
         Outputs too large for their topic become dead letters of the records they are about, which `effects`
         gets with their counts.
         """
-        names, too_large = self._names, TooLarge(raw, self._limits)
+        names, too_large = self._names, TooLarge(raw, self._limits, effects, self._most)
         alerts = [(each.record, each.key, each.alert) for each in effects.alerts]
         evaluations = [(each.record, each.key, each.evaluation) for each in effects.evaluations]
         happened = [(each.record, each.key, each.event) for each in effects.happened]
@@ -107,7 +110,7 @@ class Encoder:
         if self._full is not None or self._form == "packed":
             return [None] * len(some)
         topic = self._names.predictions
-        found = plain_answers(some, topic, self._limits.of(topic))
+        found = plain_answers(some, topic, min(self._most, self._limits.of(topic)))
         return [None if records is None else [records] for records in found]
 
     # -- predictions ----------------------------------------------------------------------------------------

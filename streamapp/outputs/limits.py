@@ -18,6 +18,15 @@ from topics.definitions import BLOCK_BYTES, BROKER_BYTES, ROOM_BYTES, TopicNames
 RECORD_BYTES: Final = 61 + 36  # a batch's header, and the lengths and differences of its only record
 HEADER_BYTES: Final = 10  # both lengths of a header
 
+OUTPUT_BYTES: Final = 64 << 10
+"""Bytes of the value of an output about a record, however small that is (max.output.bytes)."""
+
+TIMES_INPUT: Final = 64
+"""Bytes of it for each byte of that record, if they are more."""
+
+ROW_BYTES: Final = 256
+"""Bytes of the answer to a block for each of its rows, if they are more: a row may be sent in a bit."""
+
 HeaderList = list[tuple[str, bytes | None]]  # Kafka knows headers without a value
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamapp.outputs.limits import OutputLimits
+from streamapp.outputs.limits import ROW_BYTES, TIMES_INPUT, OutputLimits
 from streamapp.outputs.outgoing import OutputRecords
 from streamapp.task import counters
 from streamapp.task.effects.effects import DeadLetter, Effects, Origin
@@ -32,9 +32,12 @@ class _Output(NamedTuple):
 class TooLarge:
     """The outputs of one run that are not sent."""
 
-    def __init__(self, raw: RawRecords, limits: OutputLimits) -> None:
+    def __init__(self, raw: RawRecords, limits: OutputLimits, effects: Effects, most: int) -> None:
+        """`effects`: what the run leads to; `most`: bytes of an output's value, however small its record."""
         self._raw = raw
         self._limits = limits
+        self._effects = effects
+        self._most = most
         self._outputs: list[_Output] = []
 
     def add(self, record: int, kind: str, why: str) -> None:
@@ -42,7 +45,9 @@ class TooLarge:
         self._outputs.append(_Output(record, kind, why))
 
     def without(self, outgoing: OutputRecords) -> OutputRecords:
-        """Return the records that their topic takes; note the others."""
+        """Return the records that their topic takes, and that what they are about may lead to; note the
+        others."""
+        outgoing = self._in_proportion(outgoing)
         limit = self._limits.of(outgoing.topic)
         if outgoing.most_bytes <= limit:
             return outgoing
@@ -52,6 +57,30 @@ class TooLarge:
                 why = f"{size} bytes are more than {self._limits.rule(outgoing.topic)}"
                 self.add(record, outgoing.kind, why)
         return outgoing.taken(np.flatnonzero(np.array(sizes) <= limit))
+
+    def _in_proportion(self, outgoing: OutputRecords) -> OutputRecords:
+        """Return the records that are not too large for what they are about; note the others.
+
+        An answer repeats the names of all classes, a request may name all features: a few bytes shall not
+        make us write megabytes.
+        """
+        if outgoing.values.longest <= self._most:
+            return outgoing
+        given = self._raw.spans.values.lengths[outgoing.records]
+        rows = np.ones(len(self._raw), dtype=np.int64)
+        for answers in self._effects.answers:
+            if answers.block:
+                rows[answers.record[0]] = len(answers.predictions)
+        share = np.maximum(TIMES_INPUT * given, ROW_BYTES * rows[outgoing.records])
+        allowed = np.maximum(self._most, share)
+        lengths = outgoing.values.lengths
+        for at in np.flatnonzero(lengths > allowed).tolist():
+            why = (
+                f"{lengths[at]} bytes are more than {allowed[at]}, which a record of {given[at]} bytes may "
+                f"lead to: max.output.bytes={self._most}, or {TIMES_INPUT} times its bytes"
+            )
+            self.add(int(outgoing.records[at]), outgoing.kind, why)
+        return outgoing.taken(np.flatnonzero(lengths <= allowed))
 
     def write(self, effects: Effects) -> None:
         """Add what was noted to the effects: a dead letter for each record, and the counts."""

@@ -197,6 +197,19 @@ class Settings(BaseSettings):
         le=1 << 20,
         description="Bytes of a model key, id, class, annotator, feature name or nominal value at most.",
     )
+    max_class_name_bytes: int = Field(
+        256,
+        ge=1,
+        le=1 << 20,
+        description="Bytes of the name of a class at most: each answer of its model repeats it.",
+    )
+    max_output_bytes: int = Field(
+        64 << 10,
+        ge=4096,
+        le=1 << 30,
+        description="Bytes of an output at most, or 64 times those of its record, or 256 for each of its "
+        "rows: whichever is most.",
+    )
 
     evaluation_every: int = Field(1000, ge=1, description="Labels between two evaluations of a model.")
     dead_letter_stacktrace: bool = Field(

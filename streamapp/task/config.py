@@ -74,6 +74,7 @@ class TaskConfig:
                 settings.block_max_rows,
                 settings.text_max_bytes,
                 max(Limits().features_max, settings.models_max_attributes),
+                settings.max_class_name_bytes,
             ),
         )
 
@@ -106,7 +107,8 @@ class TaskConfig:
             message = f"task configuration has unknown fields {unknown}: a newer release wrote it; run that"
             raise ValueError(message)
         body = {"models_max_attributes": UNLIMITED} | body
-        limits = Limits(**({"text_max_bytes": UNLIMITED, "features_max": UNLIMITED} | body.get("limits", {})))
+        former = dict.fromkeys(("text_max_bytes", "features_max", "class_max_bytes"), UNLIMITED)
+        limits = Limits(**(former | body.get("limits", {})))
         return TaskConfig(**(body | {"limits": limits, "state_version": state_version}))
 
     @property

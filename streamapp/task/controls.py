@@ -251,7 +251,7 @@ class ControlsRun:
 
 def _schema(control: Control, spec: Spec, config: TaskConfig) -> Schema:
     given = control.body["schema"]
-    return control_schema(given, spec.max_classes, config.models_max_attributes, config.limits.text_max_bytes)
+    return control_schema(given, spec.max_classes, config.models_max_attributes, config.limits)
 
 
 def _sendable(detail: str) -> str:

@@ -150,7 +150,7 @@ def test_a_block_is_not_cut_its_answer_becomes_one_dead_letter() -> None:
 
 
 def test_names_that_packed_has_no_room_for_are_too_large() -> None:
-    limits = Limits(text_max_bytes=1 << 20)
+    limits = Limits(text_max_bytes=1 << 20, class_max_bytes=1 << 20)
     partition = Partition(config(NEVER, limits=limits), encoder=Encoder(NAMES, form="packed"))
     name = "é" * 40_000
     partition.instances(*({"id": each, "features": {"x": 1}} for each in ("a", name, "b")))
@@ -177,3 +177,47 @@ def test_what_is_too_large_does_not_depend_on_how_a_run_is_cut() -> None:
     assert whole.sent == parts.sent
     assert 0 < len(whole.dead_letters) < len(documents)
     assert len(whole.predictions) + len({letter.json["id"] for letter in whole.dead_letters}) >= 79
+
+
+def test_a_class_of_too_many_bytes_is_refused_so_that_no_answer_repeats_it() -> None:
+    partition = Partition(config(NEVER))
+    long = ["\x01" * 1000 + f"{number:02}" for number in range(64)]
+    partition.instances(*({"features": {"x": 1}, "label": name} for name in long))
+    partition.labels(*({"id": str(number), "label": name} for number, name in enumerate(long)))
+    partition.control("create", key="other", schema={"attributes": [{"name": "x"}], "classes": long[:2]})
+    partition.instances({"features": {"x": 1}, "label": "é" * 128})
+    reasons = [letter.reason for letter in partition.dead_letters]
+    assert reasons == ["too-long"] * 128 + ["bad-control"]
+    rule = "a class of 1,002 bytes must have at most max.class.name.bytes=256; it begins"
+    assert all(rule in letter.message for letter in partition.dead_letters)
+    assert partition.counts["instances.answered"] == 1, "256 bytes are taken"
+
+
+@pytest.mark.parametrize("form", ["json", "packed"])
+def test_small_records_lead_to_no_megabytes_of_answers(form: Any) -> None:
+    partition = Partition(config(NEVER), encoder=Encoder(NAMES, form=form))
+    partition.instances(*({"features": {"x": 1}, "label": f"{i:02}{chr(1) * 254}"} for i in range(64)))
+    given = [{"id": f"i{i}", "features": {"x": 1}} for i in range(200)]
+    effects = partition.instances(*given)
+    written = sum(len(sent.value or b"") for topic in partition.sent.values() for sent in topic)
+    sent = sum(len(instance(each).value or b"") for each in given)
+    if form == "packed":  # it escapes nothing
+        assert written < 700 * sent
+        return
+    assert written < 4 << 20
+    letter = partition.dead_letters[-1]
+    assert letter.reason == "output-too-large"
+    assert "max.output.bytes=65536, or 64 times its bytes" in letter.message
+    assert outcomes(partition, effects) == {"instances.dead-letter": 200, "outputs.too-large": 200}
+
+
+def test_what_an_output_may_take_grows_with_its_record_and_the_rows_of_its_block() -> None:
+    partition = Partition(config(NEVER), encoder=Encoder(NAMES, most_bytes=4096))
+    partition.instances(*({"features": {"x": 1}, "label": f"{i:02}{'c' * 198}"} for i in range(40)))
+    partition.sent.clear()
+    partition.instances({"id": "small", "features": {"x": 1}}, {"id": "a" * 200, "features": {"x": 1}})
+    assert [document["id"] for document in partition.predictions] == ["a" * 200]
+    assert [letter.json["id"] for letter in partition.dead_letters] == ["small"]
+    block = encode_instances(Features.of(("x",), np.ones((100, 1))), format="arrow")[0]
+    partition.feed(Record("instances", b"m", block))
+    assert len(partition.dead_letters) == 1, "a block of 100 rows is answered"

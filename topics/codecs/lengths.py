@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from topics.codecs.flaws import Flaw, Flaws, add_flaw, quote
+from topics.codecs.limits import Limits
 from topics.errors import Reason
 from topics.records import Features, Ints32
 
@@ -18,14 +19,14 @@ UTF8_BYTES = 4
 """Of a character, at most."""
 
 
-def too_long(what: str, text: str, limit: int) -> Flaw | None:
+def too_long(what: str, text: str, limit: int, setting: str = "text.max.bytes") -> Flaw | None:
     """Return the flaw of a text with more than `limit` bytes of UTF-8; what: it is, for a person."""
     if len(text) * UTF8_BYTES <= limit:
         return None
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     if size <= limit:
         return None
-    detail = f"{what} of {size:,} bytes must have at most text.max.bytes={limit:,}; it begins {quote(text)}"
+    detail = f"{what} of {size:,} bytes must have at most {setting}={limit:,}; it begins {quote(text)}"
     return Flaw(Reason.TOO_LONG, detail)
 
 
@@ -41,10 +42,17 @@ def check_cells(
             flaws.setdefault(row, flaw)
 
 
-def check_classes(names: Sequence[str], label: Ints32, limit: int, flaws: Flaws) -> None:
+def class_flaw(name: str, limits: Limits) -> Flaw | None:
+    """Return what is wrong with the length of the name of a class."""
+    if limits.text_max_bytes < limits.class_max_bytes:
+        return too_long("a class", name, limits.text_max_bytes)
+    return too_long("a class", name, limits.class_max_bytes, "max.class.name.bytes")
+
+
+def check_classes(names: Sequence[str], label: Ints32, limits: Limits, flaws: Flaws) -> None:
     """Note the rows whose class has a name that is too long; label: int32[n] into names."""
     for code, name in enumerate(names):
-        flaw = too_long("a class", name, limit)
+        flaw = class_flaw(name, limits)
         if flaw is not None:
             add_flaw(flaws, np.flatnonzero(label == code), flaw)
 

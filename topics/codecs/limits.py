@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +15,13 @@ class Limits:
     """UTF-8 of a model key, id, class, annotator, feature name or nominal value."""
     features_max: int = 16_384
     """Features that a record may name; each costs some microseconds and hundred bytes."""
+    class_max_bytes: int = 256
+    """UTF-8 of the name of a class: each answer of its model repeats it, however small its record is."""
 
     def __post_init__(self) -> None:
         """Refuse bounds under which no record could pass."""
-        for name in ("record_max_bytes", "block_max_rows", "text_max_bytes", "features_max"):
-            value = getattr(self, name)
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
             if value < 1:
                 message = f"{name}={value} must be at least 1"
                 raise ValueError(message)

@@ -18,7 +18,9 @@ from core.plugin import check
 from core.schema.names import PER_NAME
 from core.schema.schema import MAX_VALUE_BYTES, Attribute, Schema
 from topics.codecs.cells import class_name
-from topics.codecs.lengths import too_long
+from topics.codecs.flaws import Flaw
+from topics.codecs.lengths import class_flaw, too_long
+from topics.codecs.limits import Limits
 
 MEMBERS: Final = ("attributes", "classes", "max_classes", "open_attributes", "classes_open")
 OF_ATTRIBUTE: Final = ("name", "kind", "values", "open", "range", "cost", "thresholds")
@@ -26,10 +28,10 @@ MAX_SHOWN: Final = 80
 """Characters of a refused value that are shown."""
 
 
-def control_schema(given: Any, max_classes: int, max_attributes: int, text_max_bytes: int) -> Schema:
+def control_schema(given: Any, max_classes: int, max_attributes: int, limits: Limits) -> Schema:
     """Return the schema that a control asks for; `max_classes`: unless it says otherwise.
 
-    max_attributes, text_max_bytes: what no schema may exceed. Raises SchemaError or ParameterError, which
+    max_attributes, limits: what no schema may exceed. Raises SchemaError or ParameterError, which
     name the member and what it must be.
     """
     if not isinstance(given, dict):
@@ -49,7 +51,7 @@ def control_schema(given: Any, max_classes: int, max_attributes: int, text_max_b
     _check_counts(attributes, given.get("classes"), max_classes)
     made = [_attribute(each) for each in attributes]
     classes = _classes(given.get("classes", []))
-    _check_lengths(made, classes, text_max_bytes)
+    _check_lengths(made, classes, limits)
     return Schema.of(
         made,
         classes,
@@ -74,21 +76,25 @@ def _check_counts(attributes: list[Any], classes: Any, max_classes: int) -> None
         raise TooManyClassesError(message)
 
 
-def _check_lengths(attributes: list[Attribute], classes: list[str], longest: int) -> None:
+def _check_lengths(attributes: list[Attribute], classes: list[str], limits: Limits) -> None:
     values = [value for attribute in attributes for value in attribute.values]
     for what, texts in (
         ("the name of a feature", [attribute.name for attribute in attributes]),
         ("a nominal value", values),
-        ("a class", classes),
     ):
         for text in texts:
-            flaw = too_long(what, text, longest)
-            if flaw is not None:
-                raise SchemaError(flaw.detail)
+            _raise(too_long(what, text, limits.text_max_bytes))
+    for name in classes:
+        _raise(class_flaw(name, limits))
     size = sum(attribute.codes.content_bytes for attribute in attributes)
     if size > MAX_VALUE_BYTES:
         message = f"values of {size:,} bytes must have at most {MAX_VALUE_BYTES:,}; declare fewer"
         raise SchemaError(message)
+
+
+def _raise(flaw: Flaw | None) -> None:
+    if flaw is not None:
+        raise SchemaError(flaw.detail)
 
 
 def _attribute(given: Any) -> Attribute:

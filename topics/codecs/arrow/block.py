@@ -74,7 +74,7 @@ def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBl
             f"its dictionaries and views unpack to {size:,} bytes of text; {len(value):,} may have {most:,}"
         )
         return Flaw(Reason.TOO_LARGE, f"{detail}: send fewer rows in a block")
-    return _block(batch, found, roles, longest)
+    return _block(batch, found, roles, limits)
 
 
 def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> pa.RecordBatch:
@@ -96,8 +96,8 @@ def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> p
     return batches[0]
 
 
-def _block(batch: pa.RecordBatch, found: ArrowLayout, roles: frozenset[str], longest: int) -> DecodedBlock:
-    n = batch.num_rows
+def _block(batch: pa.RecordBatch, found: ArrowLayout, roles: frozenset[str], limits: Limits) -> DecodedBlock:
+    n, longest = batch.num_rows, limits.text_max_bytes
     flaws: Flaws = {}
     given = {name: batch.column(place) for name, place in found.roles.items()}
     values, strings = _features(batch, found)
@@ -107,7 +107,7 @@ def _block(batch: pa.RecordBatch, found: ArrowLayout, roles: frozenset[str], lon
     weight = _weights(given.get("weight"), n, flaws)
     annotators = _texts("annotator", given.get("annotator"), flaws)
     _check_lengths(names, annotators, longest, flaws)
-    check_classes(label_values, label, longest, flaws)
+    check_classes(label_values, label, limits, flaws)
     for column, texts in strings.items():
         check_cells(f"the value of feature {quote(found.names[column])}", texts, longest, flaws)
     if roles == LABEL_ROLES:

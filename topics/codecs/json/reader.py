@@ -26,7 +26,7 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:
     flaws: Flaws = {}
     instances = _instances(documents, good, flaws, bad)
     check_cells("an id", instances.ids, limits.text_max_bytes, flaws)
-    check_classes(instances.label_values, instances.label, limits.text_max_bytes, flaws)
+    check_classes(instances.label_values, instances.label, limits, flaws)
     check_features(instances.features, limits.text_max_bytes, limits.features_max, flaws)
     if not flaws:
         return instances
@@ -62,7 +62,7 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:
     labels = _labels(documents, good, flaws, bad)
     check_cells("an id", labels.ids, limits.text_max_bytes, flaws)
     check_cells("an annotator", labels.annotators, limits.text_max_bytes, flaws)
-    check_classes(labels.label_values, labels.label, limits.text_max_bytes, flaws)
+    check_classes(labels.label_values, labels.label, limits, flaws)
     check_features(labels.features, limits.text_max_bytes, limits.features_max, flaws)
     if not flaws:
         return labels

@@ -89,7 +89,7 @@ def _read(batch: Batch, kind: int, limits: Limits) -> tuple[Batch, _Columns, lis
     columns = _columns(batch, kind, flaws)
     check_cells("an id", columns.ids or (), limits.text_max_bytes, flaws)
     check_cells("an annotator", columns.annotators, limits.text_max_bytes, flaws)
-    check_classes(columns.label_values, columns.label, limits.text_max_bytes, flaws)
+    check_classes(columns.label_values, columns.label, limits, flaws)
     if not flaws:
         return batch, columns, []
     # Flaws are rare. Whether a record is bad depends on it alone, so a second pass finds no more of them.
