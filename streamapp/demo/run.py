@@ -131,7 +131,7 @@ class DemoPlan:
 
 def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
     """Run everything and return the summary; raises when not every record was answered."""
-    truth = read_truth(plan, display.say)
+    truth = read_truth(plan, display.note)
     with ExitStack() as cleanup:
         directory = cleanup.enter_context(_work_directory())
         servers = plan.bootstrap_servers
@@ -148,10 +148,10 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
         return demo.run()
 
 
-def read_truth(plan: DemoPlan, say: Callable[[str], None] | None = None) -> Truth:
+def read_truth(plan: DemoPlan, note: Callable[[str], None] | None = None) -> Truth:
     """Read the data set once, for the classes of its rows and to find mistakes before anything is started.
 
-    `say` gets one line with what was inferred of a file that the plan names.
+    `note` gets the lines with the inferred form of a file that the plan names.
     """
     dataset = open_data(
         plan.address,
@@ -171,9 +171,9 @@ def read_truth(plan: DemoPlan, say: Callable[[str], None] | None = None) -> Trut
         bounded_by="--records",
     )
     check_attributes(dataset)
-    if say is not None and plan.data is not None and isinstance(dataset, FileDataset):
+    if note is not None and plan.data is not None and isinstance(dataset, FileDataset):
         for line in inference_lines(dataset, plan.target is not None, plan.header is not None):
-            say(line)
+            note(line)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     left = plan.records
     for _, y in dataset.batches():

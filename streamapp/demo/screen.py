@@ -95,6 +95,10 @@ class Display:
     def say(self, step: str) -> None:
         self._steps.print(_dim(step), highlight=False)
 
+    def note(self, line: str) -> None:
+        """Show a line that is no step."""
+        self._steps.print(Text(line, style="dim"), highlight=False)
+
     @contextmanager
     def waiting(self, step: str) -> Iterator[None]:
         """Name a step that takes long, and on a terminal show that it goes on."""

@@ -97,7 +97,9 @@ def test_the_demo_reads_and_passes_on_the_same_options(tmp_path: Path) -> None:
     path = tmp_path / "rows.arff"
     path.write_text(NOTED)
     plan = DemoPlan(data=str(path), target="-1", ignore=("note",))
-    assert read_truth(plan).rows == 2
+    notes: list[str] = []
+    assert read_truth(plan, notes.append).rows == 2
+    assert notes == [f"{path}: ARFF; target 'class'; 1 numeric feature; 2 classes: x, y"]
     assert plan.data_options() == ["--data", str(path), "--target=-1", "--ignore=note"]
     plan = DemoPlan(data=str(path), delimiter="tab", nominal=("a", "b"))
     assert plan.data_options()[2:] == ["--delimiter", "tab", "--nominal=a", "--nominal=b"]
