@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -23,6 +22,7 @@ from streamapp.web.decoding import class_controls_of
 from topics.access import Access, denied_kind
 from topics.cluster import TIMEOUT_S, Cluster
 from topics.errors import BrokerError
+from topics.fetching.consumer import BoundedConsumer
 from topics.without_group import without_group
 
 BATCH: Final = 500
@@ -42,7 +42,7 @@ class DeclaredClasses:
         self._declared: dict[str, Declared] = {}
         self._reached: dict[int, int] = {}
         self.partitions = Cluster(kafka).partition_count(topic)
-        self._consumer = Consumer({**without_group(kafka, "earliest"), "log_level": 0})
+        self._consumer = BoundedConsumer({**without_group(kafka, "earliest"), "log_level": 0})
         self._consumer.assign([TopicPartition(topic, n, OFFSET_BEGINNING) for n in range(self.partitions)])
 
     def of(self, key: str, partition: int) -> tuple[str, ...] | None:
