@@ -74,7 +74,7 @@ plain: $(TOOLS) ## A sample of the tests of core with its kernels as plain Pytho
 coverage: $(TOOLS) ## The tests of core with its kernels as plain Python: which lines do they reach?
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered @tests/kernels.txt
 
-mutants: $(TOOLS) ## Change core in one place after the other: which changes does no test notice? (docs/mutants.md)
+mutants: $(TOOLS) ## Change the code in one place after the other: which changes does no test notice? (docs/mutants.md)
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 warm: setup ## Compile the kernels (numba) into the cache, so that nothing waits for it later

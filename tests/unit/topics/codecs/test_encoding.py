@@ -2,6 +2,7 @@
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pytest
 
 from tests.unit.topics.codecs.samples import cells, run_of
@@ -74,3 +75,9 @@ def test_nothing_becomes_nothing() -> None:
     for form in ("json", "packed", "arrow"):
         assert encode_instances(empty, format=form) == []
         assert encode_labels([], [], format=form) == []
+
+
+def test_a_missing_number_is_null_in_arrow() -> None:
+    """Other readers of a block take NaN for a number."""
+    [block] = encode_instances(Features.of(["a"], [[1.0], [float("nan")]]), format="arrow")
+    assert pa.ipc.open_stream(block).read_all().column("a").to_pylist() == [1.0, None]

@@ -1,6 +1,10 @@
 """A run of several formats comes back in the order of its records."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pytest
 
 from tests.unit.topics.codecs.samples import cells, classes, keys_of, reasons, run_of
 from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels
@@ -50,3 +54,11 @@ def test_labels() -> None:
     assert decoded.annotators == [None, None, "bob", "ann"]
     assert cells(decoded) == [{0: 5}, None, None, None]
     assert decoded.row.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("decode", [decode_instances, decode_labels])
+def test_bad_records_beside_records_of_one_format_have_their_outcomes(decode: Callable[..., Any]) -> None:
+    good = b'{"id":"i","features":{"a":1},"label":"x"}'
+    decoded = decode(run_of([None, good, good], keys=[b"k", b"k", b""]))
+    assert reasons(decoded) == {0: "null-value", 2: "missing-key"}
+    assert (decoded.record.tolist(), decoded.ids) == ([1], ["i"])
