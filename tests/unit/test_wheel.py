@@ -1,6 +1,7 @@
 """What is released: the wheel, in a clean environment outside the repository, under the Pythons here."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -93,3 +94,22 @@ def test_it_learns_where_it_is_installed(wheel: Path, tmp_path: Path, version: s
     report = json.loads(run(bin_ / "grove", "prequential", "--data", data, "--json", cwd=tmp_path))
     assert report["labels"] == 16_281
     assert report["accuracy"] > 0.77
+
+
+def test_the_line_that_a_command_shows_installs_what_it_needs(wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    constraint = ROOT / "constraints.txt"
+    run(python, "-m", "pip", "install", "--quiet", "--constraint", constraint, wheel, cwd=tmp_path)
+    command = [str(tmp_path / "venv" / "bin" / "grove"), "web", "-b", "127.0.0.1:1", "--state", "web.sqlite"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stderr
+    _, _, line = said.strip().partition("install with: ")
+    subprocess.run(
+        line,
+        shell=True,
+        cwd=tmp_path,
+        env={**os.environ, "PIP_CONSTRAINT": str(constraint), "PIP_QUIET": "1"},
+        check=True,
+    )
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stderr
+    assert "bootstrap.servers=127.0.0.1:1 did not answer" in said
