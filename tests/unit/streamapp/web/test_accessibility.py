@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,10 @@ from streamapp.web.store import Store
 from streamapp.web.surroundings import Surroundings
 from streamapp.web.users import Sessions, Users, add_user
 from topics.definitions import TopicNames
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what its imports complain of is not ours
+    from nicegui.testing.general import nicegui_reset_globals
 
 CHROMIUM = Path("/usr/bin/chromium")
 PASSWORD = "correct horse battery"
@@ -80,7 +85,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
     pictures = Path(os.environ.get("GROVE_SCREENSHOTS", tmp_path))
     found: dict[str, list[tuple[str, str]]] = {}
     complaints: list[str] = []
-    with served(tmp_path) as (address, queue), sync_playwright() as playwright:
+    with nicegui_reset_globals(), served(tmp_path) as (address, queue), sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for kind, size in (("", DESK), ("-phone", PHONE)):

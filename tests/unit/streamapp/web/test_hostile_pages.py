@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,6 +34,10 @@ from streamapp.web.watching import Watching
 from tests.hostile_text import HOSTILE, START, hover_charts, look, text
 from topics.definitions import TopicNames
 from topics.records import EvaluationRecord, ModelEvent
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what its imports complain of is not ours
+    from nicegui.testing.general import nicegui_reset_globals
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_MS = 120_000
@@ -173,7 +178,7 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
     from playwright.sync_api import expect, sync_playwright
 
     found: list[str] = []
-    with served(tmp_path) as address, sync_playwright() as playwright:
+    with nicegui_reset_globals(), served(tmp_path) as address, sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 900})
