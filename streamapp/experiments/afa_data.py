@@ -42,6 +42,7 @@ class AfaSet:
     bundled: bool = False
     """scikit-learn brings it, where the folder does not have the file."""
     delimiter: str | None = None
+    """Of the authors' files: of the parts, where a set has some."""
     nominal: tuple[str, ...] = ()
     """Columns whose numbers are names."""
     ignore: tuple[str, ...] = ()
@@ -169,7 +170,7 @@ def _read(
         [path],
         target=wanted.target,
         ignore=list(wanted.ignore),
-        delimiter=wanted.delimiter,
+        delimiter=wanted.delimiter if wanted.parts is None or path.name in wanted.parts else None,
         classes=None if _is_arff(path) else classes,
     )
     batches = list(dataset.batches(65_536))
