@@ -60,7 +60,7 @@ def test_the_axis_does_not_say_which_coordinate_is_under_the_root() -> None:
 
 def test_boct_al_by_mbinomial_ranks_leaves_by_their_excess() -> None:
     """It asks as BOCT-AL does until there are two leaves, and then elsewhere."""
-    one, other = bci_toy.ToyBoct(0.35, 0.2), bci_toy.system_of(bci_toy.BY_EXCESS, [0.35, 0.2])
+    one, other = bci_toy.ToyBoct(0.45, 0.3), bci_toy.system_of(bci_toy.BY_EXCESS, [0.45, 0.3])
     assert isinstance(other, bci_toy.ToyBoct)
     cells = []
     for u, v in np.random.default_rng(3).random((300, 2)):
